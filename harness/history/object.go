@@ -1,0 +1,82 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Version is a resourceVersion. It is etcd's revision, so it orders the
+// versions of all objects of a cluster, whatever their kind. 0 means none.
+type Version uint64
+
+// ParseVersion reads a resourceVersion as the API writes it; "" is 0.
+func ParseVersion(s string) (Version, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q: expected a whole number", s)
+	}
+	return Version(v), nil
+}
+
+// Ref names one version of one object.
+type Ref struct {
+	// Resource is the resource and its group, such as "pods" or "replicasets.apps".
+	Resource  string    `json:"resource"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	UID       types.UID `json:"uid,omitempty"`
+	Version   Version   `json:"version,omitempty"`
+}
+
+// String is how reports name the object: resource namespace/name.
+func (r Ref) String() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	return r.Resource + " " + name
+}
+
+// Object is one version of an object, without what no check looks at
+// (managedFields, most of a pod's spec).
+type Object struct {
+	Ref
+	GenerateName string            `json:"generateName,omitempty"`
+	Generation   int64             `json:"generation,omitempty"`
+	Created      time.Time         `json:"created,omitzero"`
+	Deleting     time.Time         `json:"deleting,omitzero"` // deletionTimestamp
+	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	Finalizers   []string          `json:"finalizers,omitempty"`
+	Owners       []Owner           `json:"owners,omitempty"`
+	// Body is everything else by its API field names: spec, status, subsets, data.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Owner is an ownerReference.
+type Owner struct {
+	Kind       string    `json:"kind"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid"`
+	Controller bool      `json:"controller,omitempty"`
+}
+
+// ControllerRef returns the owner that controls the object, or nil.
+func (o *Object) ControllerRef() *Owner {
+	for i := range o.Owners {
+		if o.Owners[i].Controller {
+			return &o.Owners[i]
+		}
+	}
+	return nil
+}
+
+// Terminating reports whether the object has a deletionTimestamp.
+func (o *Object) Terminating() bool { return !o.Deleting.IsZero() }

@@ -1,0 +1,129 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Project returns what a history keeps of obj, an object of the given resource.
+// Observer and proxy both use it, so that one version looks the same whoever
+// saw it. It does not keep or change obj.
+func Project(resource string, obj runtime.Object) (Object, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+	}
+	object, err := ProjectMeta(resource, m)
+	if err != nil {
+		return Object{}, err
+	}
+	if object.Body, err = body(obj); err != nil {
+		return Object{}, fmt.Errorf("%s: %w", object.Ref, err)
+	}
+	return object, nil
+}
+
+// ProjectMeta returns what a history keeps of an object's metadata.
+func ProjectMeta(resource string, m metav1.Object) (Object, error) {
+	version, err := ParseVersion(m.GetResourceVersion())
+	if err != nil {
+		return Object{}, fmt.Errorf("%s %s/%s: %w", resource, m.GetNamespace(), m.GetName(), err)
+	}
+	object := Object{
+		Ref: Ref{
+			Resource:  resource,
+			Namespace: m.GetNamespace(),
+			Name:      m.GetName(),
+			UID:       m.GetUID(),
+			Version:   version,
+		},
+		GenerateName: m.GetGenerateName(),
+		Generation:   m.GetGeneration(),
+		Created:      utc(m.GetCreationTimestamp().Time),
+		Labels:       m.GetLabels(),
+		Annotations:  m.GetAnnotations(),
+		Finalizers:   m.GetFinalizers(),
+	}
+	if t := m.GetDeletionTimestamp(); t != nil {
+		object.Deleting = utc(t.Time)
+	}
+	for _, owner := range m.GetOwnerReferences() {
+		object.Owners = append(object.Owners, Owner{
+			Kind:       owner.Kind,
+			Name:       owner.Name,
+			UID:        owner.UID,
+			Controller: owner.Controller != nil && *owner.Controller,
+		})
+	}
+	return object, nil
+}
+
+// utc makes times of different sources compare and print alike.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// body encodes everything of obj but its metadata.
+func body(obj runtime.Object) (json.RawMessage, error) {
+	var trimmed any = obj
+	if pod, ok := obj.(*corev1.Pod); ok {
+		trimmed = &corev1.Pod{Spec: trimPodSpec(&pod.Spec), Status: trimPodStatus(&pod.Status)}
+	}
+	encoded, err := json.Marshal(trimmed)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"kind", "apiVersion", "metadata"} {
+		delete(fields, name)
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(fields)
+}
+
+// trimPodSpec keeps what tells where a pod is and how it is reached; a run of
+// thousands of pods need not repeat their template.
+func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
+	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
+	for i := range spec.Containers {
+		kept.Containers = append(kept.Containers, trimContainer(&spec.Containers[i]))
+	}
+	for i := range spec.InitContainers {
+		kept.InitContainers = append(kept.InitContainers, trimContainer(&spec.InitContainers[i]))
+	}
+	return kept
+}
+
+func trimContainer(c *corev1.Container) corev1.Container {
+	return corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
+}
+
+func trimPodStatus(status *corev1.PodStatus) corev1.PodStatus {
+	kept := corev1.PodStatus{
+		Phase:      status.Phase,
+		Conditions: status.Conditions,
+		Reason:     status.Reason,
+		PodIP:      status.PodIP,
+		PodIPs:     status.PodIPs,
+	}
+	for i := range status.ContainerStatuses {
+		c := &status.ContainerStatuses[i]
+		kept.ContainerStatuses = append(kept.ContainerStatuses,
+			corev1.ContainerStatus{Name: c.Name, Ready: c.Ready, RestartCount: c.RestartCount})
+	}
+	return kept
+}
