@@ -1,0 +1,13 @@
+//go:build tools
+
+package main
+
+// The commands that this module builds, imported so that go.mod pins them and
+// go.sum covers everything they need.
+import (
+	_ "go.etcd.io/etcd/server/v3"
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+	_ "sigs.k8s.io/kwok/cmd/kwok"
+)

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCacheRoot(t *testing.T) {
+	platform := runtime.GOOS + "-" + runtime.GOARCH
+	for _, tc := range []struct {
+		name, xdg, home string
+		want, wantErr   string
+	}{
+		{name: "XDG", xdg: "/x", home: "/h", want: "/x/gauntlet/upstream/" + platform},
+		{name: "home", home: "/h", want: "/h/.cache/gauntlet/upstream/" + platform},
+		{name: "neither", wantErr: "neither XDG_CACHE_HOME nor HOME"},
+		{name: "relative", xdg: "x", wantErr: "not an absolute path"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := cacheRoot(func(name string) string {
+				return map[string]string{"XDG_CACHE_HOME": tc.xdg, "HOME": tc.home}[name]
+			})
+			if got != tc.want || !errorHas(err, tc.wantErr) {
+				t.Errorf("cacheRoot() = %q, %v; want %q, error with %q", got, err, tc.want, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestLocateUsesTheVersionOfGoMod(t *testing.T) {
+	versions, err := pinnedVersions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := locate("/root", versions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(targets) != 5 {
+		t.Errorf("%d targets, want 5: %v", len(targets), targets)
+	}
+	for _, target := range targets {
+		if want := "/root/" + target.project + "-" + versions[target.module] + "/" + target.binary; target.path != want {
+			t.Errorf("%s belongs at %s, want %s", target.binary, target.path, want)
+		}
+	}
+	if _, err := locate("/root", map[string]string{}); !errorHas(err, "does not require") {
+		t.Errorf("locate without versions: %v", err)
+	}
+}
+
+func TestOutputLeavesTheMajorVersionOut(t *testing.T) {
+	for pkg, want := range map[string]string{
+		"go.etcd.io/etcd/server/v3": "server", "sigs.k8s.io/kwok/cmd/kwok": "kwok", "example.org/v": "v", "example.org/vendor": "vendor",
+	} {
+		if got := (command{pkg: pkg}).output(); got != want {
+			t.Errorf("output of %s = %q, want %q", pkg, got, want)
+		}
+	}
+}
+
+func TestLinkerFlags(t *testing.T) {
+	flags, err := linkerFlags(map[string]string{"k8s.io/kubernetes": "v1.36.3", "sigs.k8s.io/kwok": "v0.8.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"-X k8s.io/component-base/version.gitVersion=v1.36.3", "-X k8s.io/component-base/version.gitMajor=1",
+		"-X k8s.io/component-base/version.gitMinor=36", "-X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0",
+	} {
+		if !strings.Contains(flags, want) {
+			t.Errorf("flags %q lack %q", flags, want)
+		}
+	}
+	if _, err := linkerFlags(map[string]string{"k8s.io/kubernetes": "master"}); !errorHas(err, `"master"`) {
+		t.Errorf("linkerFlags of a version that is none: %v", err)
+	}
+}
+
+func TestProgressTellsPackagesFromComplaints(t *testing.T) {
+	p := newTestProgress(t)
+	p.total([]string{"a/b", "c/d"})
+	complaints := p.follow(strings.NewReader("a/b\n# c/d\nc/d/x.go:1:2: undefined: y\ngo: downloading z v1.0.0\na/b\n"))
+	if want := []string{"# c/d", "c/d/x.go:1:2: undefined: y", "a/b"}; !slices.Equal(complaints, want) {
+		t.Errorf("complaints %q, want %q", complaints, want)
+	}
+	if got := p.String(); !strings.Contains(got, "1 of 2 packages") || !strings.Contains(got, "downloading z v1.0.0") {
+		t.Errorf("progress %q", got)
+	}
+	p.line("c/d")
+	if got := p.String(); !strings.Contains(got, "2 of 2 packages") || !strings.HasSuffix(got, "linking") {
+		t.Errorf("progress at the end %q", got)
+	}
+}
+
+func TestGoCommandShowsWhatFailed(t *testing.T) {
+	err := goCommand(t.Context(), []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
+	if !errorHas(err, "go build failed") || !errorHas(err, "nowhere") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBuildFailureLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	versions, err := pinnedVersions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, scratchPrefix+"of-a-killed-build"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	targets := []target{{command{binary: "nothing", pkg: "./nowhere"}, filepath.Join(root, "nothing-v1", "nothing")}}
+	if err := build(t.Context(), root, targets, versions, newTestProgress(t)); err == nil {
+		t.Error("a build of a package that is not there succeeded")
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestLockIsExclusive(t *testing.T) {
+	root := t.TempDir()
+	unlock, err := lock(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := lock(ctx, root); !errorHas(err, "waiting for another build") {
+		t.Errorf("second lock: %v", err)
+	}
+	unlock()
+	again, err := lock(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
+func newTestProgress(t *testing.T) *progress {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "progress"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	return newProgress(out)
+}
+
+// errorHas reports whether the error's text contains want; an empty want asks
+// for no error.
+func errorHas(err error, want string) bool {
+	if want == "" {
+		return err == nil
+	}
+	return err != nil && strings.Contains(err.Error(), want)
+}
