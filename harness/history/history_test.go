@@ -1,0 +1,269 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func create(t *testing.T, path string, followers ...func(*Record)) (*Recorder, *clocktesting.FakePassiveClock) {
+	t.Helper()
+	clock := clocktesting.NewFakePassiveClock(epoch)
+	recorder, err := Create(path, Start{Scenario: "s", Namespace: "n"}, clock, followers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { recorder.Close() })
+	return recorder, clock
+}
+
+func readAll(path string) ([]*Record, error) {
+	var records []*Record
+	for record, err := range ReadFile(path) {
+		if err != nil {
+			return records, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	recorder, clock := create(t, path)
+	clock.SetTime(epoch.Add(1500 * time.Millisecond))
+	pod := Object{
+		Ref:      Ref{Resource: "pods", Namespace: "n", Name: "web-1", UID: "u1", Version: 7},
+		Created:  epoch,
+		Deleting: epoch.Add(time.Second),
+		Owners:   []Owner{{Kind: "ReplicaSet", Name: "web", UID: "u0", Controller: true}},
+		Body:     []byte(`{"status":{"phase":"Running"}}`),
+	}
+	recorder.Append(Record{Truth: &Truth{Type: Added, Object: pod}})
+	recorder.Append(Record{Response: &Response{ID: 3, Code: 500, Reached: true, Fault: "api-error"}})
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAll(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*Record{
+		{Seq: 1, Start: &Start{Format: Format, Time: epoch, Scenario: "s", Namespace: "n"}},
+		{Seq: 2, At: 1500 * time.Millisecond, Truth: &Truth{Type: Added, Object: pod}},
+		{Seq: 3, At: 1500 * time.Millisecond, Response: &Response{ID: 3, Code: 500, Reached: true, Fault: "api-error"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	var followed []int64
+	recorder, _ := create(t, path, func(r *Record) { followed = append(followed, r.Seq) })
+	const writers, each = 8, 200
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for range each {
+				recorder.Append(Record{Process: &Process{Name: fmt.Sprint(w), Event: ProcessStarted}})
+			}
+		})
+	}
+	group.Wait()
+	if err := recorder.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if len(followed) != 1+writers*each {
+		t.Fatalf("a follower saw %d records before Flush returned, want %d", len(followed), 1+writers*each)
+	}
+	records, err := readAll(path) // whole already, though the recorder is still open
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, record := range records {
+		if record.Seq != followed[i] {
+			t.Fatalf("place %d: record %d in the file, %d followed", i, record.Seq, followed[i])
+		}
+	}
+}
+
+func TestAppendAfterCloseDoesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	recorder, _ := create(t, path)
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	recorder.Append(Record{Phase: &Phase{Name: PhaseEnd}})
+	if err := recorder.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := readAll(path); err != nil || len(records) != 1 {
+		t.Errorf("%d records, error %v; want the start record alone", len(records), err)
+	}
+}
+
+func TestCreateKeepsAnExistingHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(path, Start{}, clocktesting.NewFakePassiveClock(epoch)); !errors.Is(err, os.ErrExist) {
+		t.Errorf("error %v, want one that says the file exists", err)
+	}
+}
+
+// A disk that takes nothing more must be noticed while the run goes on, and must
+// not hang the witnesses.
+func TestAFullDiskFailsTheRecorder(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	file, err := os.OpenFile(full, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Recorder{
+		clock:  clocktesting.NewFakePassiveClock(epoch),
+		queue:  make(chan item, 1),
+		done:   make(chan struct{}),
+		failed: make(chan struct{}),
+	}
+	go r.write(file, nil)
+	for range 100 {
+		r.Append(Record{Gap: &Gap{Source: strings.Repeat("x", 1<<16)}})
+	}
+	<-r.Failed()
+	if err := r.Flush(); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("Flush: error %v, want no space left on device", err)
+	}
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("Close: error %v, want no space left on device", err)
+	}
+}
+
+func TestReadRefusesWhatIsNoHistory(t *testing.T) {
+	const start = `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n"
+	const second = `{"seq":2,"at":5,"phase":{"name":"chaos"}}` + "\n"
+	for _, test := range []struct {
+		name, in string
+		whole    int
+		wantErr  string
+	}{
+		{"empty", "", 0, ""},
+		{"whole", start + second, 2, ""},
+		{"cut in mid-line", start + second[:20], 1, "line 2: the history ends in the middle of a line"},
+		{"cut before the newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2: the history ends in the middle of a line"},
+		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
+		{"a hole", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
+		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
+		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: expected format 1, found format 9"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "history.jsonl")
+			if err := os.WriteFile(path, []byte(test.in), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			records, err := readAll(path)
+			if len(records) != test.whole {
+				t.Errorf("%d records before the end, want %d", len(records), test.whole)
+			}
+			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
+				t.Errorf("error %v, want %q", err, test.wantErr)
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"seq":1,"start":{"format":1}}` + "\n" + `{"seq":2,"truth":{"type":"ADDED","object":{"resource":"pods"}}}` + "\n")
+	f.Add(`{"seq":1`)
+	f.Fuzz(func(t *testing.T, in string) {
+		lines := strings.Count(in, "\n")
+		records := 0
+		for record, err := range Read(strings.NewReader(in)) {
+			if (record == nil) == (err == nil) {
+				t.Fatalf("record %v with error %v: want exactly one", record, err)
+			}
+			if record != nil {
+				records++
+			}
+		}
+		if records > lines {
+			t.Fatalf("%d records out of %d whole lines", records, lines)
+		}
+	})
+}
+
+func TestProject(t *testing.T) {
+	yes := true
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "n", Name: "web-1", UID: "u1", ResourceVersion: "42", Generation: 3,
+			CreationTimestamp: metav1.NewTime(epoch.In(time.FixedZone("elsewhere", 3600))),
+			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "u0", Controller: &yes}},
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:    "node-1",
+			Tolerations: []corev1.Toleration{{Key: "k"}},
+			Containers:  []corev1.Container{{Name: "c", Image: "i", Command: []string{"sleep"}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	got, err := Project("pods", pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got.Body), `"nodeName":"node-1"`) || !strings.Contains(string(got.Body), `"phase":"Running"`) {
+		t.Errorf("body %s: want node and phase", got.Body)
+	}
+	for _, dropped := range []string{"tolerations", "command", "managedFields", "metadata"} {
+		if strings.Contains(string(got.Body), dropped) {
+			t.Errorf("body %s: want no %s", got.Body, dropped)
+		}
+	}
+	got.Body = nil
+	want := Object{
+		Ref:        Ref{Resource: "pods", Namespace: "n", Name: "web-1", UID: "u1", Version: 42},
+		Generation: 3,
+		Created:    epoch,
+		Owners:     []Owner{{Kind: "ReplicaSet", Name: "web", UID: "u0", Controller: true}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("projection (-want +got):\n%s", diff)
+	}
+	if got.ControllerRef() == nil || got.ControllerRef().UID != "u0" {
+		t.Errorf("controllerRef %v, want u0", got.ControllerRef())
+	}
+
+	pod.ResourceVersion = "abc"
+	if _, err := Project("pods", pod); err == nil || !strings.Contains(err.Error(), `pods n/web-1: resourceVersion "abc": expected a whole number`) {
+		t.Errorf("a version that is no number: error %v", err)
+	}
+}
+
+func TestRefString(t *testing.T) {
+	for want, ref := range map[string]Ref{
+		"pods n/web-1": {Resource: "pods", Namespace: "n", Name: "web-1"},
+		"nodes node-1": {Resource: "nodes", Name: "node-1"},
+	} {
+		if got := ref.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// witness records the truth of one resource.
+type witness struct {
+	client    rest.Interface
+	kind      string // as the API names it: "replicasets"
+	resource  string // as histories name it: "replicasets.apps"
+	namespace string
+	recorder  *history.Recorder
+
+	mu sync.Mutex
+	// last is the version up to which the witness has seen everything.
+	last history.Version
+	// known is the latest version seen of every object that lives.
+	known map[types.UID]history.Version
+	// moved is closed, and replaced, whenever known changes.
+	moved chan struct{}
+}
+
+func newWitness(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder *history.Recorder) *witness {
+	return &witness{
+		client:    client,
+		kind:      gvr.Resource,
+		resource:  gvr.GroupResource().String(),
+		namespace: namespace,
+		recorder:  recorder,
+		known:     map[types.UID]history.Version{},
+		moved:     make(chan struct{}),
+	}
+}
+
+// begin records what is there and opens the first watch.
+func (w *witness) begin(ctx context.Context) (watch.Interface, error) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		w.record(history.Added, object)
+	}
+	w.last = version
+	return w.open(ctx)
+}
+
+// run records from stream, and from the watches that follow it when it ends,
+// until ctx is done.
+func (w *witness) run(ctx context.Context, stream watch.Interface) {
+	for {
+		expired := w.drain(ctx, stream)
+		stream.Stop()
+		for stream = nil; stream == nil; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(retryDelay):
+			}
+			if expired {
+				w.gap("the API server no longer has what followed version %d", w.last)
+				w.skip(ctx)
+			}
+			var err error
+			if stream, err = w.open(ctx); err != nil {
+				stream, expired = nil, gone(err)
+			}
+		}
+	}
+}
+
+// drain records events until the stream ends, and reports whether it ended
+// because the API server has forgotten what the witness has not yet seen.
+func (w *witness) drain(ctx context.Context, stream watch.Interface) (expired bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return false
+			}
+			if event.Type == watch.Error {
+				return gone(apierrors.FromObject(event.Object))
+			}
+			w.event(event)
+		}
+	}
+}
+
+// gone reports whether err means that a version is too old to be watched from.
+func gone(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// event records one watch event. An event about an object that the witness
+// should know and does not shows that it has missed something.
+func (w *witness) event(event watch.Event) {
+	object, err := history.Project(w.resource, event.Object)
+	if err != nil {
+		w.gap("an event that cannot be read: %v", err)
+		return
+	}
+	w.mu.Lock()
+	_, known := w.known[object.UID]
+	w.mu.Unlock()
+	switch event.Type {
+	case watch.Bookmark:
+		w.advance(object.Version)
+	case watch.Added:
+		w.record(history.Added, object)
+	case watch.Modified, watch.Deleted:
+		if !known {
+			w.gap("%s was %s and had not been seen before", object.Ref, event.Type)
+		}
+		w.record(history.EventType(event.Type), object)
+	}
+}
+
+// record appends one version and remembers that it was seen.
+func (w *witness) record(event history.EventType, object history.Object) {
+	w.recorder.Append(history.Record{Truth: &history.Truth{Type: event, Object: object}})
+	w.mu.Lock()
+	if event == history.Deleted {
+		delete(w.known, object.UID)
+	} else {
+		w.known[object.UID] = object.Version
+	}
+	w.mu.Unlock()
+	w.advance(object.Version)
+}
+
+// advance notes that everything up to version has been seen.
+func (w *witness) advance(version history.Version) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = max(w.last, version)
+	close(w.moved)
+	w.moved = make(chan struct{})
+}
+
+// skip takes the present state for the truth after a gap.
+func (w *witness) skip(ctx context.Context) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return // the next watch fails as well and leads here again
+	}
+	for _, object := range objects {
+		w.mu.Lock()
+		seen, known := w.known[object.UID]
+		w.mu.Unlock()
+		switch {
+		case !known:
+			w.record(history.Added, object)
+		case seen < object.Version:
+			w.record(history.Modified, object)
+		}
+	}
+	w.advance(version)
+}
+
+// catchUp waits until everything that a consistent list shows has been seen.
+func (w *witness) catchUp(ctx context.Context) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		w.gap("the last list failed: %v", err)
+		return
+	}
+	for {
+		w.mu.Lock()
+		moved, missing := w.moved, w.missing(objects, version)
+		w.mu.Unlock()
+		if missing == "" {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			w.gap("at the end, %s had not been seen", missing)
+			return
+		}
+	}
+}
+
+// missing names something that a list at version shows and the witness has not
+// seen; "" when there is nothing. An object may have moved on since the list.
+func (w *witness) missing(objects []history.Object, version history.Version) string {
+	listed := make(map[types.UID]bool, len(objects))
+	for i := range objects {
+		listed[objects[i].UID] = true
+		seen, known := w.known[objects[i].UID]
+		if (!known && w.last < version) || (known && seen < objects[i].Version) {
+			return fmt.Sprintf("%s at version %d", objects[i].Ref, objects[i].Version)
+		}
+	}
+	for uid, seen := range w.known {
+		if !listed[uid] && seen < version {
+			return fmt.Sprintf("the deletion of the object with UID %s", uid)
+		}
+	}
+	return ""
+}
+
+func (w *witness) gap(format string, args ...any) {
+	w.recorder.Append(history.Record{Gap: &history.Gap{
+		Source: "truth of " + w.resource,
+		Detail: fmt.Sprintf(format, args...),
+	}})
+}
+
+// list returns all objects, consistently, and the version of the list.
+func (w *witness) list(ctx context.Context) ([]history.Object, history.Version, error) {
+	answer, err := w.client.Get().Namespace(w.namespace).Resource(w.kind).Do(ctx).Get()
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	header, err := meta.ListAccessor(answer)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	version, err := history.ParseVersion(header.GetResourceVersion())
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	var objects []history.Object
+	err = meta.EachListItem(answer, func(item runtime.Object) error {
+		object, err := history.Project(w.resource, item)
+		objects = append(objects, object)
+		return err
+	})
+	return objects, version, err
+}
+
+// open watches from the last version seen.
+func (w *witness) open(ctx context.Context) (watch.Interface, error) {
+	w.mu.Lock()
+	from := w.last
+	w.mu.Unlock()
+	stream, err := w.client.Get().Namespace(w.namespace).Resource(w.kind).
+		VersionedParams(&metav1.ListOptions{
+			Watch:               true,
+			ResourceVersion:     fmt.Sprint(uint64(from)),
+			AllowWatchBookmarks: true,
+		}, scheme.ParameterCodec).
+		Watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("watching from version %d: %w", from, err)
+	}
+	return stream, nil
+}
