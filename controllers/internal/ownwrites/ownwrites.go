@@ -1,0 +1,151 @@
+// Package ownwrites lets a controller read its own writes: it remembers what
+// was last written for an owner and tells whether the caches that the next sync
+// of that owner will read show it.
+//
+// Writes are compared by resourceVersion, which orders the changes of one
+// resource; a deletion, whose response carries no useful version, by the state
+// of the object in the cache. It waits for nothing itself: the caller retries.
+package ownwrites
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+)
+
+// Cache is one resource as an informer stores it. cache.Store is one.
+type Cache interface {
+	// LastStoreSyncResourceVersion returns the version the cache has got to, or
+	// "" when it cannot tell.
+	LastStoreSyncResourceVersion() string
+	// GetByKey returns the object under "namespace/name".
+	GetByKey(key string) (object any, exists bool, err error)
+}
+
+var _ Cache = cache.Store(nil)
+
+// Reached reports whether c has got to resourceVersion. It is false when the
+// versions cannot be compared.
+func Reached(c Cache, resourceVersion string) bool {
+	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
+	return err == nil && order >= 0
+}
+
+// Log remembers the writes of many owners. It is safe for concurrent use.
+type Log struct {
+	caches map[string]Cache
+
+	mu    sync.Mutex
+	byKey map[string]*writes
+}
+
+type writes struct {
+	owner types.UID
+	// versions holds the newest resourceVersion written, by resource.
+	versions map[string]string
+	// deletions holds the objects deleted.
+	deletions map[deletion]struct{}
+}
+
+type deletion struct {
+	resource string
+	key      string
+	uid      types.UID
+}
+
+// New returns an empty Log over caches, which are named by resource.
+func New(caches map[string]Cache) *Log {
+	return &Log{caches: caches, byKey: map[string]*writes{}}
+}
+
+// Wrote records that an object of resource was created or changed for owner,
+// and has resourceVersion now.
+func (l *Log) Wrote(owner ownership.ID, resource, resourceVersion string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.of(owner)
+	known, recorded := w.versions[resource]
+	if recorded {
+		if order, err := resourceversion.CompareResourceVersion(known, resourceVersion); err == nil && order >= 0 {
+			return
+		}
+	}
+	w.versions[resource] = resourceVersion
+}
+
+// Deleted records that the object of resource under key was deleted for owner.
+func (l *Log) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of(owner).deletions[deletion{resource, key, uid}] = struct{}{}
+}
+
+// of must be called with the lock held. The writes of an earlier owner under
+// the same key are dropped.
+func (l *Log) of(owner ownership.ID) *writes {
+	w := l.byKey[owner.Key]
+	if w == nil || w.owner != owner.UID {
+		w = &writes{owner: owner.UID, versions: map[string]string{}, deletions: map[deletion]struct{}{}}
+		l.byKey[owner.Key] = w
+	}
+	return w
+}
+
+// Missing returns "" when the caches show everything written for the owner
+// under key, and otherwise says what they do not show yet. It must be asked
+// before the caches are read, and not while a sync of the owner is running.
+func (l *Log) Missing(key string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.byKey[key]
+	if w == nil {
+		return ""
+	}
+	for resource, written := range w.versions {
+		read := l.caches[resource].LastStoreSyncResourceVersion()
+		// Versions that do not compare must not block the owner for ever.
+		if order, err := resourceversion.CompareResourceVersion(read, written); err == nil && order < 0 {
+			return fmt.Sprintf("the cache of %s is at resourceVersion %s, own write at %s", resource, read, written)
+		}
+		delete(w.versions, resource)
+	}
+	for d := range w.deletions {
+		if l.live(d) {
+			return fmt.Sprintf("the cache of %s does not show the deletion of %s", d.resource, d.key)
+		}
+		delete(w.deletions, d)
+	}
+	delete(l.byKey, key)
+	return ""
+}
+
+func (l *Log) live(d deletion) bool {
+	object, exists, err := l.caches[d.resource].GetByKey(d.key)
+	if err != nil || !exists {
+		return false
+	}
+	accessor, err := meta.Accessor(object)
+	return err == nil && accessor.GetUID() == d.uid && accessor.GetDeletionTimestamp() == nil
+}
+
+// Forget drops the writes of owner. A namesake with another UID keeps its own.
+func (l *Log) Forget(owner ownership.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.byKey[owner.Key]; w != nil && w.owner == owner.UID {
+		delete(l.byKey, owner.Key)
+	}
+}
+
+// ForgetKey drops the writes of any owner under key.
+func (l *Log) ForgetKey(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byKey, key)
+}

@@ -1,0 +1,111 @@
+// Package podcontrol writes pods on behalf of a controller: it creates them
+// from a template, deletes them, patches them, and tells users in events what
+// came of it. It decides nothing and keeps no state.
+package podcontrol
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+)
+
+// Reasons of the events that this package emits.
+const (
+	SuccessfulCreate = "SuccessfulCreate"
+	FailedCreate     = "FailedCreate"
+	SuccessfulDelete = "SuccessfulDelete"
+	FailedDelete     = "FailedDelete"
+)
+
+// Owner is the object on whose behalf pods are written, and which events are
+// about.
+type Owner interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Control writes pods.
+type Control struct {
+	client kubernetes.Interface
+	events record.EventRecorder
+}
+
+// New returns a Control that writes through client and tells of it in events.
+func New(client kubernetes.Interface, events record.EventRecorder) *Control {
+	return &Control{client: client, events: events}
+}
+
+// Create makes one pod of template, controlled by owner of kind gvk. A create
+// that is refused because the namespace is terminating gives no event; see
+// NamespaceTerminating.
+func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) (*corev1.Pod, error) {
+	pod, err := c.client.CoreV1().Pods(owner.GetNamespace()).Create(ctx, FromTemplate(owner, gvk, template), metav1.CreateOptions{})
+	if err != nil {
+		if !NamespaceTerminating(err) {
+			c.events.Eventf(owner, corev1.EventTypeWarning, FailedCreate, "Error creating: %v", err)
+		}
+		return nil, fmt.Errorf("creating a pod for %s %s/%s: %w", gvk.Kind, owner.GetNamespace(), owner.GetName(), err)
+	}
+	c.events.Eventf(owner, corev1.EventTypeNormal, SuccessfulCreate, "Created pod: %s", pod.Name)
+	return pod, nil
+}
+
+// Delete deletes pod, and no later pod of that name. A pod that is gone already
+// gives no event and an error that satisfies apierrors.IsNotFound.
+func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			c.events.Eventf(owner, corev1.EventTypeWarning, FailedDelete, "Error deleting: %v", err)
+		}
+		return fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	c.events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %s", pod.Name)
+	return nil
+}
+
+// Patch sends a strategic merge patch to pod and returns what became of it.
+func (c *Control) Patch(ctx context.Context, pod *corev1.Pod, data []byte) (*corev1.Pod, error) {
+	return c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
+}
+
+// NamespaceTerminating reports whether err is the refusal to create something
+// in a namespace that is being deleted. It will be refused for good.
+func NamespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// FromTemplate returns the pod that Create creates.
+func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) *corev1.Pod {
+	// The template is part of a cached object that others read.
+	template = template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName:    namePrefix(owner.GetName()),
+			Labels:          template.Labels,
+			Annotations:     template.Annotations,
+			Finalizers:      template.Finalizers,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)},
+		},
+		Spec: template.Spec,
+	}
+}
+
+// namePrefix appends a dash to the owner's name where that leaves it valid.
+func namePrefix(owner string) string {
+	prefix := owner + "-"
+	if len(validation.NameIsDNSSubdomain(prefix, true)) > 0 {
+		return owner
+	}
+	return prefix
+}

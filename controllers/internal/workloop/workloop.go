@@ -1,0 +1,125 @@
+// Package workloop runs a controller's syncs: a queue of keys, workers that
+// take them, and retries that back off.
+//
+// A key is never synced by two workers at once, and a key that fails holds up
+// no other. Retries of one key wait 5 ms, doubling to 1000 s; all retries of a
+// loop share a bucket of 10 a second, burst 100. A key is never given up.
+package workloop
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// SyncFunc brings the object under key ("namespace/name") to where it should
+// be. An error makes the key come back later: after back-off, or, when it comes
+// from RetryAfter, after the delay that it names.
+type SyncFunc func(ctx context.Context, key string) error
+
+// Loop is a queue and the workers that empty it.
+type Loop struct {
+	name  string
+	sync  SyncFunc
+	queue workqueue.TypedRateLimitingInterface[string]
+}
+
+// New returns a Loop whose queue appears in metrics under name.
+func New(name string, sync SyncFunc) *Loop {
+	return &Loop{
+		name: name,
+		sync: sync,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
+		),
+	}
+}
+
+// Add has key synced as soon as a worker is free. A key that waits already is
+// not queued twice; one that is being synced is synced again afterwards.
+func (l *Loop) Add(key string) { l.queue.Add(key) }
+
+// AddAfter has key synced once delay has passed. Of several delays of one key
+// the shortest counts.
+func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
+
+// Run starts the workers once all of synced report true, and returns when all
+// have stopped. Closing drain lets each finish the key that it holds and take no
+// other; cancelling ctx, which is the context of every sync, makes them give up
+// at once. A Loop runs once.
+func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
+	var running sync.WaitGroup
+	stopped := make(chan struct{})
+	running.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-drain:
+		}
+		close(stopped)
+		l.queue.ShutDown()
+	})
+	if cache.WaitForCacheSync(stopped, synced...) {
+		klog.FromContext(ctx).Info("Caches synced, starting workers", "controller", l.name, "workers", workers)
+		for range workers {
+			running.Go(func() { l.work(ctx, stopped) })
+		}
+	}
+	running.Wait()
+}
+
+func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
+	for {
+		key, shutdown := l.queue.Get()
+		if shutdown {
+			return
+		}
+		select {
+		case <-stopped:
+			// A queue that is shut down still hands out what it has.
+			l.queue.Done(key)
+			return
+		default:
+		}
+		l.process(ctx, key)
+	}
+}
+
+func (l *Loop) process(ctx context.Context, key string) {
+	defer l.queue.Done(key)
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name, "key", key)
+	start := time.Now()
+	err := l.sync(klog.NewContext(ctx, logger), key)
+	var later *retryAfter
+	switch {
+	case err == nil:
+		l.queue.Forget(key)
+		logger.V(4).Info("Synced", "duration", time.Since(start))
+	case errors.As(err, &later):
+		l.queue.AddAfter(key, later.delay)
+		logger.V(4).Info("Sync put off", "reason", later.reason, "delay", later.delay)
+	case ctx.Err() != nil:
+		logger.V(2).Info("Sync interrupted by shutdown", "err", err)
+	default:
+		logger.Error(err, "Sync failed, will retry", "failures", l.queue.NumRequeues(key)+1)
+		l.queue.AddRateLimited(key)
+	}
+}
+
+// RetryAfter returns an error for a sync that did not fail but could not be
+// done yet, because of reason. It leaves the key's back-off as it was.
+func RetryAfter(delay time.Duration, reason string) error {
+	return &retryAfter{delay: delay, reason: reason}
+}
+
+type retryAfter struct {
+	delay  time.Duration
+	reason string
+}
+
+func (r *retryAfter) Error() string { return "not yet: " + r.reason }

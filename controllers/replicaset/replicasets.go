@@ -1,0 +1,142 @@
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// byController is the index of ReplicaSets by the UID of their controller.
+const byController = "gauntlet/replicasets-by-controller"
+
+// replicaSets is the kind ReplicaSet.
+type replicaSets struct {
+	client   kubernetes.Interface
+	informer cache.SharedIndexInformer
+}
+
+// ReplicaSets returns the kind of ReplicaSets, read from informer and written through client. The
+// informer must not be started yet.
+func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
+	err := informer.Informer().AddIndexers(cache.Indexers{
+		byController: func(object any) ([]string, error) {
+			if set, ok := object.(*appsv1.ReplicaSet); ok {
+				if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
+					return []string{string(ref.UID)}, nil
+				}
+			}
+			return nil, nil
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("indexing ReplicaSets by controller: %w", err)
+	}
+	return &replicaSets{client: client, informer: informer.Informer()}, nil
+}
+
+func (*replicaSets) Traits() Traits {
+	return Traits{
+		GVK:               appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+		Resource:          "replicasets",
+		Queue:             "replicaset",
+		EventSource:       "replicaset-controller",
+		ReadsOwnWrites:    true,
+		CountsTerminating: true,
+	}
+}
+
+func (k *replicaSets) Informer() cache.SharedIndexInformer { return k.informer }
+
+func (*replicaSets) Owner(object any) (Owner, error) {
+	set, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return Owner{}, fmt.Errorf("a %T is not a ReplicaSet", object)
+	}
+	selector := labels.Nothing()
+	if s := set.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
+		var err error
+		if selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
+			return Owner{}, fmt.Errorf("the selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+		}
+	}
+	return Owner{
+		Object:   set,
+		Replicas: int(ptr.Deref(set.Spec.Replicas, 1)),
+		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Selector: selector,
+		Template: &set.Spec.Template,
+		Status: Status{
+			Replicas:           set.Status.Replicas,
+			FullyLabeled:       set.Status.FullyLabeledReplicas,
+			Ready:              set.Status.ReadyReplicas,
+			Available:          set.Status.AvailableReplicas,
+			Terminating:        set.Status.TerminatingReplicas,
+			ObservedGeneration: set.Status.ObservedGeneration,
+			Conditions:         conditionsFrom(set.Status.Conditions),
+		},
+	}, nil
+}
+
+func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
+	conditions := make([]Condition, len(api))
+	for i, c := range api {
+		conditions[i] = Condition{string(c.Type), c.Status, c.LastTransitionTime, c.Reason, c.Message}
+	}
+	return conditions
+}
+
+func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, error) {
+	set, err := k.client.AppsV1().ReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return Owner{}, err
+	}
+	return k.Owner(set)
+}
+
+func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Status) (string, error) {
+	set := *owner.Object.(*appsv1.ReplicaSet)
+	set.Status = appsv1.ReplicaSetStatus{
+		Replicas:             status.Replicas,
+		FullyLabeledReplicas: status.FullyLabeled,
+		ReadyReplicas:        status.Ready,
+		AvailableReplicas:    status.Available,
+		TerminatingReplicas:  status.Terminating,
+		ObservedGeneration:   status.ObservedGeneration,
+	}
+	for _, c := range status.Conditions {
+		set.Status.Conditions = append(set.Status.Conditions, appsv1.ReplicaSetCondition{
+			Type: appsv1.ReplicaSetConditionType(c.Type), Status: c.Status,
+			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	written, err := k.client.AppsV1().ReplicaSets(set.Namespace).UpdateStatus(ctx, &set, metav1.UpdateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return written.ResourceVersion, nil
+}
+
+func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
+	ref := metav1.GetControllerOfNoCopy(owner.Object)
+	if ref == nil {
+		return nil, nil
+	}
+	objects, err := k.informer.GetIndexer().ByIndex(byController, string(ref.UID))
+	if err != nil {
+		return nil, fmt.Errorf("looking up ReplicaSets by controller: %w", err)
+	}
+	siblings := make([]types.UID, 0, len(objects))
+	for _, object := range objects {
+		siblings = append(siblings, object.(*appsv1.ReplicaSet).UID)
+	}
+	return siblings, nil
+}

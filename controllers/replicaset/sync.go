@@ -1,0 +1,247 @@
+package replicaset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podindex"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/slowstart"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+)
+
+// staleRetryDelay is how soon a sync that was put off because of a stale cache
+// is tried again if no event wakes the owner earlier. Trying costs no call.
+const staleRetryDelay = time.Second
+
+// sync brings the owner under key one step closer to the pods that it wants.
+//
+//  1. What this controller last wrote for the owner must be in the caches.
+//  2. Expectations are looked at before pods are listed: an event in between
+//     would otherwise make old pods look like the outcome of new requests.
+//  3. Candidates are claimed. A failure ends the sync: nothing may be created,
+//     deleted or reported from a wrong idea of which pods there are.
+//  4. Pods are created or deleted, unless the owner is terminating or still
+//     waits for what it asked for before.
+//  5. The owner comes back when the next pod becomes available, or when its
+//     expectations run out, since no event announces either.
+//  6. Status is written, also when 4 failed or was not done.
+func (c *Controller) sync(ctx context.Context, key string) error {
+	if missing := c.writes.Missing(key); c.traits.ReadsOwnWrites && missing != "" {
+		return workloop.RetryAfter(staleRetryDelay, missing)
+	}
+	owner, found, err := c.cached(ctx, key)
+	if err != nil || !found {
+		return err
+	}
+	id := owner.ID()
+	settled := c.expectations.Satisfied(id)
+	pods, err := c.claim(ctx, owner)
+	if err != nil {
+		return err
+	}
+	f := finding{owner: owner, active: pods.active, terminating: pods.terminating}
+	if settled && !owner.Terminating() {
+		f.failure = c.scale(ctx, owner, pods.active)
+	}
+	f.now = c.clock.Now()
+	if wait, ok := nextAvailable(pods.active, owner.MinReady, f.now); ok {
+		c.loop.AddAfter(key, wait)
+	}
+	if left := c.expectations.Remaining(id); left > 0 {
+		c.loop.AddAfter(key, left)
+	}
+	return errors.Join(f.failure, c.report(ctx, f))
+}
+
+// cached returns the owner under key. One that is gone, or that makes no sense,
+// is not found, and everything remembered of a gone one is dropped.
+func (c *Controller) cached(ctx context.Context, key string) (owner Owner, found bool, err error) {
+	object, exists, err := c.owners.GetByKey(key)
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("looking up %s %s: %w", c.traits.GVK.Kind, key, err)
+	}
+	if !exists {
+		c.expectations.ForgetKey(key)
+		c.writes.ForgetKey(key)
+		return Owner{}, false, nil
+	}
+	owner, err = c.kind.Owner(object)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Ignoring an object that makes no sense until it changes")
+		return Owner{}, false, nil
+	}
+	return owner, true, nil
+}
+
+// podSet is the pods of one owner: those that count as replicas, and how many
+// are on their way out.
+type podSet struct {
+	active      []*corev1.Pod
+	terminating int
+}
+
+// claim returns the owner's pods, adopting and releasing active ones.
+func (c *Controller) claim(ctx context.Context, owner Owner) (podSet, error) {
+	controlled, err := podindex.ControlledBy(c.pods, owner.Object.GetUID())
+	if err != nil {
+		return podSet{}, err
+	}
+	orphans, err := podindex.Orphans(c.pods, owner.Object.GetNamespace())
+	if err != nil {
+		return podSet{}, err
+	}
+	var set podSet
+	candidates := make([]*corev1.Pod, 0, len(controlled))
+	for _, pod := range controlled {
+		switch {
+		case podfacts.Active(pod):
+			candidates = append(candidates, pod)
+		case podfacts.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
+			set.terminating++
+		}
+	}
+	for _, pod := range orphans {
+		if podfacts.Active(pod) {
+			candidates = append(candidates, pod)
+		}
+	}
+	set.active, err = c.claimer(owner).Claim(ctx, candidates)
+	return set, err
+}
+
+func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
+	return ownership.Claimer[*corev1.Pod]{
+		Owner:    owner.Object,
+		GVK:      c.traits.GVK,
+		Selector: owner.Selector,
+		Live: func(ctx context.Context) (metav1.Object, error) {
+			live, err := c.kind.Live(ctx, owner.Object.GetNamespace(), owner.Object.GetName())
+			if err != nil {
+				return nil, err
+			}
+			return live.Object, nil
+		},
+		Patch: func(ctx context.Context, pod *corev1.Pod, data []byte) error {
+			patched, err := c.control.Patch(ctx, pod, data)
+			if err != nil {
+				return err
+			}
+			c.writes.Wrote(owner.ID(), podsResource, patched.ResourceVersion)
+			return nil
+		},
+	}
+}
+
+// scale creates or deletes pods so that the owner gets closer to the number it
+// wants.
+func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Pod) error {
+	step := plan(owner.Replicas, len(active), c.burst)
+	switch {
+	case step.creates > 0:
+		klog.FromContext(ctx).V(2).Info("Too few pods", "wanted", owner.Replicas, "active", len(active), "creating", step.creates)
+		return c.create(ctx, owner, step.creates)
+	case step.deletes > 0:
+		klog.FromContext(ctx).V(2).Info("Too many pods", "wanted", owner.Replicas, "active", len(active), "deleting", step.deletes)
+		crowd, err := c.crowd(owner, active, step.deletes)
+		if err != nil {
+			return err
+		}
+		return c.delete(ctx, owner, deleteFirst(active, step.deletes, crowd, c.clock.Now()))
+	default:
+		return nil
+	}
+}
+
+// create makes n pods. Refused because the namespace is terminating, it leaves
+// the expectations unmet: they keep the owner quiet until it is gone as well.
+func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
+	id := owner.ID()
+	c.expectations.ExpectCreations(id, n)
+	started, err := slowstart.Run(ctx, n, func(ctx context.Context) error {
+		pod, err := c.control.Create(ctx, owner.Object, c.traits.GVK, owner.Template)
+		if err == nil {
+			c.expectations.Created(id, pod.UID, pod.ResourceVersion)
+			c.writes.Wrote(id, podsResource, pod.ResourceVersion)
+		} else if !podcontrol.NamespaceTerminating(err) {
+			c.expectations.CreationsFailed(id, 1)
+		}
+		return err
+	})
+	if podcontrol.NamespaceTerminating(err) {
+		klog.FromContext(ctx).V(2).Info("The namespace is terminating, no pods are created", "refused", n)
+		return nil
+	}
+	c.expectations.CreationsFailed(id, n-started)
+	return err
+}
+
+// delete deletes pods, all at once, and returns the first failure. One that is
+// gone already is none.
+func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod) error {
+	id := owner.ID()
+	uids := make([]types.UID, len(pods))
+	for i, pod := range pods {
+		uids[i] = pod.UID
+	}
+	c.expectations.ExpectDeletions(id, uids)
+	var calls sync.WaitGroup
+	var once sync.Once
+	var first error
+	for _, pod := range pods {
+		calls.Go(func() {
+			err := c.control.Delete(ctx, owner.Object, pod)
+			if err == nil {
+				c.writes.Deleted(id, podsResource, cache.MetaObjectToName(pod).String(), pod.UID)
+				return
+			}
+			c.expectations.DeletionObserved(id, pod.UID)
+			if !apierrors.IsNotFound(err) {
+				once.Do(func() { first = err })
+			}
+		})
+	}
+	calls.Wait()
+	return first
+}
+
+// crowd counts, on each node, the active pods of all owners that share this
+// one's controller. It is not asked for when every pod has to go.
+func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
+	if deletes >= len(active) {
+		return nil, nil
+	}
+	siblings, err := c.kind.Siblings(owner)
+	if err != nil {
+		return nil, err
+	}
+	crowd := map[string]int{}
+	for _, sibling := range siblings {
+		pods, err := podindex.ControlledBy(c.pods, sibling)
+		if err != nil {
+			return nil, err
+		}
+		for _, pod := range pods {
+			if podfacts.Active(pod) {
+				crowd[pod.Spec.NodeName]++
+			}
+		}
+	}
+	return crowd, nil
+}
+
+func (c *Controller) describe(owner Owner) string {
+	return c.traits.GVK.Kind + " " + owner.ID().Key
+}

@@ -1,0 +1,115 @@
+// Package replication keeps the number of pods that a ReplicationController
+// asks for. The work is done by the engine of package replicaset; what is here
+// is the kind: where its objects are read and how its status is written.
+//
+// Unlike ReplicaSets, ReplicationControllers select by equality only, report no
+// terminating replicas, and are guarded by expectations alone.
+package replication
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
+)
+
+// replicationControllers is the kind ReplicationController.
+type replicationControllers struct {
+	client   kubernetes.Interface
+	informer cache.SharedIndexInformer
+}
+
+// ReplicationControllers returns the kind of ReplicationControllers, read from
+// informer and written through client.
+func ReplicationControllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
+	return &replicationControllers{client: client, informer: informer.Informer()}
+}
+
+func (*replicationControllers) Traits() replicaset.Traits {
+	return replicaset.Traits{
+		GVK:         corev1.SchemeGroupVersion.WithKind("ReplicationController"),
+		Resource:    "replicationcontrollers",
+		Queue:       "replicationmanager",
+		EventSource: "replication-controller",
+	}
+}
+
+func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k.informer }
+
+func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
+	rc, ok := object.(*corev1.ReplicationController)
+	if !ok {
+		return replicaset.Owner{}, fmt.Errorf("a %T is not a ReplicationController", object)
+	}
+	if rc.Spec.Template == nil {
+		return replicaset.Owner{}, fmt.Errorf("ReplicationController %s/%s has no template", rc.Namespace, rc.Name)
+	}
+	selector := labels.Nothing()
+	if len(rc.Spec.Selector) > 0 {
+		selector = labels.SelectorFromSet(rc.Spec.Selector)
+	}
+	owner := replicaset.Owner{
+		Object:   rc,
+		Replicas: int(ptr.Deref(rc.Spec.Replicas, 1)),
+		MinReady: time.Duration(rc.Spec.MinReadySeconds) * time.Second,
+		Selector: selector,
+		Template: rc.Spec.Template,
+		Status: replicaset.Status{
+			Replicas:           rc.Status.Replicas,
+			FullyLabeled:       rc.Status.FullyLabeledReplicas,
+			Ready:              rc.Status.ReadyReplicas,
+			Available:          rc.Status.AvailableReplicas,
+			ObservedGeneration: rc.Status.ObservedGeneration,
+		},
+	}
+	for _, c := range rc.Status.Conditions {
+		owner.Status.Conditions = append(owner.Status.Conditions, replicaset.Condition{
+			Type: string(c.Type), Status: c.Status,
+			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	return owner, nil
+}
+
+func (k *replicationControllers) Live(ctx context.Context, namespace, name string) (replicaset.Owner, error) {
+	rc, err := k.client.CoreV1().ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return replicaset.Owner{}, err
+	}
+	return k.Owner(rc)
+}
+
+func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replicaset.Owner, status replicaset.Status) (string, error) {
+	rc := *owner.Object.(*corev1.ReplicationController)
+	rc.Status = corev1.ReplicationControllerStatus{
+		Replicas:             status.Replicas,
+		FullyLabeledReplicas: status.FullyLabeled,
+		ReadyReplicas:        status.Ready,
+		AvailableReplicas:    status.Available,
+		ObservedGeneration:   status.ObservedGeneration,
+	}
+	for _, c := range status.Conditions {
+		rc.Status.Conditions = append(rc.Status.Conditions, corev1.ReplicationControllerCondition{
+			Type: corev1.ReplicationControllerConditionType(c.Type), Status: c.Status,
+			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	written, err := k.client.CoreV1().ReplicationControllers(rc.Namespace).UpdateStatus(ctx, &rc, metav1.UpdateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return written.ResourceVersion, nil
+}
+
+// Siblings returns nothing: ReplicationControllers have no controller to share.
+func (*replicationControllers) Siblings(replicaset.Owner) ([]types.UID, error) { return nil, nil }
