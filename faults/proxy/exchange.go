@@ -1,0 +1,290 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/http2"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+const (
+	// requestBytesMax bounds what is read of a request for the history. The API
+	// server itself takes 3 MiB; what it does with a longer one is up to it.
+	requestBytesMax = 16 << 20
+	// answerBytesMax bounds what is read of an answer for the history; 64 MiB are
+	// some 20,000 pods. The rest of a longer one passes unread, and the history
+	// gets a gap.
+	answerBytesMax = 64 << 20
+)
+
+// buffers are for answers, which are read as a whole before they are passed on.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// bufferBytesKept bounds the buffers that wait to be used again.
+const bufferBytesKept = 4 << 20
+
+// exchange is one request and its answer.
+type exchange struct {
+	proxy   *Proxy
+	gate    *gate
+	writer  http.ResponseWriter
+	request *http.Request
+	target  target
+	// record is the request in the history: appended, so no longer to be changed.
+	record *history.Request
+}
+
+// serve is the life of a request.
+func (x *exchange) serve() {
+	body, err := x.read()
+	x.append(history.Record{Request: x.record})
+	if err != nil {
+		x.unanswered(false, 0)
+		x.breakOff(err)
+	}
+	if effect := x.consult(); effect != nil && effect.Refuse != nil {
+		x.refuse(effect)
+		return
+	}
+	response, reached, err := x.forward(body)
+	if err != nil {
+		x.unanswered(reached, 0)
+		x.breakOff(err)
+	}
+	defer response.Body.Close()
+	switch {
+	case x.target.verb == "watch" && response.StatusCode == http.StatusOK:
+		x.stream(response)
+	case x.target.objects():
+		x.answer(response)
+	default:
+		x.pass(response)
+	}
+}
+
+func (x *exchange) append(record history.Record) { x.proxy.recorder.Append(record) }
+
+// gap says that the history misses something of what the subject said or heard.
+func (x *exchange) gap(err error) {
+	what := x.target.resource
+	if what == "" {
+		what = x.record.Path
+	}
+	x.append(history.Record{Gap: &history.Gap{
+		Source: fmt.Sprintf("%s's view of %s", x.record.Subject, what),
+		Detail: fmt.Sprintf("request %d: %v", x.record.ID, err),
+	}})
+}
+
+// read takes in the request, makes its record and returns its body. An error
+// means that the subject did not finish it.
+func (x *exchange) read() (io.Reader, error) {
+	r := x.request
+	x.target = classify(r.Method, r.URL)
+	x.record = &history.Request{
+		ID:      x.proxy.lastID.Add(1),
+		Subject: x.gate.subject,
+		Query:   r.URL.RawQuery,
+		Agent:   r.UserAgent(),
+	}
+	x.target.fill(x.record)
+	if x.target.resource == "" {
+		x.record.Path = r.URL.Path
+	}
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, requestBytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	if len(body) > requestBytesMax {
+		x.gap(fmt.Errorf("a body of more than %d bytes", requestBytesMax))
+		return io.MultiReader(bytes.NewReader(body), r.Body), nil
+	}
+	if err := x.target.readBody(x.record, r.Header.Get("Content-Type"), body); err != nil {
+		x.gap(err)
+	}
+	return bytes.NewReader(body), nil
+}
+
+// consult asks the faults, first come first served.
+func (x *exchange) consult() *RequestEffect {
+	var effect *RequestEffect
+	for _, h := range x.proxy.requestFaults.current.Load().all {
+		h.call(func(fault RequestFault) { effect = fault(x.record) })
+		if effect != nil {
+			return effect
+		}
+	}
+	return nil
+}
+
+// refuse answers in the API server's place.
+func (x *exchange) refuse(effect *RequestEffect) {
+	status := effect.Refuse.status(x.record)
+	x.append(history.Record{Response: &history.Response{
+		ID: x.record.ID, Code: effect.Refuse.Code, Reason: string(status.Reason), Fault: effect.Fault,
+	}})
+	if err := writeStatus(x.writer, x.request.Header.Values("Accept"), status); err != nil {
+		x.breakOff(err)
+	}
+}
+
+// forward sends the request to the API server and returns its answer, the body
+// yet to be read. Reached is whether the API server may have seen it: a
+// connection to it was there to be written to.
+func (x *exchange) forward(body io.Reader) (response *http.Response, reached bool, err error) {
+	var connected atomic.Bool
+	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	request, err := x.outgoing(ctx, body)
+	if err != nil {
+		return nil, false, err
+	}
+	response, err = x.gate.upstream.RoundTrip(request)
+	return response, connected.Load(), err
+}
+
+// outgoing is the request as it goes to the API server: the subject's own but
+// for the address and what concerns a single connection. No compression is asked
+// for, since events and lists are to be read.
+func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request, error) {
+	to := *x.request.URL
+	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
+	request, err := http.NewRequestWithContext(ctx, x.request.Method, to.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a request: %w", err)
+	}
+	if request.ContentLength == 0 && body != nil { // it is not all in memory
+		request.ContentLength = x.request.ContentLength
+	}
+	copyHeader(request.Header, x.request.Header)
+	request.Header.Del("Accept-Encoding")
+	if len(x.request.Header.Values("User-Agent")) == 0 {
+		request.Header.Set("User-Agent", "") // or net/http would put in its own
+	}
+	return request, nil
+}
+
+// unanswered records that the subject gets no answer.
+func (x *exchange) unanswered(reached bool, serverCode int) {
+	x.append(history.Record{Response: &history.Response{ID: x.record.ID, Reached: reached, ServerCode: serverCode}})
+}
+
+// answer records an answer, then hands it to the subject.
+func (x *exchange) answer(response *http.Response) {
+	buffer := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	defer func() {
+		if buffer.Cap() <= bufferBytesKept {
+			buffers.Put(buffer)
+		}
+	}()
+	if response.ContentLength > 0 {
+		buffer.Grow(int(min(response.ContentLength, answerBytesMax)) + bytes.MinRead)
+	}
+	read, err := io.Copy(buffer, io.LimitReader(response.Body, answerBytesMax+1))
+	if err != nil {
+		x.unanswered(true, response.StatusCode)
+		x.breakOff(fmt.Errorf("reading an answer: %w", err))
+	}
+	if x.request.Context().Err() != nil {
+		x.unanswered(true, response.StatusCode)
+		return
+	}
+	whole := read <= answerBytesMax
+	x.recordAnswer(response, buffer.Bytes(), whole)
+
+	copyHeader(x.writer.Header(), response.Header)
+	if whole && x.request.Method != http.MethodHead {
+		x.writer.Header().Set("Content-Length", strconv.Itoa(buffer.Len()))
+	}
+	x.writer.WriteHeader(response.StatusCode)
+	if _, err := x.writer.Write(buffer.Bytes()); err != nil {
+		return // the subject went away
+	}
+	if !whole {
+		x.copy(response)
+	}
+}
+
+// recordAnswer appends an answer, and a list's content behind it.
+func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool) {
+	var content answer
+	var err error
+	if whole {
+		content, err = x.target.readAnswer(encodingOf(response.Header.Get("Content-Type")), body)
+	} else {
+		err = fmt.Errorf("an answer of more than %d bytes", answerBytesMax)
+	}
+	if failed := response.StatusCode >= http.StatusBadRequest; err != nil && !failed {
+		x.gap(err) // an error page need not be a Status
+	}
+	x.append(history.Record{Response: &history.Response{
+		ID:         x.record.ID,
+		Code:       response.StatusCode,
+		ServerCode: response.StatusCode,
+		Reached:    true,
+		Reason:     content.reason,
+		Object:     content.object,
+	}})
+	if content.list != nil {
+		content.list.ID = x.record.ID
+		content.list.Subject = x.record.Subject
+		x.append(history.Record{List: content.list})
+	}
+}
+
+// pass hands on an answer that is no object as it comes.
+func (x *exchange) pass(response *http.Response) {
+	x.append(history.Record{Response: &history.Response{
+		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
+	}})
+	copyHeader(x.writer.Header(), response.Header)
+	x.writer.WriteHeader(response.StatusCode)
+	x.copy(response)
+}
+
+// copy hands on the rest of an answer, each piece as soon as it is there.
+func (x *exchange) copy(response *http.Response) {
+	control := http.NewResponseController(x.writer)
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := response.Body.Read(piece)
+		if _, err := x.writer.Write(piece[:n]); err != nil {
+			return // the subject went away
+		}
+		switch {
+		case err == io.EOF:
+			return
+		case err != nil:
+			x.breakOff(fmt.Errorf("reading an answer: %w", err))
+		}
+		if err := control.Flush(); err != nil {
+			return
+		}
+	}
+}
+
+// breakOff ends the exchange as a broken API server would. A stream that the
+// API server reset is reset; when the connection to it broke, or there was none,
+// so does the subject's, and with it everything else on it. It does not return.
+func (x *exchange) breakOff(err error) {
+	var reset http2.StreamError
+	if x.request.Context().Err() == nil && !errors.As(err, &reset) {
+		cutConnection(x.request.Context())
+	}
+	panic(http.ErrAbortHandler)
+}

@@ -1,0 +1,152 @@
+package proxy
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// gate is one subject instance's way in: a listener, by which its requests are
+// known, and connections of its own to the API server, as it would have without
+// a proxy.
+type gate struct {
+	proxy    *Proxy
+	subject  string
+	server   *http.Server
+	upstream *http.Transport
+}
+
+// connKey finds a request's connection in its context.
+type connKey struct{}
+
+// newGate makes what serves a subject instance, not yet serving.
+func (p *Proxy) newGate(subject string) *gate {
+	g := &gate{
+		proxy:   p,
+		subject: subject,
+		upstream: &http.Transport{
+			DialContext:         p.dial,
+			TLSClientConfig:     &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:   true,
+			DisableCompression:  true,
+			MaxIdleConnsPerHost: 64, // of HTTP/1.1 only
+			// What client-go uses: without a proxy, the subject itself would notice a
+			// dead connection that soon.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		},
+	}
+	g.server = &http.Server{
+		Handler:           g,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: 30 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return p.ctx },
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // a killed subject breaks its connections; that is no news
+	}
+	return g
+}
+
+// ServeHTTP is the life of a request.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.proxy.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer g.proxy.handlers.Done()
+	x := &exchange{proxy: g.proxy, gate: g, writer: w, request: r}
+	x.serve()
+}
+
+// serve accepts connections until the server is closed.
+func (g *gate) serve(listener net.Listener) error {
+	err := g.server.ServeTLS(listener, "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("fault proxy of %s: %w", g.subject, err)
+}
+
+// close breaks all connections, on both sides.
+func (g *gate) close() error {
+	err := g.server.Close()
+	g.upstream.CloseIdleConnections()
+	return err
+}
+
+// cutConnection breaks the connection that a request came on, as a process that
+// dies breaks it: with a reset, and whatever else is under way on it.
+func cutConnection(ctx context.Context) {
+	conn, ok := ctx.Value(connKey{}).(net.Conn)
+	if !ok {
+		return
+	}
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn() // else closing it would say goodbye
+	}
+	if lingering, ok := conn.(interface{ SetLinger(int) error }); ok {
+		_ = lingering.SetLinger(0) // a connection that is gone already needs no reset
+	}
+	_ = conn.Close()
+}
+
+// hopByHop are the header fields that concern one connection only.
+var hopByHop = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// copyHeader copies what concerns the two ends.
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		if !slices.Contains(hopByHop, name) {
+			to[name] = values
+		}
+	}
+	for _, named := range from.Values("Connection") {
+		for name := range strings.SplitSeq(named, ",") {
+			to.Del(strings.TrimSpace(name))
+		}
+	}
+}
+
+// newCertificate makes the proxy's identity on loopback, signed by itself: the
+// CA that subjects are given is the certificate. The key never leaves memory.
+func newCertificate(now time.Time) (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, fmt.Errorf("making the fault proxy's key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(now.UnixNano()),
+		Subject:               pkix.Name{CommonName: "gauntlet fault proxy"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.AddDate(1, 0, 0),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, nil, fmt.Errorf("making the fault proxy's certificate: %w", err)
+	}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca, nil
+}
