@@ -1,0 +1,274 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestErrTellsHowItEnded(t *testing.T) {
+	for _, tc := range []struct {
+		name, script string
+		code         int
+		signal       syscall.Signal
+		want         []string
+	}{
+		{"status", "echo first; echo the reason >&2; exit 3", 3, 0, []string{"part exited with status 3", "\tfirst\n\tthe reason"}},
+		{"status 0", "echo bye", 0, 0, []string{"part exited with status 0", "bye"}},
+		{"signal", "kill -USR1 $$", -1, syscall.SIGUSR1, []string{"part was ended by SIGUSR1", "wrote nothing to"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := start(t, tc.script)
+			<-p.Done()
+			var exit *ExitError
+			if err := p.Err(); !errors.As(err, &exit) {
+				t.Fatalf("Err() = %v, want an ExitError", err)
+			}
+			if exit.Code != tc.code || exit.Signal != tc.signal {
+				t.Errorf("code %d, signal %v; want %d, %v", exit.Code, exit.Signal, tc.code, tc.signal)
+			}
+			for _, want := range append(tc.want, exit.LogPath) {
+				if !strings.Contains(exit.Error(), want) {
+					t.Errorf("error %q lacks %q", exit, want)
+				}
+			}
+			if p.Usage().RSSBytesMax <= 0 {
+				t.Errorf("usage %+v", p.Usage())
+			}
+		})
+	}
+}
+
+func TestErrIsNilWhileItRuns(t *testing.T) {
+	p := start(t, "exec sleep 1000")
+	if err := p.Err(); err != nil {
+		t.Errorf("Err() of a running process = %v", err)
+	}
+	if p.Usage() != (Usage{}) {
+		t.Errorf("usage of a running process: %+v", p.Usage())
+	}
+}
+
+func TestExitErrorTellsOfAFullDisk(t *testing.T) {
+	err := &ExitError{Name: "etcd", Code: 2, LogPath: "/run/logs/etcd.log", DiskFull: true}
+	if want := "etcd exited with status 2; no space is left on the disk of /run/logs; it wrote nothing to /run/logs/etcd.log"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		name string
+		spec Spec
+		want string
+	}{
+		{"no such program", Spec{Name: "part", Path: filepath.Join(dir, "absent"), LogPath: filepath.Join(dir, "log")}, "starting part: fork/exec " + dir + "/absent: no such file"},
+		{"no place for the log", Spec{Name: "part", Path: "/bin/true", LogPath: "/dev/null/log"}, "starting part: opening its log"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, err := Start(t.Context(), tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Start() = %v, want %q", err, tc.want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Spec{Name: "part", Path: "/bin/true"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start() on a cancelled context: %v", err)
+	}
+}
+
+func TestEnvironmentIsNotInherited(t *testing.T) {
+	t.Setenv("GAUNTLET_TEST_SECRET", "leaked")
+	p := start(t, `echo "[$GAUNTLET_TEST_SECRET]"`)
+	<-p.Done()
+	if got := p.LogTail(); got != "[]" {
+		t.Errorf("the child saw %q", got)
+	}
+}
+
+func TestLogTailIsThisProcessesOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "part.log")
+	first := startAt(t, path, "echo of the first")
+	<-first.Done()
+	second := startAt(t, path, "echo of the second")
+	<-second.Done()
+	if got := second.LogTail(); got != "of the second" {
+		t.Errorf("tail %q", got)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "of the first\nof the second\n" {
+		t.Errorf("log %q, %v", data, err)
+	}
+}
+
+func TestLastLinesIsBounded(t *testing.T) {
+	var long strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&long, "%d %s\n\n", i, strings.Repeat("x", 10*i))
+	}
+	lines := strings.Split(lastLines([]byte(long.String())), "\n")
+	if len(lines) != tailLinesMax || !strings.HasPrefix(lines[0], "85 ") {
+		t.Errorf("%d lines from %q", len(lines), lines[0][:10])
+	}
+	for _, line := range lines {
+		if len(line) > lineBytesMax+len("…") {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+}
+
+func TestStop(t *testing.T) {
+	for _, tc := range []struct {
+		name, script string
+		grace        time.Duration
+		signal       syscall.Signal
+		code         int
+	}{
+		{"obeys", "trap 'exit 0' TERM; echo ready; sleep 1000 & wait", time.Minute, 0, 0},
+		{"ignores", "trap '' TERM; echo ready; sleep 1000; sleep 1000", 10 * time.Millisecond, syscall.SIGKILL, -1},
+		{"is paused", "echo ready; kill -STOP $$", 10 * time.Millisecond, syscall.SIGKILL, -1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := start(t, tc.script)
+			eventually(t, "the process is ready", func() bool { return p.LogTail() == "ready" })
+			if err := p.Stop(t.Context(), tc.grace); err != nil {
+				t.Fatal(err)
+			}
+			var exit *ExitError
+			if !errors.As(p.Err(), &exit) || exit.Signal != tc.signal || exit.Code != tc.code {
+				t.Errorf("ended by %v, want signal %v, code %d", p.Err(), tc.signal, tc.code)
+			}
+			if err := p.Stop(t.Context(), tc.grace); err != nil {
+				t.Errorf("second Stop: %v", err)
+			}
+			if err := p.Signal(syscall.SIGTERM); !errors.Is(err, ErrEnded) {
+				t.Errorf("Signal after the end: %v", err)
+			}
+		})
+	}
+}
+
+func TestStopKillsAtOnceWhenTheContextEnds(t *testing.T) {
+	p := start(t, "trap '' TERM; echo ready; sleep 1000; sleep 1000")
+	eventually(t, "the process is ready", func() bool { return p.LogTail() == "ready" })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	if err := p.Stop(ctx, time.Hour); err != nil || time.Since(began) > time.Minute {
+		t.Errorf("Stop took %s: %v", time.Since(began), err)
+	}
+}
+
+func TestTheWholeGroupEndsWithItsLeader(t *testing.T) {
+	for _, tc := range []struct{ name, end string }{
+		{"leader ends", "exit 1"}, {"leader is killed", "kill -KILL $$"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := start(t, "sleep 1000 & echo $!; "+tc.end)
+			<-p.Done()
+			grandchild := pidIn(t, p.LogTail())
+			eventually(t, "the grandchild is gone", func() bool { return !lives(grandchild) })
+		})
+	}
+}
+
+func TestSignalReachesTheGroup(t *testing.T) {
+	p := start(t, "sleep 1000 & echo $!; wait")
+	eventually(t, "the process is ready", func() bool { return p.LogTail() != "" })
+	grandchild := pidIn(t, p.LogTail())
+	inState := func(pid int, states string) func() bool {
+		return func() bool {
+			stat, err := readStat(pid)
+			return err == nil && strings.Contains(states, stat.state)
+		}
+	}
+	for _, step := range []struct {
+		signal syscall.Signal
+		states string
+	}{{syscall.SIGSTOP, "T"}, {syscall.SIGCONT, "SRD"}} {
+		if err := p.Signal(step.signal); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "leader after "+step.signal.String(), inState(p.PID(), step.states))
+		eventually(t, "grandchild after "+step.signal.String(), inState(grandchild, step.states))
+	}
+}
+
+// The parent-death signal comes when the forking thread ends. A goroutine that
+// ends locked to its thread takes the thread with it.
+func TestSurvivesTheThreadThatAskedForIt(t *testing.T) {
+	started := make(chan *Process)
+	thread := make(chan int, 1)
+	go func() {
+		runtime.LockOSThread()
+		thread <- syscall.Gettid()
+		started <- start(t, "exec sleep 1000")
+	}()
+	p, tid := <-started, <-thread
+	eventually(t, "the thread has ended", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	select {
+	case <-p.Done():
+		t.Errorf("the process died with the thread: %v", p.Err())
+	default:
+	}
+}
+
+// start runs a shell script, and kills it when the test ends.
+func start(t *testing.T, script string) *Process {
+	t.Helper()
+	return startAt(t, filepath.Join(t.TempDir(), "logs", "part.log"), script)
+}
+
+func startAt(t *testing.T, logPath, script string) *Process {
+	t.Helper()
+	p, err := Start(t.Context(), Spec{
+		Name: "part", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, LogPath: logPath,
+	})
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func pidIn(t *testing.T, line string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("no pid in %q", line)
+	}
+	return pid
+}
+
+// lives reports whether the process is there and not a zombie.
+func lives(pid int) bool {
+	stat, err := readStat(pid)
+	return err == nil && !stat.dead()
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("not within 30 s: %s", what)
+}
