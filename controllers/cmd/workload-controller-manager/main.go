@@ -1,0 +1,91 @@
+// Command workload-controller-manager runs the ReplicaSet and
+// ReplicationController controllers. It takes kube-controller-manager's flags,
+// and can stand in for it where only these controllers are wanted.
+//
+// It exits with 0 after SIGTERM or SIGINT, with 1 when it failed or lost its
+// lease, and with 2 when it was not started rightly.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/manager"
+)
+
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	// The first signal asks; the second one is not caught.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	klog.Flush()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	options, err := parse(args, stdout)
+	if errors.Is(err, pflag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		oneLine(stderr, err)
+		return exitUsage
+	}
+	clients, err := manager.ClientsFor(options)
+	if err == nil {
+		err = manager.New(options, clients).Run(klog.NewContext(ctx, klog.Background()))
+	}
+	if err != nil {
+		oneLine(stderr, err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func parse(args []string, stdout io.Writer) (*manager.Options, error) {
+	options := manager.NewOptions()
+	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.Usage = func() {
+		fmt.Fprintf(stdout, "Usage: %s [flags]\n\n%s", manager.Name, flags.FlagUsages())
+	}
+	options.AddFlags(flags)
+	addLogFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q: there are only flags, see --help", flags.Arg(0))
+	}
+	return options, options.Validate()
+}
+
+// addLogFlags adds the flags of the log that matter here; klog has many more.
+func addLogFlags(flags *pflag.FlagSet) {
+	all := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(all)
+	for _, name := range []string{"v", "vmodule"} {
+		flags.AddGoFlag(all.Lookup(name))
+	}
+}
+
+// oneLine prints err, which may join several, as one line.
+func oneLine(w io.Writer, err error) {
+	fmt.Fprintf(w, "%s: %s\n", manager.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+}

@@ -1,0 +1,79 @@
+package manager
+
+import (
+	"context"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
+	"github.com/kube-gauntlet/gauntlet/controllers/replication"
+)
+
+// controller is what the manager runs.
+type controller interface {
+	// Run works until drain is closed and what is held is finished, or until
+	// ctx is cancelled, which aborts.
+	Run(ctx context.Context, drain <-chan struct{}, workers int)
+	// HasSynced reports whether the controller has seen the first lists.
+	HasSynced() bool
+}
+
+// environment is what controllers are made of.
+type environment struct {
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+	events    func(component string) record.EventRecorder
+}
+
+// entry is one controller of the catalogue.
+type entry struct {
+	name string
+	// workers reads how many syncs run at once.
+	workers func(*Options) int
+	// build is nil for a controller whose name and flags are accepted but which
+	// this build does not have.
+	build func(context.Context, environment) (controller, error)
+}
+
+// catalogue is every controller that has a name here.
+var catalogue = []entry{
+	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
+	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
+	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, nil},
+	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, nil},
+}
+
+// Known returns the names that --controllers accepts.
+func Known() []string {
+	names := make([]string, len(catalogue))
+	for i, e := range catalogue {
+		names[i] = e.name
+	}
+	return names
+}
+
+func buildReplication(ctx context.Context, env environment) (controller, error) {
+	return buildEngine(ctx, env, replication.ReplicationControllers(env.client, env.informers.Core().V1().ReplicationControllers()))
+}
+
+func buildReplicaSet(ctx context.Context, env environment) (controller, error) {
+	kind, err := replicaset.ReplicaSets(env.client, env.informers.Apps().V1().ReplicaSets())
+	if err != nil {
+		return nil, err
+	}
+	return buildEngine(ctx, env, kind)
+}
+
+func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (controller, error) {
+	return replicaset.New(ctx, replicaset.Config{
+		Kind:   kind,
+		Client: env.client,
+		Pods:   env.informers.Core().V1().Pods().Informer(),
+		Events: env.events(kind.Traits().EventSource),
+		Clock:  clock.RealClock{},
+		Burst:  replicaset.Burst,
+	})
+}

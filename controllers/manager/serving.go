@@ -1,0 +1,185 @@
+package manager
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // work queue, request and election metrics
+)
+
+// check is one condition of health. It returns what is wrong, or nil.
+type check struct {
+	name string
+	run  func(*http.Request) error
+}
+
+// newHandler serves health and metrics:
+//
+//	/livez, /healthz  whether the process should live
+//	/readyz           whether it is up, and, when leading, has synced its caches
+//	/metrics          in the Prometheus text format
+//
+// They ask for no credentials: nothing secret is served, and nothing that
+// changes anything.
+func newHandler(live, ready []check) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /livez", health(live))
+	mux.Handle("GET /healthz", health(live))
+	mux.Handle("GET /readyz", health(ready))
+	mux.Handle("GET /metrics", legacyregistry.Handler())
+	return mux
+}
+
+func health(checks []check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		var report strings.Builder
+		status := http.StatusOK
+		for _, c := range checks {
+			if err := c.run(request); err != nil {
+				status = http.StatusInternalServerError
+				fmt.Fprintf(&report, "[-]%s failed: %v\n", c.name, err)
+			} else {
+				fmt.Fprintf(&report, "[+]%s ok\n", c.name)
+			}
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(status)
+		if status == http.StatusOK && !request.URL.Query().Has("verbose") {
+			fmt.Fprint(w, "ok")
+			return
+		}
+		fmt.Fprint(w, report.String())
+	})
+}
+
+// serve listens as options say and serves handler until stop is called, which
+// waits for requests under way as long as its context allows. What ends serving
+// before that is given to failed.
+func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(context.Context), err error) {
+	certificate, err := options.certificate()
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(options.BindAddress, strconv.Itoa(options.SecurePort))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving health and metrics (--bind-address, --secure-port): %w", err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			failed(fmt.Errorf("serving health and metrics on %s: %w", address, err))
+		}
+	}()
+	return func(ctx context.Context) {
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close() // whoever is still connected does not matter any more
+		}
+		<-ended
+	}, nil
+}
+
+// certificate returns the serving certificate that the options ask for.
+func (o ServingOptions) certificate() (tls.Certificate, error) {
+	certFile, keyFile := o.CertFile, o.KeyFile
+	if certFile == "" && o.CertDir == "" {
+		certPEM, keyPEM, err := selfSigned(o.BindAddress)
+		if err != nil {
+			return tls.Certificate{}, err
+		}
+		return tls.X509KeyPair(certPEM, keyPEM)
+	}
+	if certFile == "" {
+		certFile, keyFile = filepath.Join(o.CertDir, Name+".crt"), filepath.Join(o.CertDir, Name+".key")
+		if err := ensureSelfSigned(o.BindAddress, certFile, keyFile); err != nil {
+			return tls.Certificate{}, fmt.Errorf("keeping a certificate in --cert-dir=%s: %w", o.CertDir, err)
+		}
+	}
+	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("reading the serving certificate %s and its key %s: %w", certFile, keyFile, err)
+	}
+	return certificate, nil
+}
+
+// ensureSelfSigned makes a pair unless both files are there.
+func ensureSelfSigned(address, certFile, keyFile string) error {
+	_, certErr := os.Stat(certFile)
+	_, keyErr := os.Stat(keyFile)
+	if certErr == nil && keyErr == nil {
+		return nil
+	}
+	if err := errors.Join(certErr, keyErr); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	certPEM, keyPEM, err := selfSigned(address)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(certFile), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(keyFile, keyPEM, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(certFile, certPEM, 0o644)
+}
+
+// selfSigned makes a certificate for one year that is good for address and for
+// this host, and returns it and its key in PEM.
+func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a serving key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a serial number: %w", err)
+	}
+	now := time.Now()
+	template := x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: Name},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.AddDate(1, 0, 0),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.ParseIP(address), net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a serving certificate: %w", err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the serving key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+}

@@ -1,0 +1,56 @@
+// Package rbac holds the rights that workload-controller-manager needs, as a
+// manifest to apply and as roles to bind to somebody else.
+package rbac
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Manifest is rbac.yaml: the roles, their bindings and the service account.
+//
+//go:embed rbac.yaml
+var Manifest []byte
+
+// Roles returns the roles of the manifest without their bindings: what the
+// controllers need cluster-wide, and what leader election needs, for a lease of
+// the name and in the namespace given.
+func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
+	var controllers rbacv1.ClusterRole
+	var lease rbacv1.Role
+	for kind, into := range map[string]any{"ClusterRole": &controllers, "Role": &lease} {
+		if err := decode(kind, into); err != nil {
+			return nil, nil, err
+		}
+	}
+	lease.Namespace = leaseNamespace
+	for i := range lease.Rules {
+		if len(lease.Rules[i].ResourceNames) > 0 {
+			lease.Rules[i].ResourceNames = []string{leaseName}
+		}
+	}
+	return &controllers, &lease, nil
+}
+
+// decode reads the document of the manifest that has kind.
+func decode(kind string, into any) error {
+	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
+		var header struct {
+			Kind string `json:"kind"`
+		}
+		if err := yaml.Unmarshal(document, &header); err != nil {
+			return fmt.Errorf("reading rbac.yaml: %w", err)
+		}
+		if header.Kind == kind {
+			if err := yaml.UnmarshalStrict(document, into); err != nil {
+				return fmt.Errorf("reading the %s of rbac.yaml: %w", kind, err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("rbac.yaml has no %s", kind)
+}
