@@ -2,11 +2,7 @@ package subject
 
 import (
 	"fmt"
-	"os"
 	"strings"
-
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Controllers are the four under test, by kube-controller-manager's names.
@@ -17,15 +13,13 @@ var Controllers = []string{
 	"endpoints-controller",
 }
 
-const leaseNamespace = "kube-system"
-
-// leaseName is each target's own default, which its roles allow by name.
-func (t Target) leaseName() string {
-	if t == Ours {
-		return "workload-controller-manager"
-	}
-	return "kube-controller-manager"
-}
+// The lease that replicas elect their leader by. It is kube-controller-manager's
+// own, which upstream's roles allow by name; the control plane's support does not
+// elect, so that nobody else wants it.
+const (
+	leaseNamespace = "kube-system"
+	leaseName      = "kube-controller-manager"
+)
 
 // flags is the command line of one replica, the same for every target.
 func flags(o Options, kubeconfig string) []string {
@@ -37,7 +31,7 @@ func flags(o Options, kubeconfig string) []string {
 		"--leader-elect-renew-deadline=10s",
 		"--leader-elect-retry-period=2s",
 		"--leader-elect-resource-lock=leases",
-		"--leader-elect-resource-name=" + o.Target.leaseName(),
+		"--leader-elect-resource-name=" + leaseName,
 		"--leader-elect-resource-namespace=" + leaseNamespace,
 		fmt.Sprintf("--kube-api-qps=%d", o.QPS),
 		fmt.Sprintf("--kube-api-burst=%d", o.Burst),
@@ -51,19 +45,4 @@ func flags(o Options, kubeconfig string) []string {
 		"--secure-port=0",
 		"-v=2",
 	}
-}
-
-// writeKubeconfig writes a kubeconfig that only this user may read.
-func writeKubeconfig(path, url string, ca []byte, token string) error {
-	const name = "gauntlet"
-	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: ca}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	config.CurrentContext = name
-	encoded, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, encoded, 0o600)
 }

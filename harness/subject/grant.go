@@ -1,19 +1,14 @@
 package subject
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -30,47 +25,30 @@ var upstreamRoles = []string{
 }
 
 // grant binds to the subject's user the rights its controllers need, and no
-// more: for ours the manifest that ours is shipped with, for anything else the
-// roles of the upstream controllers.
+// more: for ours the roles that ours is shipped with, for anything else those of
+// the upstream controllers.
 func grant(ctx context.Context, admin kubernetes.Interface, target Target) error {
-	if target == Ours {
-		return grantManifest(ctx, admin, rbac.Manifest)
+	if target != Ours {
+		var all []error
+		for _, role := range upstreamRoles {
+			all = append(all, bindClusterRole(ctx, admin, role))
+		}
+		return errors.Join(all...)
 	}
-	for _, role := range upstreamRoles {
-		if err := bindClusterRole(ctx, admin, role); err != nil {
-			return err
-		}
+	controllers, election, err := rbac.Roles(leaseNamespace, leaseName)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// grantManifest creates the roles of a manifest and binds them.
-func grantManifest(ctx context.Context, admin kubernetes.Interface, manifest []byte) error {
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the RBAC manifest: %w", err)
-		}
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
-		if err != nil {
-			return fmt.Errorf("reading the RBAC manifest: %w", err)
-		}
-		switch role := object.(type) {
-		case *rbacv1.ClusterRole:
-			_, err = admin.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
-			err = errors.Join(ignoreExists(err), bindClusterRole(ctx, admin, role.Name))
-		case *rbacv1.Role:
-			_, err = admin.RbacV1().Roles(role.Namespace).Create(ctx, role, metav1.CreateOptions{})
-			err = errors.Join(ignoreExists(err), bindRole(ctx, admin, role.Namespace, role.Name))
-		}
-		if err != nil {
-			return err
-		}
+	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, controllers, metav1.CreateOptions{}); ignoreExists(err) != nil {
+		return fmt.Errorf("creating ClusterRole %s: %w", controllers.Name, err)
 	}
+	if _, err := admin.RbacV1().Roles(leaseNamespace).Create(ctx, election, metav1.CreateOptions{}); ignoreExists(err) != nil {
+		return fmt.Errorf("creating Role %s/%s: %w", leaseNamespace, election.Name, err)
+	}
+	return errors.Join(
+		bindClusterRole(ctx, admin, controllers.Name),
+		bindRole(ctx, admin, leaseNamespace, election.Name),
+	)
 }
 
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string) error {

@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -29,8 +30,9 @@ type Options struct {
 	Target     Target
 	Executable string
 	Cluster    cluster.Cluster
-	// Route opens the way to the API server for one replica, by its name.
-	Route func(replica string) (url string, ca []byte, err error)
+	// Route opens a way to the API server for the replica of that name, and bends
+	// its configuration, which leads straight there, to take it.
+	Route func(replica string, config *rest.Config) error
 
 	Replicas    int
 	QPS, Burst  int // client-side rate limit of each controller's client
@@ -91,15 +93,14 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		lease, err := s.admin.CoordinationV1().Leases(leaseNamespace).
-			Get(ctx, s.options.Target.leaseName(), metav1.GetOptions{})
+		lease, err := s.admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("no replica of the subject took the lease %s/%s; the end of its log:\n%s",
-				leaseNamespace, s.options.Target.leaseName(), s.replicas[0].process.LogTail())
+				leaseNamespace, leaseName, s.replicas[0].process.LogTail())
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:
@@ -135,14 +136,13 @@ func (s *Subject) Stop(ctx context.Context) error {
 }
 
 func (s *Subject) startReplica(ctx context.Context, name string) (*replica, error) {
-	url, ca, err := s.options.Route(name)
-	if err != nil {
+	config := s.options.Cluster.Config(cluster.Subject)
+	if err := s.options.Route(name, config); err != nil {
 		return nil, fmt.Errorf("opening a way to the API server for %s: %w", name, err)
 	}
 	kubeconfig := filepath.Join(s.options.StateDir, name+".kubeconfig")
-	token := s.options.Cluster.Config(cluster.Subject).BearerToken
-	if err := writeKubeconfig(kubeconfig, url, ca, token); err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig of %s: %w", name, err)
+	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Name:    name,

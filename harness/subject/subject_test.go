@@ -60,17 +60,3 @@ func TestExecutable(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
-
-func TestKubeconfigIsPrivate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeKubeconfig(path, "https://127.0.0.1:1", []byte("ca"), "secret"); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %s, want 0600: the file holds a token", info.Mode())
-	}
-}

@@ -1,0 +1,55 @@
+# gauntlet: chaos and conformance for Kubernetes' workload controllers.
+# `make help` lists every target.
+
+SHELL       := /bin/sh
+GO          ?= go
+# The race detector needs a C compiler; without one the tests run all the same.
+RACE        := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS     := -X main.revision=$(REVISION)
+GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+COUNT       ?= 1
+# ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
+ARGS        ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list every target
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: chaos
+chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
+	bin/gauntlet run $(ARGS)
+
+.PHONY: test
+test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
+	$(GO) test $(RACE) -count=$(COUNT) ./...
+	cd harness/upstream && $(GO) test -count=$(COUNT) .
+
+.PHONY: build
+build: ## build gauntlet and our controllers into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./controllers/cmd/workload-controller-manager
+
+.PHONY: upstream
+upstream: ## build etcd, Kubernetes and KWOK into the cache (about 6 minutes on 2 cores, once)
+	@cd harness/upstream && $(GO) run .
+
+.PHONY: bench
+bench: build upstream ## run every benchmark; the ones on a control plane print ratios
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+.PHONY: lint
+lint: ## check formatting, vet, lint, import directions
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	cd harness/upstream && $(GO) vet .
+	$(GOLANGCI) run ./...
+
+.PHONY: golden
+golden: ## write the golden files of the reports anew; review the diff
+	$(GO) test ./reports -update
+
+.PHONY: clean
+clean: ## remove bin/ and out/ (the cache of upstream binaries stays)
+	rm -rf bin out
