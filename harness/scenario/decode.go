@@ -1,0 +1,230 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// decoder puts YAML values into Go values, strictly: a field that the Go type
+// does not have and a value of another type are errors. Fields that the file
+// leaves out keep what they hold. The YAML library's own decoder is not used
+// because its errors speak of Go types and its positions end at the top level.
+type decoder struct{ source *source }
+
+// nodeDecoder is a type that does not look like its YAML.
+type nodeDecoder interface {
+	decodeNode(d decoder, from *node, path string) error
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// decode puts from into the value that into holds. Path is the field's, for
+// errors.
+func (d decoder) decode(from *node, into reflect.Value, path string) error {
+	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
+		return custom.decodeNode(d, from, path)
+	}
+	if into.Type() == durationType {
+		return d.decodeDuration(from, into, path)
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		return d.decode(from, into.Elem(), path)
+	case reflect.Struct:
+		return d.decodeStruct(from, into, path)
+	case reflect.Map:
+		return d.decodeMap(from, into, path)
+	case reflect.Slice:
+		return d.decodeSlice(from, into, path)
+	default:
+		return d.decodeScalar(from, into, path)
+	}
+}
+
+func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error {
+	fields, ok := from.value.(mapping)
+	if !ok {
+		return d.mismatch(from, path, "a mapping with "+list(fieldNames(into.Type()), "and"))
+	}
+	if value, ok := into.Addr().Interface().(defaulter); ok {
+		value.setDefaults()
+	}
+	for _, field := range fields {
+		index, ok := fieldIndex(into.Type(), field.name)
+		if !ok {
+			return d.source.errorAt(field.position, path, "unknown field %q; expected %s",
+				field.name, list(fieldNames(into.Type()), "or"))
+		}
+		if err := d.decode(field.value, into.Field(index), join(path, field.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
+	fields, ok := from.value.(mapping)
+	if !ok || into.Type().Key().Kind() != reflect.String {
+		return d.mismatch(from, path, "a mapping")
+	}
+	into.Set(reflect.MakeMapWithSize(into.Type(), len(fields)))
+	for _, field := range fields {
+		value := reflect.New(into.Type().Elem()).Elem()
+		if err := d.decode(field.value, value, join(path, field.name)); err != nil {
+			return err
+		}
+		into.SetMapIndex(reflect.ValueOf(field.name).Convert(into.Type().Key()), value)
+	}
+	return nil
+}
+
+func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error {
+	items, ok := from.value.(sequence)
+	if !ok {
+		return d.mismatch(from, path, "a list")
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+	for i, item := range items {
+		if err := d.decode(item, into.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d decoder) decodeDuration(from *node, into reflect.Value, path string) error {
+	if text, ok := from.value.(string); ok {
+		if duration, err := time.ParseDuration(text); err == nil {
+			into.SetInt(int64(duration))
+			return nil
+		}
+	}
+	return d.mismatch(from, path, "a duration such as 500ms, 8s or 1m30s")
+}
+
+func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error {
+	switch into.Kind() {
+	case reflect.String:
+		text, ok := from.value.(string)
+		if !ok {
+			return d.mismatch(from, path, "text (quote what would read as something else)")
+		}
+		into.SetString(text)
+	case reflect.Bool:
+		truth, ok := from.value.(bool)
+		if !ok {
+			return d.mismatch(from, path, "true or false")
+		}
+		into.SetBool(truth)
+	case reflect.Float32, reflect.Float64:
+		number, ok := toFloat(from.value)
+		if !ok {
+			return d.mismatch(from, path, "a number")
+		}
+		into.SetFloat(number)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		number, ok := toInt(from.value)
+		if !ok || into.OverflowInt(number) {
+			return d.mismatch(from, path, "a whole number")
+		}
+		into.SetInt(number)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		number, ok := toUint(from.value)
+		if !ok || into.OverflowUint(number) {
+			return d.mismatch(from, path, "a whole number, 0 or more")
+		}
+		into.SetUint(number)
+	default:
+		return fmt.Errorf("decoding %s: fields of type %s are not supported", path, into.Type())
+	}
+	return nil
+}
+
+func (d decoder) mismatch(from *node, path, expected string) error {
+	return d.source.errorAt(from.position, path, "found %s; expected %s", from.describe(), expected)
+}
+
+func toInt(value any) (int64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case uint64:
+		return int64(v), v <= math.MaxInt64
+	}
+	return 0, false
+}
+
+func toUint(value any) (uint64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return uint64(v), v >= 0
+	case uint64:
+		return v, true
+	}
+	return 0, false
+}
+
+func toFloat(value any) (float64, bool) {
+	if v, ok := value.(float64); ok {
+		return v, true
+	}
+	v, ok := toInt(value)
+	return float64(v), ok
+}
+
+// fieldNames are the names that a struct's fields have in YAML, in order.
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if name := fieldTag(t.Field(i)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func fieldIndex(t reflect.Type, name string) (int, bool) {
+	for i := range t.NumField() {
+		if name != "" && fieldTag(t.Field(i)) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// fieldTag is the name of a field in YAML, or "" if it has none.
+func fieldTag(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+	if name == "-" || !field.IsExported() {
+		return ""
+	}
+	return name
+}
+
+// join adds a field's name to a path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// list writes words as a sentence does: a, b or c.
+func list[T ~string](words []T, last string) string {
+	var b strings.Builder
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			b.WriteString(" " + last + " ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// The encoder is the decoder's counterpart: Go values to nodes to text. The YAML
+// library's own writes some text without the quotes that it needs.
+
+// nodeEncoder is a type that does not look like its YAML.
+type nodeEncoder interface {
+	encodeNode() *node
+}
+
+// encode returns the node of a Go value, of the types that decode supports.
+func encode(from reflect.Value) *node {
+	if custom, ok := from.Interface().(nodeEncoder); ok {
+		return custom.encodeNode()
+	}
+	if from.Type() == durationType {
+		return &node{value: time.Duration(from.Int()).String()}
+	}
+	switch from.Kind() {
+	case reflect.Pointer:
+		return encode(from.Elem())
+	case reflect.Struct:
+		return &node{value: encodeFields(from)}
+	case reflect.Map:
+		fields := mapping{}
+		keys := slices.SortedFunc(slices.Values(from.MapKeys()), func(a, b reflect.Value) int {
+			return strings.Compare(a.String(), b.String())
+		})
+		for _, key := range keys {
+			fields = append(fields, entry{name: key.String(), value: encode(from.MapIndex(key))})
+		}
+		return &node{value: fields}
+	case reflect.Slice:
+		items := sequence{}
+		for i := range from.Len() {
+			items = append(items, encode(from.Index(i)))
+		}
+		return &node{value: items}
+	case reflect.String:
+		return &node{value: from.String()}
+	default:
+		return &node{value: from.Interface()}
+	}
+}
+
+// encodeFields leaves out what is zero and may be left out.
+func encodeFields(from reflect.Value) mapping {
+	fields := mapping{}
+	for i := range from.NumField() {
+		field := from.Type().Field(i)
+		name := fieldTag(field)
+		if name == "" || from.Field(i).IsZero() && strings.HasSuffix(field.Tag.Get("yaml"), ",omitempty") {
+			continue
+		}
+		fields = append(fields, entry{name: name, value: encode(from.Field(i))})
+	}
+	return fields
+}
+
+// write lays a scenario out: a line for each section, and in a list of mappings
+// a line for each field of an item.
+func write(root mapping) []byte {
+	var b strings.Builder
+	for _, section := range root {
+		items, ok := section.value.value.(sequence)
+		if !ok || len(items) == 0 || !isMapping(items[0]) {
+			fmt.Fprintf(&b, "%s: %s\n", section.name, inline(section.value))
+			continue
+		}
+		fmt.Fprintf(&b, "%s:\n", section.name)
+		for _, item := range items {
+			lead := "  - "
+			for _, field := range item.value.(mapping) {
+				fmt.Fprintf(&b, "%s%s: %s\n", lead, quote(field.name), inline(field.value))
+				lead = "    "
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+func isMapping(n *node) bool {
+	_, ok := n.value.(mapping)
+	return ok
+}
+
+// inline writes a value on one line.
+func inline(n *node) string {
+	var words []string
+	switch v := n.value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return quote(v)
+	case mapping:
+		for _, field := range v {
+			words = append(words, quote(field.name)+": "+inline(field.value))
+		}
+		return "{" + strings.Join(words, ", ") + "}"
+	case sequence:
+		for _, item := range v {
+			words = append(words, inline(item))
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	case float64:
+		return formatFloat(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// formatFloat keeps a point in the number, so that it is read as what it was.
+func formatFloat(v float64) string {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+// harmless is text that can be taken for nothing but text, once words such as
+// true are ruled out.
+var harmless = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
+
+func quote(text string) string {
+	if harmless.MatchString(text) && !token.IsNeedQuoted(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestParseErrors has one bad input a case and the whole error that a user sees.
+func TestParseErrors(t *testing.T) {
+	const create = "  - create: {kind: ReplicaSet, name: web, replicas: 3}\n"
+	step := func(text string) string { return minimal + text + "\n" }
+	instead := func(text string) string { return strings.Replace(minimal, create, text+"\n", 1) }
+
+	for _, test := range []struct {
+		name, input, want string
+	}{
+		// YAML
+		{"empty", "", "x.yaml: found an empty file; expected a mapping"},
+		{"comment only", "# nothing\n", "x.yaml: found an empty file; expected a mapping"},
+		{"unclosed", "name: [a,\n", "x.yaml:1:7: this is not YAML: sequence end token ']' not found"},
+		{"twice", minimal + "name: b\n", `x.yaml:5:1: this is not YAML: mapping key "name" already defined at [1:1]`},
+		{"two documents", minimal + "---\n" + minimal, "x.yaml:6:1: found a second document; expected one"},
+		{"anchor", "name: &n a\n", "x.yaml:1:7: anchors and aliases are not supported; write the value out"},
+		{"tag", "name: !!str a\n", "x.yaml:1:7: tags are not supported; leave it out"},
+		{"merge", "<<: {name: a}\n", "x.yaml:1:1: found a key that is no plain name; expected a field's name"},
+		{"not a mapping", "- a\n", "x.yaml:1:1: found a list; expected a mapping with name, description, seed, cluster, subject, workload, faults, settle and exercises"},
+
+		// fields and their types
+		{"unknown field", minimal + "fault: []\n", `x.yaml:5:1: unknown field "fault"; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
+		{"empty field", minimal + "'': 1\n", `x.yaml:5:1: unknown field ""; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
+		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes or podStartDelay`},
+		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete or await`},
+		{"bad duration", minimal + "settle: {within: soon}\n", `x.yaml:5:18: settle.within: found "soon"; expected a duration such as 500ms, 8s or 1m30s`},
+		{"duration without unit", minimal + "settle: {within: 60}\n", "x.yaml:5:18: settle.within: found 60; expected a duration such as 500ms, 8s or 1m30s"},
+		{"text for a number", minimal + "cluster: {nodes: four}\n", `x.yaml:5:18: cluster.nodes: found "four"; expected a whole number`},
+		{"fraction for a number", minimal + "cluster: {nodes: 1.5}\n", "x.yaml:5:18: cluster.nodes: found 1.5; expected a whole number"},
+		{"negative seed", minimal + "seed: -1\n", "x.yaml:5:7: seed: found -1; expected a whole number, 0 or more"},
+		{"number for text", strings.Replace(minimal, "small", "7", 1), "x.yaml:1:7: name: found 7; expected text (quote what would read as something else)"},
+		{"nothing for a mapping", minimal + "cluster:\n", "x.yaml:5:10: cluster: found nothing; expected a mapping with nodes and podStartDelay"},
+		{"mapping for a list", minimal + "exercises: {a: 1}\n", "x.yaml:5:12: exercises: found a mapping; expected a list"},
+
+		// names and bounds
+		{"no name", strings.Replace(minimal, "name: small\n", "", 1), "x.yaml:1:1: name: found nothing; expected a name"},
+		{"bad name", strings.Replace(minimal, "small", "Small_one", 1), `x.yaml:1:7: name: found "Small_one"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},
+		{"no description", strings.Replace(minimal, "description: One ReplicaSet.\n", "", 1), "x.yaml:1:1: description: expected a sentence or two on what is done and what a broken controller would do"},
+		{"no nodes", minimal + "cluster: {nodes: 0}\n", "x.yaml:5:18: cluster.nodes: found 0; expected 1 to 50"},
+		{"slow pods", minimal + "cluster: {podStartDelay: 2m}\n", "x.yaml:5:26: cluster.podStartDelay: found 2m0s; expected 0s to 1m0s"},
+		{"burst below qps", minimal + "subject: {qps: 500, burst: 100}\n", "x.yaml:5:28: subject.burst: found 100; expected at least subject.qps, which is 500"},
+		{"endless settling", minimal + "settle: {within: 1h}\n", "x.yaml:5:18: settle.within: found 1h0m0s; expected 1s to 10m0s"},
+		{"check twice", minimal + "exercises: [quiet, quiet]\n", `x.yaml:5:20: exercises[1]: found "quiet" twice; expected it once`},
+
+		// workload
+		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
+		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete or await"},
+		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete or await"},
+		{"two operations", step("  - {scale: {kind: ReplicaSet, name: web, replicas: 1}, delete: {kind: ReplicaSet, name: web}}"),
+			"x.yaml:5:5: workload[1]: found several operations; expected one a step: create, scale or delete"},
+		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected 0s to 5m0s"},
+		{"unknown kind", instead("  - create: {kind: Job, name: web}"), `x.yaml:4:20: workload[0].create.kind: found "Job"; expected ReplicaSet, ReplicationController or Pod`},
+		{"no kind", instead("  - create: {name: web}"), "x.yaml:4:13: workload[0].create.kind: found nothing; expected ReplicaSet, ReplicationController or Pod"},
+		{"bad object name", instead("  - create: {kind: Pod, name: a.b}"), `x.yaml:4:31: workload[0].create.name: found "a.b"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},
+		{"no replicas", instead("  - create: {kind: ReplicaSet, name: web}"), "x.yaml:4:13: workload[0].create.replicas: found nothing; expected 0 to 20000"},
+		{"too many replicas", instead("  - create: {kind: ReplicaSet, name: web, replicas: 20001}"), "x.yaml:4:53: workload[0].create.replicas: found 20001; expected 0 to 20000"},
+		{"replicas of a pod", instead("  - create: {kind: Pod, name: web, replicas: 2}"), "x.yaml:4:46: workload[0].create.replicas: a Pod has no replicas; leave it out, or use count"},
+		{"selector of a pod", instead("  - create: {kind: Pod, name: web, selector: {a: b}}"), "x.yaml:4:46: workload[0].create.selector: a Pod has no selector; leave it out"},
+		{"several ReplicaSets", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, count: 2}"), "x.yaml:4:63: workload[0].create.count: found 2; expected 1: only pods come in numbers"},
+		{"controller of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, controller: foreign}"), "x.yaml:4:68: workload[0].create.controller: only pods can be put under a controller"},
+		{"unknown controller", instead("  - create: {kind: Pod, name: web, controller: me}"), `x.yaml:4:48: workload[0].create.controller: found "me"; expected none or foreign`},
+		{"bad label", instead("  - create: {kind: Pod, name: web, labels: {app: a b}}"), `x.yaml:4:50: workload[0].create.labels.app: found "a b"; expected a label's value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit`},
+		{"bad label key", instead("  - create: {kind: Pod, name: web, labels: {a/b/c: x}}"), `x.yaml:4:52: workload[0].create.labels.a/b/c: found the key "a/b/c"; expected a label's key, such as app or example.com/app`},
+		{"label not text", instead("  - create: {kind: Pod, name: web, labels: {app: true}}"), "x.yaml:4:50: workload[0].create.labels.app: found true; expected text (quote what would read as something else)"},
+		{"selector that misses", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, labels: {app: a}, selector: {app: b}}"),
+			"x.yaml:4:84: workload[0].create.selector: found app: b, which the labels do not have; expected a selector that matches them"},
+		{"created twice", step(create), "x.yaml:5:38: workload[1].create.name: ReplicaSet web exists already; expected a name that workload[0] has not used"},
+		{"scaled before created", step("  - scale: {kind: ReplicaSet, name: wbe, replicas: 1}"), "x.yaml:5:37: workload[1].scale.name: no step before this one creates ReplicaSet wbe"},
+		{"scale of a pod", step("  - scale: {kind: Pod, name: web, replicas: 1}"), `x.yaml:5:19: workload[1].scale.kind: found "Pod"; expected ReplicaSet or ReplicationController`},
+		{"scale to nothing", step("  - scale: {kind: ReplicaSet, name: web}"), "x.yaml:5:12: workload[1].scale.replicas: found nothing; expected 0 to 20000"},
+		{"scaled after deleted", step("  - delete: {kind: ReplicaSet, name: web}\n  - scale: {kind: ReplicaSet, name: web, replicas: 1}"), "x.yaml:6:37: workload[2].scale.name: ReplicaSet web is deleted by workload[1]"},
+		{"unknown propagation", step("  - delete: {kind: ReplicaSet, name: web, propagation: now}"), `x.yaml:5:56: workload[1].delete.propagation: found "now"; expected background, foreground or orphan`},
+		{"await nothing", step("  - await: {until: ready}"), "x.yaml:5:12: workload[1].await.kind: found nothing; expected ReplicaSet, ReplicationController or Pod"},
+		{"await what no pod does", instead("  - create: {kind: Pod, name: web}\n    await: {until: scaled}"), `x.yaml:5:20: workload[0].await.until: found "scaled"; expected ready or gone`},
+		{"await unknown", step("  - await: {kind: ReplicaSet, name: web, until: done}"), `x.yaml:5:49: workload[1].await.until: found "done"; expected scaled, ready, available or gone`},
+		{"await gone, not deleted", step("  - await: {kind: ReplicaSet, name: web, until: gone}"), "x.yaml:5:49: workload[1].await.until: found gone, but no step before this one deletes ReplicaSet web"},
+
+		// faults
+		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no kind of fault; expected one kind of fault with its parameters, and optionally from and for"},
+		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one kind of fault with its parameters, and optionally from and for`},
+		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one kind of fault with its parameters, and optionally from and for`},
+		{"parameters as text", minimal + "faults:\n  - pod-churn: hard\n", `x.yaml:6:16: faults[0].pod-churn: found "hard"; expected a mapping of parameters`},
+		{"fault before the start", minimal + "faults:\n  - pod-churn: {}\n    from: -1s\n", "x.yaml:7:11: faults[0].from: found -1s; expected 0s to 10m0s"},
+		{"fault for no time", minimal + "faults:\n  - pod-churn: {}\n    for: 0s\n", "x.yaml:7:10: faults[0].for: found 0s; expected 1ms to 10m0s"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Parse("x.yaml", []byte(test.input))
+			switch {
+			case err == nil:
+				t.Errorf("no error; want %s\n%s", test.want, test.input)
+			case err.Error() != test.want:
+				t.Errorf("error\n got %s\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "absent.yaml")
+	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error of an absent file: %v", err)
+	}
+}
+
+func TestParseBoundsSize(t *testing.T) {
+	_, err := Parse("x.yaml", []byte(strings.Repeat("#", sizeLimit+1)))
+	if want := "x.yaml: found 262145 bytes; expected at most 262144"; err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+}
+
+// TestErrorf is about errors that the caller finds, in checks and faults.
+func TestErrorf(t *testing.T) {
+	s, err := Parse("x.yaml", []byte(minimal+`faults:
+  - pod-churn:
+    from: 1s
+  - api-error: {code: 999}
+exercises: [quiet, qiet]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("no such check")
+	made := &Scenario{Name: "made-in-go"}
+	for _, test := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"an item", s.Errorf("exercises[1]", "%w", cause), "x.yaml:9:20: exercises[1]: no such check"},
+		{"an absent field", s.Errorf("cluster.nodes", "too few"), "x.yaml:1:1: cluster.nodes: too few"},
+		{"an absent item", s.Errorf("exercises[7]", "absent"), "x.yaml:9:12: exercises[7]: absent"},
+		{"the scenario", s.Errorf("", "odd"), "x.yaml:1:1: odd"},
+		{"a fault", s.Faults[1].Errorf("unknown"), "x.yaml:8:5: api-error: unknown"},
+		{"a fault without parameters", s.Faults[0].Errorf("unknown"), "x.yaml:6:5: pod-churn: unknown"},
+		{"a parameter", s.Faults[1].Params.Errorf("code", "found %d", 999), "x.yaml:8:23: api-error.code: found 999"},
+		{"an absent parameter", s.Faults[1].Params.Errorf("verb", "missing"), "x.yaml:8:5: api-error.verb: missing"},
+		{"no file", made.Errorf("name", "odd"), "name: odd"},
+	} {
+		if test.err.Error() != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, test.err, test.want)
+		}
+	}
+	if !errors.Is(s.Errorf("exercises[1]", "%w", cause), cause) {
+		t.Error("Errorf does not wrap")
+	}
+}

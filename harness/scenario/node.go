@@ -1,0 +1,186 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// node is a YAML value and where it stands: the part of YAML that scenarios
+// use, which has no anchors, aliases, tags or merge keys.
+type node struct {
+	position position
+	// value is a string, int64, uint64, float64, bool, nil, mapping or sequence.
+	value any
+}
+
+type (
+	mapping  []entry
+	sequence []*node
+)
+
+// entry is one field of a mapping.
+type entry struct {
+	name     string
+	position position
+	value    *node
+}
+
+// position is a place in a file; the zero position is nowhere.
+type position struct{ line, column int }
+
+// field returns the value of the named field, or nil.
+func (m mapping) field(name string) *node {
+	for _, e := range m {
+		if e.name == name {
+			return e.value
+		}
+	}
+	return nil
+}
+
+// describe says what was found, in an error.
+func (n *node) describe() string {
+	switch v := n.value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return fmt.Sprintf("%.60q", v)
+	case mapping:
+		return "a mapping"
+	case sequence:
+		return "a list"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// depthLimit bounds how deep values may nest. A scenario needs five levels.
+const depthLimit = 20
+
+// parseNode reads the one document of a file.
+func parseNode(src *source, data []byte) (*node, error) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		var bad yaml.Error
+		if !errors.As(err, &bad) || bad.GetToken() == nil {
+			return nil, src.errorAt(position{}, "", "this is not YAML: %w", err)
+		}
+		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
+		return nil, src.errorAt(at, "", "this is not YAML: %s", bad.GetMessage())
+	}
+	var root ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if root != nil {
+			return nil, src.errorAt(astPosition(doc.Body), "", "found a second document; expected one")
+		}
+		root = doc.Body
+	}
+	if root == nil {
+		return nil, src.errorAt(position{}, "", "found an empty file; expected a mapping")
+	}
+	return src.convert(root, 0)
+}
+
+// convert turns what the YAML library read into a node.
+func (src *source) convert(from ast.Node, depth int) (*node, error) {
+	to := &node{position: astPosition(from)}
+	if depth > depthLimit {
+		return nil, src.errorAt(to.position, "", "values nest too deep; expected at most %d levels", depthLimit)
+	}
+	var err error
+	switch from := from.(type) {
+	case *ast.NullNode:
+	case *ast.BoolNode:
+		to.value = from.Value
+	case *ast.StringNode:
+		to.value = from.Value
+	case *ast.LiteralNode:
+		to.value = from.Value.Value
+	case *ast.IntegerNode:
+		to.value = from.Value
+	case *ast.FloatNode:
+		to.value = from.Value
+	case *ast.SequenceNode:
+		to.value, err = src.convertItems(from.Values, depth)
+	case *ast.MappingNode:
+		to.value, err = src.convertFields(from.Values, depth)
+	case *ast.MappingValueNode:
+		to.value, err = src.convertFields([]*ast.MappingValueNode{from}, depth)
+	case *ast.AnchorNode, *ast.AliasNode:
+		err = src.errorAt(to.position, "", "anchors and aliases are not supported; write the value out")
+	case *ast.TagNode:
+		err = src.errorAt(to.position, "", "tags are not supported; leave it out")
+	default:
+		err = src.errorAt(to.position, "", "this kind of YAML is not supported")
+	}
+	return to, err
+}
+
+func (src *source) convertItems(from []ast.Node, depth int) (sequence, error) {
+	to := make(sequence, 0, len(from))
+	for _, item := range from {
+		converted, err := src.convert(item, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		to = append(to, converted)
+	}
+	return to, nil
+}
+
+func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mapping, error) {
+	to := make(mapping, 0, len(from))
+	for _, field := range from {
+		at := astPosition(field.Key)
+		name, ok := fieldName(field.Key)
+		if !ok {
+			return nil, src.errorAt(at, "", "found a key that is no plain name; expected a field's name")
+		}
+		if to.field(name) != nil {
+			return nil, src.errorAt(at, "", "found %q twice; expected it once", name)
+		}
+		converted, err := src.convert(field.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		to = append(to, entry{name: name, position: at, value: converted})
+	}
+	return to, nil
+}
+
+// fieldName reads a key. Numbers and words such as true are names too, if
+// unlikely ones: labels may use them.
+func fieldName(key ast.MapKeyNode) (string, bool) {
+	switch key := key.(type) {
+	case *ast.StringNode:
+		return key.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return key.GetToken().Value, true
+	}
+	return "", false
+}
+
+// astPosition is where a value begins. The YAML library places a block mapping
+// at its first colon; this is its first key instead.
+func astPosition(n ast.Node) position {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if !m.IsFlowStyle && len(m.Values) > 0 {
+			n = m.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		n = m.Key
+	}
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return position{}
+	}
+	at := n.GetToken().Position
+	return position{at.Line, at.Column}
+}

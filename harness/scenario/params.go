@@ -1,0 +1,125 @@
+package scenario
+
+import (
+	"errors"
+	"reflect"
+)
+
+// Params are the parameters of a fault as they stand in the file. Their meaning
+// belongs to the kind of fault.
+type Params struct {
+	source *source
+	fault  string   // the kind's name: what paths in errors begin with
+	at     position // of the name
+	node   *node    // a mapping; nil when there are none
+}
+
+// ParseParams reads the parameters of one fault from YAML of their own.
+func ParseParams(file, fault string, data []byte) (Params, error) {
+	src := &source{file: file}
+	root, err := parseNode(src, data)
+	if err != nil {
+		return Params{}, err
+	}
+	if _, ok := root.value.(mapping); !ok {
+		return Params{}, decoder{src}.mismatch(root, fault, "a mapping")
+	}
+	return Params{source: src, fault: fault, node: root}, nil
+}
+
+// Decode puts the parameters into the struct that into points to, by its yaml
+// tags. Fields that the file leaves out keep what they hold, which is how
+// defaults are given. A field that the struct does not have and a value of
+// another type are errors with a position.
+func (p Params) Decode(into any) error {
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
+		return errors.New("decoding parameters: expected a pointer to a struct")
+	}
+	if p.node == nil {
+		return nil
+	}
+	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
+}
+
+// Errorf returns an error about a field, placed at its value, or at the fault
+// if the file leaves the field out or field is "". Args may be wrapped with %w.
+func (p Params) Errorf(field, format string, args ...any) error {
+	at := p.at
+	if p.node != nil {
+		if fields, _ := p.node.value.(mapping); fields.field(field) != nil {
+			at = fields.field(field).position
+		}
+	}
+	path := p.fault
+	if field != "" {
+		path = join(p.fault, field)
+	}
+	return p.source.errorAt(at, path, format, args...)
+}
+
+// Equal reports whether both hold the same values, wherever they stand.
+func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
+
+func (p Params) encodeNode() *node {
+	if p.node == nil {
+		return &node{value: mapping{}}
+	}
+	return p.node
+}
+
+// decodeNode reads a fault: a mapping of its kind's name to its parameters, and
+// from and for beside it.
+func (f *Fault) decodeNode(d decoder, from *node, path string) error {
+	const expected = "one kind of fault with its parameters, and optionally from and for"
+	fields, ok := from.value.(mapping)
+	if !ok {
+		return d.mismatch(from, path, expected)
+	}
+	var err error
+	for _, field := range fields {
+		switch field.name {
+		case "from":
+			err = d.decode(field.value, reflect.ValueOf(&f.From).Elem(), join(path, field.name))
+		case "for":
+			err = d.decode(field.value, reflect.ValueOf(&f.For).Elem(), join(path, field.name))
+		default:
+			err = f.decodeParams(d, field, path, expected)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.Name == "" {
+		return d.source.errorAt(from.position, path, "found no kind of fault; expected %s", expected)
+	}
+	return nil
+}
+
+func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
+	if f.Name != "" {
+		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)
+	}
+	f.Name = field.name
+	f.Params = Params{source: d.source, fault: field.name, at: field.position}
+	switch field.value.value.(type) {
+	case nil:
+		return nil
+	case mapping:
+		f.Params.node = field.value
+		return nil
+	}
+	return d.mismatch(field.value, join(path, field.name), "a mapping of parameters")
+}
+
+// encodeNode writes what decodeNode reads.
+func (f Fault) encodeNode() *node {
+	fields := mapping{{name: f.Name, value: f.Params.encodeNode()}}
+	if f.From != 0 {
+		fields = append(fields, entry{name: "from", value: &node{value: f.From.String()}})
+	}
+	if f.For != 0 {
+		fields = append(fields, entry{name: "for", value: &node{value: f.For.String()}})
+	}
+	return &node{value: fields}
+}

@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+)
+
+// sizeLimit bounds a scenario file, in bytes.
+const sizeLimit = 256 << 10
+
+// Load reads the scenario file at path.
+func Load(path string) (*Scenario, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the scenario: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a scenario. File names it in errors.
+func Parse(file string, data []byte) (*Scenario, error) {
+	src := &source{file: file}
+	if len(data) > sizeLimit {
+		return nil, src.errorAt(position{}, "", "found %d bytes; expected at most %d", len(data), sizeLimit)
+	}
+	root, err := parseNode(src, data)
+	if err != nil {
+		return nil, err
+	}
+	src.root = root
+	s := &Scenario{source: src}
+	if err := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), ""); err != nil {
+		return nil, err
+	}
+	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	s.complete()
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Marshal writes the scenario as YAML. Parse gives it back as it is; a scenario
+// that Parse would refuse is an error here too.
+func (s *Scenario) Marshal() ([]byte, error) {
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)
+	}
+	return write(encodeFields(reflect.ValueOf(s).Elem())), nil
+}

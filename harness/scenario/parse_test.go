@@ -1,0 +1,221 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
+)
+
+// equal compares all but where things were read from. Params compare by Equal.
+var equal = cmp.Options{cmpopts.IgnoreUnexported(Scenario{}), cmpopts.EquateEmpty()}
+
+func TestParse(t *testing.T) {
+	got, err := Parse("x.yaml", []byte(`
+name: full
+description: >
+  Everything that a scenario
+  can say.
+seed: 18446744073709551615
+cluster: {nodes: 2, podStartDelay: 250ms}
+subject: {replicas: 2, qps: 20, burst: 30, concurrency: 1}
+workload:
+  - create: {kind: ReplicationController, name: web, replicas: 0, minReadySeconds: 3, labels: {app: web, tier: x}, selector: {app: web}}
+  - scale: {kind: ReplicationController, name: web, replicas: 1200}
+    after: 200ms
+    await: {until: available, within: 5m}
+  - create: {kind: Pod, name: stray, count: 3, labels: {app: web}, controller: foreign}
+  - delete: {kind: ReplicationController, name: web, propagation: orphan}
+  - await: {kind: ReplicationController, name: web, until: gone, within: 9s}
+faults:
+  - api-error: {verb: create, code: 500, probability: 0.3}
+    from: 1s
+    for: 8s
+  - pod-churn:
+settle: {within: 30s, quiet: 500ms}
+exercises: [burst-limit, quiet]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := ParseParams("p.yaml", "api-error", []byte("{verb: create, code: 500, probability: 0.3}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Scenario{
+		Name:        "full",
+		Description: "Everything that a scenario can say.",
+		Seed:        18446744073709551615,
+		Cluster:     Cluster{Nodes: 2, PodStartDelay: 250 * time.Millisecond},
+		Subject:     Subject{Replicas: 2, QPS: 20, Burst: 30, Concurrency: 1},
+		Workload: []Step{
+			{Create: &Create{Kind: ReplicationController, Name: "web", Count: 1, Replicas: ptr.To(0), MinReadySeconds: 3,
+				Labels: map[string]string{"app": "web", "tier": "x"}, Selector: map[string]string{"app": "web"}, Controller: NoController}},
+			{After: 200 * time.Millisecond, Scale: &Scale{Kind: ReplicationController, Name: "web", Replicas: ptr.To(1200)},
+				Await: &Await{Kind: ReplicationController, Name: "web", Until: Available, Within: 5 * time.Minute}},
+			{Create: &Create{Kind: Pod, Name: "stray", Count: 3, Labels: map[string]string{"app": "web"}, Controller: ForeignController}},
+			{Delete: &Delete{Kind: ReplicationController, Name: "web", Propagation: Orphan}},
+			{Await: &Await{Kind: ReplicationController, Name: "web", Until: Gone, Within: 9 * time.Second}},
+		},
+		Faults: []Fault{
+			{Name: "api-error", Params: params, From: time.Second, For: 8 * time.Second},
+			{Name: "pod-churn"},
+		},
+		Settle:    Settle{Within: 30 * time.Second, Quiet: 500 * time.Millisecond},
+		Exercises: []string{"burst-limit", "quiet"},
+	}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("parsed (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	got, err := Parse("x.yaml", []byte(minimal+"  - delete: {kind: ReplicaSet, name: web}\nsubject: {replicas: 2}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := map[string]string{"app": "web"}
+	want := &Scenario{
+		Name:        "small",
+		Description: "One ReplicaSet.",
+		Cluster:     Cluster{Nodes: 4},
+		Subject:     Subject{Replicas: 2, QPS: 500, Burst: 1000, Concurrency: 5},
+		Workload: []Step{
+			{Create: &Create{Kind: ReplicaSet, Name: "web", Count: 1, Replicas: ptr.To(3), Labels: app, Selector: app, Controller: NoController}},
+			{Delete: &Delete{Kind: ReplicaSet, Name: "web", Propagation: Background}},
+		},
+		Settle: Settle{Within: time.Minute, Quiet: 2 * time.Second},
+	}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("parsed (-want +got):\n%s", diff)
+	}
+}
+
+// TestLabelDefaults: labels and selector follow from each other.
+func TestLabelDefaults(t *testing.T) {
+	type labels = map[string]string
+	for _, test := range []struct {
+		name, fields             string
+		wantLabels, wantSelector labels
+	}{
+		{"neither", "", labels{"app": "x"}, labels{"app": "x"}},
+		{"labels", ", labels: {a: b}", labels{"a": "b"}, labels{"a": "b"}},
+		{"selector", ", selector: {a: b}", labels{"a": "b"}, labels{"a": "b"}},
+		{"both", ", labels: {a: b, c: d}, selector: {a: b}", labels{"a": "b", "c": "d"}, labels{"a": "b"}},
+	} {
+		s, err := Parse("x.yaml", []byte(minimal+"  - create: {kind: ReplicaSet, name: x, replicas: 1"+test.fields+"}\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		create := s.Workload[1].Create
+		if diff := cmp.Diff([]labels{test.wantLabels, test.wantSelector}, []labels{create.Labels, create.Selector}); diff != "" {
+			t.Errorf("%s: labels and selector (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestStepString(t *testing.T) {
+	s, err := Parse("x.yaml", []byte(minimal+`
+  - create: {kind: Pod, name: one}
+  - create: {kind: Pod, name: stray, count: 5, controller: foreign}
+  - scale: {kind: ReplicaSet, name: web, replicas: 0}
+    await: {until: scaled, within: 5s}
+  - await: {kind: Pod, name: one, until: ready}
+  - delete: {kind: ReplicaSet, name: web, propagation: foreground}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, step := range s.Workload {
+		got = append(got, step.String())
+	}
+	want := []string{
+		"create ReplicaSet web with 3 replicas",
+		"create Pod one",
+		"create 5 Pods stray under a foreign controller",
+		"scale ReplicaSet web to 0, then await ReplicaSet web scaled within 5s",
+		"await Pod one ready within 1m0s",
+		"delete ReplicaSet web (foreground)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps in words (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"stray-0", "stray-1", "stray-2", "stray-3", "stray-4"}, s.Workload[2].Create.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// TestMarshal shows what the run directory gets.
+func TestMarshal(t *testing.T) {
+	s, err := Parse("x.yaml", []byte(minimal+`faults:
+  - api-error: {verb: create, code: 500, probability: 0.3}
+    from: 1s
+exercises: [quiet]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `name: small
+description: One ReplicaSet.
+cluster: {nodes: 4, podStartDelay: 0s}
+subject: {replicas: 1, qps: 500, burst: 1000, concurrency: 5}
+workload:
+  - create: {kind: ReplicaSet, name: web, count: 1, replicas: 3, labels: {app: web}, selector: {app: web}, controller: none}
+faults:
+  - api-error: {verb: create, code: 500, probability: 0.3}
+    from: 1s
+settle: {within: 1m0s, quiet: 2s}
+exercises: [quiet]
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+}
+
+func TestMarshalRefuses(t *testing.T) {
+	s, err := Parse("x.yaml", []byte(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Cluster.Nodes = 0
+	const want = `writing scenario "small": x.yaml:1:1: cluster.nodes: found 0; expected 1 to 50`
+	if _, err := s.Marshal(); err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+}
+
+// FuzzParse: whatever the input, there is no panic, an error is one line that
+// begins with the file, and what is accepted can be written and read again.
+func FuzzParse(f *testing.F) {
+	f.Add(minimal)
+	f.Add(minimal + "faults:\n  - api-error: {verb: create, names: [a, {b: 1.5}]}\n    from: 1s\n")
+	f.Add("name: |\n  a\n---\n? [x]\n: &a *a\n")
+	f.Fuzz(func(t *testing.T, input string) {
+		s, err := Parse("x.yaml", []byte(input))
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "x.yaml:") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error is not one line about the file: %q", err)
+			}
+			return
+		}
+		data, err := s.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("again.yaml", data)
+		if err != nil {
+			t.Fatalf("what Marshal wrote is refused: %v\n%s", err, data)
+		}
+		if diff := cmp.Diff(s, again, equal); diff != "" {
+			t.Errorf("read again (-first +second):\n%s\n%s", diff, data)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// source is a file that was read, kept to place errors in it. A nil source
+// stands for a value that was made in Go.
+type source struct {
+	file string
+	root *node
+}
+
+// errorAt returns an error: file, line and column as far as they are known, the
+// field's path if it has one, and the message.
+func (src *source) errorAt(at position, path, format string, args ...any) error {
+	var prefix strings.Builder
+	if src != nil {
+		prefix.WriteString(src.file + ":")
+		if at != (position{}) {
+			fmt.Fprintf(&prefix, "%d:%d:", at.line, at.column)
+		}
+		prefix.WriteString(" ")
+	}
+	if path != "" {
+		prefix.WriteString(path + ": ")
+	}
+	return fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)
+}
+
+// find returns the place of the field at path, or of the nearest one around it:
+// where its value begins.
+func (src *source) find(path string) position {
+	if src == nil || src.root == nil {
+		return position{}
+	}
+	nearest, _ := walk(src.root, path)
+	return nearest.position
+}
+
+// has reports whether the file has a field at path.
+func (src *source) has(path string) bool {
+	if src == nil || src.root == nil {
+		return false
+	}
+	_, ok := walk(src.root, path)
+	return ok
+}
+
+// walk returns the value at path below n, or the nearest one around it, and
+// whether it is the one at path.
+func walk(n *node, path string) (*node, bool) {
+	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	for _, step := range steps {
+		var next *node
+		switch v := n.value.(type) {
+		case mapping:
+			next = v.field(step)
+		case sequence:
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(v) {
+				next = v[i]
+			}
+		}
+		if next == nil {
+			return n, false
+		}
+		n = next
+	}
+	return n, true
+}

@@ -1,0 +1,8 @@
+package scenario
+
+// minimal is the shortest scenario; tests add to it or change a line.
+const minimal = `name: small
+description: One ReplicaSet.
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+`

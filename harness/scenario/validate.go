@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Bounds of what a scenario may ask for. They keep a typing error from becoming
+// a run that never ends or a machine that goes down.
+const (
+	nodesMax           = 50
+	subjectsMax        = 5
+	qpsMax             = 10_000
+	burstMax           = 20_000
+	concurrencyMax     = 100
+	stepsMax           = 1000
+	faultsMax          = 100
+	countMax           = 100
+	replicasMax        = 20_000
+	minReadySecondsMax = 600
+	descriptionMax     = 1000 // bytes
+
+	podStartDelayMax = time.Minute
+	afterMax         = 5 * time.Minute
+	withinMin        = time.Second
+	withinMax        = 10 * time.Minute
+	quietMin         = 100 * time.Millisecond
+	quietMax         = time.Minute
+	faultTimeMin     = time.Millisecond
+	faultTimeMax     = 10 * time.Minute
+)
+
+// validator collects the first thing that is wrong with a scenario.
+type validator struct {
+	scenario *Scenario
+	err      error
+}
+
+// validate returns an error about the first field that is out of bounds or
+// contradicts another.
+func (s *Scenario) validate() error {
+	v := &validator{scenario: s}
+	v.name("name", s.Name)
+	v.check(s.Description != "", "description", "expected a sentence or two on what is done and what a broken controller would do")
+	v.check(len(s.Description) <= descriptionMax, "description",
+		"found %d bytes; expected at most %d", len(s.Description), descriptionMax)
+
+	v.number("cluster.nodes", s.Cluster.Nodes, 1, nodesMax)
+	v.duration("cluster.podStartDelay", s.Cluster.PodStartDelay, 0, podStartDelayMax)
+
+	v.number("subject.replicas", s.Subject.Replicas, 1, subjectsMax)
+	v.number("subject.qps", s.Subject.QPS, 1, qpsMax)
+	v.number("subject.burst", s.Subject.Burst, 1, burstMax)
+	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",
+		"found %d; expected at least subject.qps, which is %d", s.Subject.Burst, s.Subject.QPS)
+	v.number("subject.concurrency", s.Subject.Concurrency, 1, concurrencyMax)
+
+	v.workload(s.Workload)
+	v.faults(s.Faults)
+
+	v.duration("settle.within", s.Settle.Within, withinMin, withinMax)
+	v.duration("settle.quiet", s.Settle.Quiet, quietMin, quietMax)
+	for i, check := range s.Exercises {
+		path := fmt.Sprintf("exercises[%d]", i)
+		v.check(check != "", path, "found nothing; expected the ID of a check")
+		v.check(slices.Index(s.Exercises, check) == i, path, "found %q twice; expected it once", check)
+	}
+	return v.err
+}
+
+// check records an error at path unless ok, if it is the first.
+func (v *validator) check(ok bool, path, format string, args ...any) {
+	if !ok && v.err == nil {
+		v.err = v.scenario.Errorf(path, format, args...)
+	}
+}
+
+func (v *validator) number(path string, found, least, most int) {
+	v.check(least <= found && found <= most, path, "found %d; expected %d to %d", found, least, most)
+}
+
+func (v *validator) duration(path string, found, least, most time.Duration) {
+	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
+}
+
+// name demands a DNS label, the narrowest of the rules that names follow.
+func (v *validator) name(path, found string) {
+	v.check(found != "", path, "found nothing; expected a name")
+	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
+		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
+}
+
+// oneOf demands one of the known words.
+func oneOf[T ~string](v *validator, path string, found T, known ...T) {
+	if found == "" {
+		v.check(false, path, "found nothing; expected %s", list(known, "or"))
+	}
+	v.check(slices.Contains(known, found), path, "found %.60q; expected %s", string(found), list(known, "or"))
+}
+
+func (v *validator) faults(faults []Fault) {
+	v.check(len(faults) <= faultsMax, "faults", "found %d; expected at most %d", len(faults), faultsMax)
+	for i, fault := range faults {
+		path := fmt.Sprintf("faults[%d]", i)
+		v.duration(path+".from", fault.From, 0, faultTimeMax)
+		if fault.For != 0 || fault.Params.source.has(path+".for") {
+			v.duration(path+".for", fault.For, faultTimeMin, faultTimeMax)
+		}
+	}
+}
+
+// labels demands what the API demands of labels.
+func (v *validator) labels(path string, labels map[string]string) {
+	for _, key := range sortedKeys(labels) {
+		v.check(len(validation.IsQualifiedName(key)) == 0, join(path, key),
+			"found the key %.80q; expected a label's key, such as app or example.com/app", key)
+		v.check(len(validation.IsValidLabelValue(labels[key])) == 0, join(path, key),
+			"found %.80q; expected a label's value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", labels[key])
+	}
+}
