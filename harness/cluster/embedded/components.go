@@ -1,0 +1,187 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+)
+
+// component is one program of the control plane and how it is run.
+type component struct {
+	name      string
+	path      string
+	args      []string
+	healthURL string // answers 200 when it is well; empty when it has none
+	stopWave  int    // one of stopWaves
+}
+
+// stopWaves is the order in which the components are stopped.
+var stopWaves = []int{waveClients, waveAPIServer, waveEtcd}
+
+const (
+	waveClients = iota
+	waveAPIServer
+	waveEtcd
+)
+
+// The rate that support components may call the API server at, requests/s and
+// burst: in effect none, since a throttled scheduler would be a fault that no
+// scenario asked for.
+const (
+	supportQPS   = 5000
+	supportBurst = 10000
+)
+
+func etcdComponent(l layout, b Binaries) component {
+	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
+	return component{name: "etcd", path: b.Etcd, stopWave: waveEtcd, args: []string{
+		"--name=gauntlet",
+		"--data-dir=" + l.file(etcdData),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=gauntlet=" + peer,
+		"--trusted-ca-file=" + l.file(authorityFile),
+		"--cert-file=" + l.file(servingCert),
+		"--key-file=" + l.file(servingKey),
+		"--client-cert-auth=true",
+		"--peer-trusted-ca-file=" + l.file(authorityFile),
+		"--peer-cert-file=" + l.file(servingCert),
+		"--peer-key-file=" + l.file(servingKey),
+		"--peer-client-cert-auth=true",
+		// The state is thrown away with the run; a crash of the host ends both.
+		"--unsafe-no-fsync=true",
+		"--log-level=warn",
+	}}
+}
+
+func apiServerComponent(l layout, b Binaries, verbosity int) component {
+	return component{
+		name: "kube-apiserver", path: b.KubeAPIServer, stopWave: waveAPIServer,
+		healthURL: localURL(l.ports.apiServer, "/readyz"),
+		args: []string{
+			"--bind-address=127.0.0.1",
+			"--advertise-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", l.ports.apiServer),
+			"--tls-cert-file=" + l.file(servingCert),
+			"--tls-private-key-file=" + l.file(servingKey),
+			"--cert-dir=" + l.file(temporary),
+			"--etcd-servers=" + localURL(l.ports.etcd, ""),
+			"--etcd-cafile=" + l.file(authorityFile),
+			"--etcd-certfile=" + l.file(etcdClientCert),
+			"--etcd-keyfile=" + l.file(etcdClientKey),
+			"--authorization-mode=RBAC",
+			"--anonymous-auth=false",
+			"--token-auth-file=" + l.file(tokensFile),
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + l.file(accountPubFile),
+			"--service-account-signing-key-file=" + l.file(accountKeyFile),
+			"--service-cluster-ip-range=10.96.0.0/16",
+			// It would publish an Endpoints on a loopback address, which is not
+			// valid, and try again for ever.
+			"--endpoint-reconciler-type=none",
+			// A subject may have hundreds of creates under way at once. With the
+			// default limits its share is some 50 seats, and the server would
+			// answer 429: a fault that no scenario asked for.
+			"--max-requests-inflight=4000",
+			"--max-mutating-requests-inflight=4000",
+			"--etcd-count-metric-poll-period=0",
+			"--etcd-db-metric-poll-interval=0",
+			"--profiling=false",
+			fmt.Sprintf("-v=%d", verbosity),
+		},
+	}
+}
+
+// subjectControllers are those under test, which a subject runs, never this
+// control plane.
+var subjectControllers = []string{
+	"replicationcontroller-controller", "replicaset-controller", "deployment-controller", "endpoints-controller",
+}
+
+// idleControllers would only watch and wait: there are no volumes, no metrics,
+// no certificates to sign and no devices on a simulated node. Leaving them out
+// makes the start faster and the API server's log about the run.
+var idleControllers = []string{
+	"horizontal-pod-autoscaler-controller",
+	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",
+	"certificatesigningrequest-cleaner-controller", "podcertificaterequest-cleaner-controller",
+	"kube-apiserver-serving-clustertrustbundle-publisher-controller",
+	"ttl-controller", "node-ipam-controller", "device-taint-eviction-controller",
+	"persistentvolume-binder-controller", "persistentvolume-attach-detach-controller",
+	"persistentvolume-expander-controller", "persistentvolumeclaim-protection-controller",
+	"persistentvolume-protection-controller", "ephemeral-volume-controller",
+	"volumeattributesclass-protection-controller", "selinux-warning-controller",
+	"resourceclaim-controller", "legacy-serviceaccount-token-cleaner-controller",
+	"storageversion-garbage-collector-controller", "storage-version-migrator-controller",
+}
+
+func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
+	controllers := []string{"*"}
+	for _, name := range append(append([]string{}, subjectControllers...), idleControllers...) {
+		controllers = append(controllers, "-"+name)
+	}
+	return component{
+		name: "kube-controller-manager", path: b.KubeControllerManager, stopWave: waveClients,
+		healthURL: localURL(l.ports.controllerManager, "/healthz"),
+		args: []string{
+			"--kubeconfig=" + l.file(supportConfig),
+			"--controllers=" + strings.Join(controllers, ","),
+			"--leader-elect=false",
+			"--bind-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", l.ports.controllerManager),
+			"--tls-cert-file=" + l.file(servingCert),
+			"--tls-private-key-file=" + l.file(servingKey),
+			"--service-account-private-key-file=" + l.file(accountKeyFile),
+			"--root-ca-file=" + l.file(authorityFile),
+			fmt.Sprintf("--kube-api-qps=%d", supportQPS),
+			fmt.Sprintf("--kube-api-burst=%d", supportBurst),
+			"--kube-api-content-type=application/vnd.kubernetes.protobuf",
+			"--profiling=false",
+			fmt.Sprintf("-v=%d", verbosity),
+		},
+	}
+}
+
+func schedulerComponent(l layout, b Binaries, verbosity int) component {
+	return component{
+		name: "kube-scheduler", path: b.KubeScheduler, stopWave: waveClients,
+		healthURL: localURL(l.ports.scheduler, "/healthz"),
+		args: []string{
+			"--config=" + l.file(schedulerConfig),
+			"--bind-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", l.ports.scheduler),
+			"--tls-cert-file=" + l.file(servingCert),
+			"--tls-private-key-file=" + l.file(servingKey),
+			fmt.Sprintf("-v=%d", verbosity),
+		},
+	}
+}
+
+// schedulerConfiguration is what the scheduler takes from a file only.
+func (l layout) schedulerConfiguration() []byte {
+	return fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: false
+clientConnection:
+  kubeconfig: %q
+  contentType: application/vnd.kubernetes.protobuf
+  qps: %d
+  burst: %d
+enableProfiling: false
+`, l.file(supportConfig), supportQPS, supportBurst)
+}
+
+// kwokComponent serves nothing: that it lives, and that the nodes are Ready, is
+// all there is to know of it.
+func kwokComponent(l layout, b Binaries) component {
+	return component{name: "kwok", path: b.KWOK, stopWave: waveClients, args: []string{
+		"--kubeconfig=" + l.file(supportConfig),
+		"--config=" + l.file(kwokConfig),
+		"--manage-all-nodes=true",
+		"--node-lease-duration-seconds=40",
+		"--cidr=10.128.0.1/14",
+		"--v=WARN",
+	}}
+}

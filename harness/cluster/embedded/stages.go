@@ -1,0 +1,23 @@
+package embedded
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"text/template"
+)
+
+//go:embed stages.yaml
+var stagesSource string
+
+var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>").Option("missingkey=error").Parse(stagesSource))
+
+// renderStages is KWOK's configuration: what a simulated kubelet does to nodes
+// and pods, and when.
+func renderStages(opts Options) ([]byte, error) {
+	var out bytes.Buffer
+	if err := stagesTemplate.Execute(&out, opts); err != nil {
+		return nil, fmt.Errorf("rendering KWOK's stages: %w", err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// WriteKubeconfig writes a configuration as a kubeconfig file, for a process
+// that reads one. The file holds credentials, so only its owner may read it.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	const name = "gauntlet"
+	data, err := clientcmd.Write(api.Config{
+		Clusters: map[string]*api.Cluster{name: {
+			Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile,
+			TLSServerName: config.ServerName,
+		}},
+		AuthInfos: map[string]*api.AuthInfo{name: {
+			Token: config.BearerToken, TokenFile: config.BearerTokenFile,
+			ClientCertificateData: config.CertData, ClientCertificate: config.CertFile,
+			ClientKeyData: config.KeyData, ClientKey: config.KeyFile,
+		}},
+		Contexts:       map[string]*api.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
