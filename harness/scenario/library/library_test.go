@@ -1,0 +1,102 @@
+package library
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func all(t *testing.T) []*scenario.Scenario {
+	t.Helper()
+	scenarios, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scenarios
+}
+
+func TestAll(t *testing.T) {
+	var names []string
+	for _, s := range all(t) {
+		names = append(names, s.Name)
+	}
+	for _, want := range []string{"api-errors", "burst", "everything", "pod-churn", "watch-delay-owners", "watch-delay-pods"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("scenario %s is missing from %v", want, names)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("scenarios are not in order: %v", names)
+	}
+}
+
+func TestFilesAreNamedAfterScenarios(t *testing.T) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		s, err := load(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name+".yaml" != entry.Name() {
+			t.Errorf("%s holds scenario %s", entry.Name(), s.Name)
+		}
+	}
+}
+
+// TestScenariosAreShort: the chaos of each takes five seconds at most, so that
+// the whole library takes about a minute, and every fault ends by itself: a
+// workload that is done at once must not heal what has not yet fired.
+func TestScenariosAreShort(t *testing.T) {
+	const chaosMax = 5 * time.Second
+	for _, s := range all(t) {
+		var users time.Duration
+		for _, step := range s.Workload {
+			users += step.After
+		}
+		if users > chaosMax {
+			t.Errorf("%s: its users take %s; expected at most %s", s.Name, users, chaosMax)
+		}
+		if len(s.Faults) == 0 || len(s.Exercises) == 0 {
+			t.Errorf("%s: has %d faults and exercises %d checks; expected some", s.Name, len(s.Faults), len(s.Exercises))
+		}
+		for i, fault := range s.Faults {
+			if fault.For == 0 || fault.From+fault.For > chaosMax {
+				t.Errorf("%s: fault %d lasts from %s for %s; expected an end within %s", s.Name, i, fault.From, fault.For, chaosMax)
+			}
+		}
+	}
+}
+
+// TestBothKinds: the engine serves two kinds, and only scenarios with one owner
+// may leave the other out.
+func TestBothKinds(t *testing.T) {
+	for _, s := range all(t) {
+		kinds := map[scenario.Kind]int{}
+		for _, step := range s.Workload {
+			if step.Create != nil {
+				kinds[step.Create.Kind]++
+			}
+		}
+		owners := kinds[scenario.ReplicaSet] + kinds[scenario.ReplicationController]
+		if owners > 1 && (kinds[scenario.ReplicaSet] == 0 || kinds[scenario.ReplicationController] == 0) {
+			t.Errorf("%s: its owners are of one kind only: %v", s.Name, kinds)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	s, err := Find("burst")
+	if err != nil || s.Name != "burst" {
+		t.Errorf("Find(burst) = %v, %v", s, err)
+	}
+	_, err = Find("brust")
+	if err == nil || !strings.HasPrefix(err.Error(), `no scenario is called "brust"; the library has api-errors, burst, `) {
+		t.Errorf("Find(brust): %v", err)
+	}
+}
