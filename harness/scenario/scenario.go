@@ -61,10 +61,11 @@ type Fault struct {
 	// Name is the kind of fault, as the catalogue of package faults has it.
 	Name   string
 	Params Params
-	// From is when it begins to act, since the workload began.
+	// From is when it begins to act, since the workload began. It does not begin
+	// if the workload has ended by then.
 	From time.Duration
-	// For is how long it acts; 0 means until the workload has ended. The chaos
-	// lasts until the workload has ended and the time of every fault is over.
+	// For is how long it acts; 0 means until the workload has ended. A fault that
+	// acts for longer than the workload is given its time.
 	For time.Duration
 }
 

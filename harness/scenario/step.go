@@ -142,7 +142,7 @@ type Await struct {
 	Kind  Kind   `yaml:"kind"`
 	Name  string `yaml:"name"`
 	Until Until  `yaml:"until"`
-	// Within bounds the wait; an await that is not met fails the run, not the subject.
+	// Within bounds the wait. An await that is not met ends the workload.
 	Within time.Duration `yaml:"within"`
 }
 

@@ -7,9 +7,7 @@ package library
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -17,43 +15,38 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns the scenarios, by name. They are the caller's to change.
-func All() ([]*scenario.Scenario, error) {
+// All returns the scenarios, by name. They are the caller's to change. A file
+// that is no scenario is a mistake in this package, which its tests find.
+func All() []*scenario.Scenario {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		return nil, fmt.Errorf("listing the scenario library: %w", err)
+		panic(err)
 	}
 	var all []*scenario.Scenario
 	for _, entry := range entries {
-		s, err := load(entry.Name())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+		all = append(all, load(entry.Name()))
 	}
-	return all, nil
+	return all
 }
 
-// Find returns the scenario of that name.
-func Find(name string) (*scenario.Scenario, error) {
-	all, err := All()
-	if err != nil {
-		return nil, err
-	}
-	var known []string
-	for _, s := range all {
+// Find returns the scenario of that name, if there is one.
+func Find(name string) (*scenario.Scenario, bool) {
+	for _, s := range All() {
 		if s.Name == name {
-			return s, nil
+			return s, true
 		}
-		known = append(known, s.Name)
 	}
-	return nil, fmt.Errorf("no scenario is called %q; the library has %s", name, strings.Join(known, ", "))
+	return nil, false
 }
 
-func load(file string) (*scenario.Scenario, error) {
+func load(file string) *scenario.Scenario {
 	data, err := files.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the scenario library: %w", err)
+		panic(err)
 	}
-	return scenario.Parse("library/"+file, data)
+	s, err := scenario.Parse("library/"+file, data)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }

@@ -2,25 +2,15 @@ package library
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-func all(t *testing.T) []*scenario.Scenario {
-	t.Helper()
-	scenarios, err := All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scenarios
-}
-
 func TestAll(t *testing.T) {
 	var names []string
-	for _, s := range all(t) {
+	for _, s := range All() {
 		names = append(names, s.Name)
 	}
 	for _, want := range []string{"api-errors", "burst", "everything", "pod-churn", "watch-delay-owners", "watch-delay-pods"} {
@@ -39,11 +29,7 @@ func TestFilesAreNamedAfterScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		s, err := load(entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Name+".yaml" != entry.Name() {
+		if s := load(entry.Name()); s.Name+".yaml" != entry.Name() {
 			t.Errorf("%s holds scenario %s", entry.Name(), s.Name)
 		}
 	}
@@ -54,7 +40,7 @@ func TestFilesAreNamedAfterScenarios(t *testing.T) {
 // workload that is done at once must not heal what has not yet fired.
 func TestScenariosAreShort(t *testing.T) {
 	const chaosMax = 5 * time.Second
-	for _, s := range all(t) {
+	for _, s := range All() {
 		var users time.Duration
 		for _, step := range s.Workload {
 			users += step.After
@@ -76,7 +62,7 @@ func TestScenariosAreShort(t *testing.T) {
 // TestBothKinds: the engine serves two kinds, and only scenarios with one owner
 // may leave the other out.
 func TestBothKinds(t *testing.T) {
-	for _, s := range all(t) {
+	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
 		for _, step := range s.Workload {
 			if step.Create != nil {
@@ -91,12 +77,18 @@ func TestBothKinds(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	s, err := Find("burst")
-	if err != nil || s.Name != "burst" {
-		t.Errorf("Find(burst) = %v, %v", s, err)
+	if s, ok := Find("burst"); !ok || s.Name != "burst" {
+		t.Errorf("Find(burst) = %v, %v", s, ok)
 	}
-	_, err = Find("brust")
-	if err == nil || !strings.HasPrefix(err.Error(), `no scenario is called "brust"; the library has api-errors, burst, `) {
-		t.Errorf("Find(brust): %v", err)
+	if s, ok := Find("brust"); ok {
+		t.Errorf("Find(brust) = %v", s)
+	}
+}
+
+// TestAllIsFresh: changing what All returned changes nothing for the next.
+func TestAllIsFresh(t *testing.T) {
+	All()[0].Seed = 7
+	if got := All()[0].Seed; got != 0 {
+		t.Errorf("seed %d of another caller's scenario", got)
 	}
 }
