@@ -71,11 +71,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer func() {
-			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			stopServing(closing)
-		}()
+		defer stopServing()
 	}
 	if err := m.work(working, watchdog); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -71,10 +70,9 @@ func health(checks []check) http.Handler {
 	})
 }
 
-// serve listens as options say and serves handler until stop is called, which
-// waits for requests under way as long as its context allows. What ends serving
-// before that is given to failed.
-func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(context.Context), err error) {
+// serve listens as options say and serves handler until stop is called. What
+// ends serving before that is given to failed.
+func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {
 		return nil, err
@@ -96,10 +94,8 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 			failed(fmt.Errorf("serving health and metrics on %s: %w", address, err))
 		}
 	}()
-	return func(ctx context.Context) {
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close() // whoever is still connected does not matter any more
-		}
+	return func() {
+		_ = server.Close() // whoever is still connected does not matter any more
 		<-ended
 	}, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,7 +90,7 @@ func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *co
 	template = template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName:    namePrefix(owner.GetName()),
+			GenerateName:    owner.GetName() + "-",
 			Labels:          template.Labels,
 			Annotations:     template.Annotations,
 			Finalizers:      template.Finalizers,
@@ -99,13 +98,4 @@ func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *co
 		},
 		Spec: template.Spec,
 	}
-}
-
-// namePrefix appends a dash to the owner's name where that leaves it valid.
-func namePrefix(owner string) string {
-	prefix := owner + "-"
-	if len(validation.NameIsDNSSubdomain(prefix, true)) > 0 {
-		return owner
-	}
-	return prefix
 }

@@ -1,0 +1,183 @@
+package expectations
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+)
+
+var (
+	owner    = ownership.ID{Key: "ns/a", UID: "1"}
+	namesake = ownership.ID{Key: "ns/a", UID: "2"}
+	start    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func TestSatisfied(t *testing.T) {
+	type tracker = *Tracker
+	tests := []struct {
+		name  string
+		do    func(tracker, *clocktesting.FakePassiveClock)
+		asked ownership.ID
+		want  bool
+	}{
+		{"nothing expected", func(tracker, *clocktesting.FakePassiveClock) {}, owner, true},
+		{"create unanswered", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+		}, owner, false},
+		{"create answered, not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Created(owner, "p", "7")
+		}, owner, false},
+		{"create answered, then observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Created(owner, "p", "7")
+			e.CreationObserved(owner, "p")
+		}, owner, true},
+		{"observed before the answer", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.CreationObserved(owner, "p")
+			e.Created(owner, "p", "7")
+		}, owner, true},
+		{"observed twice counts once", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 2)
+			e.Created(owner, "p", "7")
+			e.Created(owner, "q", "8")
+			e.CreationObserved(owner, "p")
+			e.CreationObserved(owner, "p")
+		}, owner, false},
+		{"a create that failed is not awaited", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 3)
+			e.CreationsFailed(owner, 3)
+		}, owner, true},
+		{"a create whose response was lost settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 2)
+			e.CreationsFailed(owner, 1)
+			e.Created(owner, "p", "7")
+			e.CreationObserved(owner, "lost")
+		}, owner, false},
+		{"a lost one observed early settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 2)
+			e.CreationObserved(owner, "lost")
+			e.CreationsFailed(owner, 1)
+			e.Created(owner, "p", "7")
+		}, owner, false},
+		{"created and gone within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Created(owner, "p", "5") // the cache is at 5
+		}, owner, true},
+		{"created and seen only to be deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Created(owner, "p", "7")
+			e.DeletionObserved(owner, "p")
+		}, owner, true},
+		{"delete not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectDeletions(owner, []types.UID{"p", "q"})
+			e.DeletionObserved(owner, "p")
+			e.DeletionObserved(owner, "p")
+			e.DeletionObserved(owner, "stranger")
+		}, owner, false},
+		{"deletes observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectDeletions(owner, []types.UID{"p", "q"})
+			e.DeletionObserved(owner, "p")
+			e.DeletionObserved(owner, "q")
+		}, owner, true},
+		{"deletes are not satisfied by creations", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectDeletions(owner, []types.UID{"p"})
+			e.CreationObserved(owner, "p")
+		}, owner, false},
+		{"just before the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			c.SetTime(start.Add(Timeout - 1))
+		}, owner, false},
+		{"at the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			c.SetTime(start.Add(Timeout))
+		}, owner, true},
+		{"a namesake starts afresh", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+		}, namesake, true},
+		{"a namesake's observations are its own", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Created(owner, "p", "7")
+			e.CreationObserved(namesake, "p")
+		}, owner, false},
+		{"forgotten with the owner", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Forget(owner)
+		}, owner, true},
+		{"not forgotten with a namesake", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.Forget(namesake)
+		}, owner, false},
+		{"forgotten with the key", func(e tracker, _ *clocktesting.FakePassiveClock) {
+			e.ExpectCreations(owner, 1)
+			e.ForgetKey(owner.Key)
+		}, owner, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(start)
+			tracker := New(clock, func(version string) bool { return version <= "5" })
+			test.do(tracker, clock)
+			if got := tracker.Satisfied(test.asked); got != test.want {
+				t.Errorf("Satisfied = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	tracker := New(clock, func(string) bool { return false })
+	tracker.ExpectCreations(owner, 1)
+	clock.SetTime(start.Add(2 * time.Minute))
+	if got, want := tracker.Remaining(owner), 3*time.Minute; got != want {
+		t.Errorf("Remaining = %s, want %s", got, want)
+	}
+}
+
+// However answers and observations interleave, and however often an observation
+// is repeated, an owner is satisfied exactly when every create has failed or
+// has been both answered and observed.
+func TestCreationsInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "n")
+		tracker := New(clocktesting.NewFakePassiveClock(start), func(string) bool { return false })
+		tracker.ExpectCreations(owner, n)
+		failed, answered, observed := map[int]bool{}, map[int]bool{}, map[int]bool{}
+		settled := 0
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			i := rapid.IntRange(0, n-1).Draw(t, "create")
+			uid := types.UID(strconv.Itoa(i))
+			switch rapid.SampledFrom([]string{"answer", "fail", "observe"}).Draw(t, "step") {
+			case "answer":
+				if !answered[i] && !failed[i] {
+					answered[i] = true
+					tracker.Created(owner, uid, "1")
+				}
+			case "fail": // it may have committed all the same, and be observed
+				if !answered[i] && !failed[i] {
+					failed[i] = true
+					tracker.CreationsFailed(owner, 1)
+				}
+			case "observe":
+				observed[i] = true
+				tracker.CreationObserved(owner, uid)
+			}
+		}
+		for i := range n {
+			if failed[i] || answered[i] && observed[i] {
+				settled++
+			}
+		}
+		if got, want := tracker.Satisfied(owner), settled == n; got != want {
+			t.Fatalf("Satisfied = %t with %d of %d creates settled", got, settled, n)
+		}
+	})
+}

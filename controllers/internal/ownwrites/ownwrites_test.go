@@ -1,0 +1,109 @@
+package ownwrites
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+)
+
+var (
+	owner    = ownership.ID{Key: "ns/a", UID: "1"}
+	namesake = ownership.ID{Key: "ns/a", UID: "2"}
+)
+
+// fakeCache is a cache at one version.
+type fakeCache struct {
+	version string
+	pods    map[string]*corev1.Pod
+}
+
+func (c fakeCache) LastStoreSyncResourceVersion() string { return c.version }
+
+func (c fakeCache) GetByKey(key string) (any, bool, error) {
+	pod, ok := c.pods[key]
+	return pod, ok, nil
+}
+
+func pod(uid types.UID, terminating bool) map[string]*corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: uid}}
+	if terminating {
+		p.DeletionTimestamp = &metav1.Time{}
+	}
+	return map[string]*corev1.Pod{"ns/p": p}
+}
+
+func TestMissing(t *testing.T) {
+	tests := []struct {
+		name  string
+		pods  fakeCache
+		write func(*Log)
+		want  string
+	}{
+		{"nothing written", fakeCache{version: "5"}, func(*Log) {}, ""},
+		{"cache behind", fakeCache{version: "9"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, own write at 10"},
+		{"cache at the write", fakeCache{version: "10"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
+		{"cache past the write", fakeCache{version: "11"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
+		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Log) {
+			l.Wrote(owner, "pods", "11")
+			l.Wrote(owner, "pods", "9")
+		}, "own write at 11"},
+		{"another resource behind", fakeCache{version: "10"}, func(l *Log) {
+			l.Wrote(owner, "pods", "10")
+			l.Wrote(owner, "replicasets", "8")
+		}, "the cache of replicasets is at resourceVersion 7"},
+		{"a cache that cannot tell does not block", fakeCache{}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
+		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
+		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Log) {
+			l.Deleted(owner, "pods", "ns/p", "u")
+		}, "does not show the deletion of ns/p"},
+		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Log) {
+			l.Deleted(owner, "pods", "ns/p", "u")
+		}, ""},
+		{"deleted and replaced by a namesake", fakeCache{pods: pod("v", false)}, func(l *Log) {
+			l.Deleted(owner, "pods", "ns/p", "u")
+		}, ""},
+		{"deleted and gone", fakeCache{}, func(l *Log) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
+		{"a later owner drops the writes of the first", fakeCache{version: "9"}, func(l *Log) {
+			l.Wrote(owner, "pods", "10")
+			l.Wrote(namesake, "pods", "9")
+		}, ""},
+		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Log) {
+			l.Wrote(owner, "pods", "10")
+			l.Forget(owner)
+		}, ""},
+		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Log) {
+			l.Wrote(owner, "pods", "10")
+			l.Forget(namesake)
+		}, "own write at 10"},
+		{"forgotten with the key", fakeCache{version: "9"}, func(l *Log) {
+			l.Wrote(owner, "pods", "10")
+			l.ForgetKey(owner.Key)
+		}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			log := New(map[string]Cache{"pods": test.pods, "replicasets": fakeCache{version: "7"}})
+			test.write(log)
+			got := log.Missing(owner.Key)
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("Missing = %q, want it to say %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestReached(t *testing.T) {
+	for _, test := range []struct {
+		cache, version string
+		want           bool
+	}{{"9", "10", false}, {"10", "10", true}, {"11", "10", true}, {"", "10", false}, {"10", "", false}} {
+		if got := Reached(fakeCache{version: test.cache}, test.version); got != test.want {
+			t.Errorf("a cache at %q has reached %q: %t, want %t", test.cache, test.version, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package workloop
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+)
+
+// start runs a loop in the bubble of a test; stop closes its drain and waits.
+func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
+	drain, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		loop.Run(ctx, drain, nil, workers)
+	}()
+	return func() {
+		close(drain)
+		<-done
+		time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var at []time.Duration
+		loop := New("test", func(context.Context, string) error {
+			at = append(at, time.Since(begin))
+			return errors.New("no")
+		})
+		loop.Add("ns/a")
+		stop := start(t.Context(), loop, 5)
+		time.Sleep(24 * time.Hour)
+		stop()
+		if len(at) < 40 {
+			t.Fatalf("synced %d times in a day: given up", len(at))
+		}
+		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, 1000*time.Second) {
+			if got := at[i] - at[i-1]; got != wait {
+				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
+			}
+		}
+	})
+}
+
+func TestSuccessEndsBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var at []time.Duration
+		loop := New("test", func(context.Context, string) error {
+			at = append(at, time.Since(begin))
+			if len(at) == 3 || len(at) == 5 {
+				return nil
+			}
+			return errors.New("no")
+		})
+		loop.Add("ns/a")
+		stop := start(t.Context(), loop, 1)
+		time.Sleep(time.Second)
+		loop.Add("ns/a")
+		time.Sleep(time.Second)
+		stop()
+		ms := time.Millisecond
+		want := []time.Duration{0, 5 * ms, 15 * ms, 1000 * ms, 1005 * ms}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRetryAfterLeavesBackOffAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		outcomes := []error{errors.New("no"), RetryAfter(time.Second, "stale"), RetryAfter(time.Second, "stale"), errors.New("no"), nil}
+		var at []time.Duration
+		loop := New("test", func(context.Context, string) error {
+			at = append(at, time.Since(begin))
+			return outcomes[len(at)-1]
+		})
+		loop.Add("ns/a")
+		stop := start(t.Context(), loop, 1)
+		time.Sleep(time.Minute)
+		stop()
+		ms := time.Millisecond
+		if diff := cmp.Diff([]time.Duration{0, 5 * ms, 1005 * ms, 2005 * ms, 2015 * ms}, at); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestOneSyncOfAKeyAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running, most, syncs := 0, 0, 0
+		other := 0
+		loop := New("test", func(_ context.Context, key string) error {
+			if key == "ns/other" {
+				other++
+				return nil
+			}
+			running++
+			syncs++
+			most = max(most, running)
+			time.Sleep(time.Second)
+			running--
+			return nil
+		})
+		stop := start(t.Context(), loop, 2)
+		for range 3 {
+			loop.Add("ns/a")
+			synctest.Wait()
+		}
+		loop.Add("ns/other")
+		synctest.Wait()
+		if other != 1 {
+			t.Error("another key was held up")
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if most != 1 || syncs != 2 {
+			t.Errorf("%d syncs, %d at once; want 2 (one for all that came meanwhile), 1 at once", syncs, most)
+		}
+	})
+}
+
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var finished []string
+		loop := New("test", func(ctx context.Context, key string) error {
+			time.Sleep(time.Second)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			finished = append(finished, key)
+			return nil
+		})
+		loop.Add("ns/held")
+		loop.Add("ns/waiting")
+		stop := start(t.Context(), loop, 1)
+		synctest.Wait()
+		stop()
+		if diff := cmp.Diff([]string{"ns/held"}, finished); diff != "" {
+			t.Errorf("finished while draining (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCancelReachesSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		loop := New("test", func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
+		loop.Add("ns/a")
+		stop := start(ctx, loop, 1)
+		synctest.Wait()
+		cancel()
+		stop() // returns only if the worker has
+	})
+}
+
+func TestNothingRunsBeforeCachesAreSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var synced atomic.Bool
+		var syncs atomic.Int64
+		loop := New("test", func(context.Context, string) error { syncs.Add(1); return nil })
+		loop.Add("ns/a")
+		drain, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			loop.Run(t.Context(), drain, []cache.InformerSynced{synced.Load}, 1)
+		}()
+		time.Sleep(time.Hour)
+		if syncs.Load() != 0 {
+			t.Error("synced before the caches were")
+		}
+		synced.Store(true)
+		time.Sleep(time.Second)
+		if got := syncs.Load(); got != 1 {
+			t.Errorf("%d syncs once the caches were synced, want 1", got)
+		}
+		close(drain)
+		<-done
+		time.Sleep(time.Minute)
+	})
+}
