@@ -110,9 +110,9 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 var streamed = []string{"log", "proxy", "exec", "attach", "portforward"}
 
 // objects reports whether the answer is an object, a list or a Status, to be
-// read as a whole.
+// read as a whole. So are the errors of watches.
 func (t *target) objects() bool {
-	return t.resource != "" && t.verb != "watch" && !slices.Contains(streamed, t.subresource)
+	return t.resource != "" && !slices.Contains(streamed, t.subresource)
 }
 
 // secret reports whether objects of the target can carry credentials, bodies

@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// createOnce creates a pod; a create is not repeated by client-go when its
+// connection breaks.
+func createOnce(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.CoreV1().Pods("ns").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+	return err
+}
+
+// TestServerBreaks looks at the ways in which an API server can fail to answer:
+// how they look to the subject and how they are recorded.
+func TestServerBreaks(t *testing.T) {
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		dead    bool
+		looks   func(error) bool
+		want    string
+	}{
+		{
+			name:  "nobody listens",
+			dead:  true,
+			looks: connectionLost,
+			want:  "response 0 server 0 reached false",
+		},
+		{
+			name:    "it resets the stream",
+			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			looks:   streamReset,
+			want:    "response 0 server 0 reached true",
+		},
+		{
+			name: "its answer breaks off",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "100")
+				w.WriteHeader(http.StatusCreated)
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			},
+			looks: streamReset,
+			want:  "response 0 server 201 reached true",
+		},
+		{
+			name: "its connection breaks",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				cutConnection(r.Context())
+				panic(http.ErrAbortHandler)
+			},
+			looks: connectionLost,
+			want:  "response 0 server 0 reached true",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := start(t, clock.RealClock{}, test.handler)
+			if test.dead {
+				f.server.Close()
+			}
+			err := createOnce(t.Context(), f.client(t, contentTypes["protobuf"]))
+			if err == nil || !test.looks(err) {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff("request create pods\n"+test.want, summary(f.all())); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// connectionLost is how a dead API server looks to a client.
+func connectionLost(err error) bool {
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		strings.Contains(err.Error(), "unexpected EOF")
+}
+
+// streamReset is how a request that the API server gave up looks to a client.
+func streamReset(err error) bool {
+	var reset http2.StreamError
+	return errors.As(err, &reset)
+}
+
+// TestSubjectGoesAway cancels a request: the API server is told, the outcome is
+// recorded as unknown.
+func TestSubjectGoesAway(t *testing.T) {
+	arrived, told := make(chan struct{}), make(chan struct{})
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+		close(told)
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	client := f.client(t, contentTypes["json"])
+	go func() { failed <- createOnce(ctx, client) }()
+	<-arrived
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	<-told
+	f.await(t, "response", func(r history.Record) bool { return r.Response != nil })
+	if diff := cmp.Diff("request create pods\nresponse 0 server 0 reached true", summary(f.all())); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// TestStop breaks what is under way, in bounded time, and lets nothing in again.
+func TestStop(t *testing.T) {
+	arrived := make(chan struct{})
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	failed := make(chan error, 1)
+	client := f.client(t, contentTypes["json"])
+	go func() { failed <- createOnce(t.Context(), client) }()
+	<-arrived
+	if err := f.proxy.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the request succeeded")
+	}
+	if err := createOnce(t.Context(), client); !utilnet.IsConnectionRefused(err) {
+		t.Errorf("error %v, want a refused connection", err)
+	}
+	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: the proxy has stopped" {
+		t.Errorf("error %v", err)
+	}
+}

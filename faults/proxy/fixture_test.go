@@ -1,0 +1,322 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// token is the credential of every client of these tests: it must be in no record.
+const token = "the-secret-token"
+
+// recording is a history in memory.
+type recording struct {
+	mu      sync.Mutex
+	records []history.Record
+	grown   chan struct{} // closed at the next record
+}
+
+func newRecording() *recording { return &recording{grown: make(chan struct{})} }
+
+func (r *recording) Append(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record.Seq = int64(len(r.records) + 1)
+	r.records = append(r.records, record)
+	close(r.grown)
+	r.grown = make(chan struct{})
+}
+
+func (r *recording) snapshot() ([]history.Record, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.records), r.grown
+}
+
+// all returns what is recorded by now.
+func (r *recording) all() []history.Record {
+	records, _ := r.snapshot()
+	return records
+}
+
+// await returns the first record for which is holds, once there is one.
+func (r *recording) await(t *testing.T, what string, is func(history.Record) bool) history.Record {
+	t.Helper()
+	timeout := time.After(10 * time.Second)
+	for {
+		records, grown := r.snapshot()
+		if i := slices.IndexFunc(records, is); i >= 0 {
+			return records[i]
+		}
+		select {
+		case <-grown:
+		case <-timeout:
+			t.Fatalf("no %s in:\n%s", what, summary(records))
+		}
+	}
+}
+
+// summary is one word a record: what kind, and what tells it from the others.
+func summary(records []history.Record) string {
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, line(r))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func line(r history.Record) string {
+	switch {
+	case r.Request != nil:
+		return strings.TrimSpace(fmt.Sprintf("request %s %s%s", r.Request.Verb, r.Request.Resource, r.Request.Path))
+	case r.Response != nil:
+		return strings.TrimSpace(fmt.Sprintf("response %d server %d reached %v %s", r.Response.Code, r.Response.ServerCode, r.Response.Reached, r.Response.Reason))
+	case r.List != nil:
+		return fmt.Sprintf("list %d items version %d", len(r.List.Items), r.List.Version)
+	case r.Delivery != nil:
+		text := fmt.Sprintf("delivery %s %s version %d", r.Delivery.Type, r.Delivery.Object.Name, r.Delivery.Object.Version)
+		if r.Delivery.Held > 0 {
+			text += " held " + r.Delivery.Held.String()
+		}
+		if r.Delivery.InitialEventsEnd {
+			text += " end of initial events"
+		}
+		return text
+	case r.Closed != nil:
+		reason, _, _ := strings.Cut(r.Closed.Reason, ":")
+		return "closed " + reason
+	case r.Gap != nil:
+		return "gap " + r.Gap.Source
+	}
+	return "something else"
+}
+
+// fixture is a proxy between a server that plays the API server and its clients.
+type fixture struct {
+	*recording
+	proxy    *Proxy
+	endpoint Endpoint
+	server   *httptest.Server
+}
+
+// start puts a proxy before a handler and demands at the end that no record has
+// the token in it.
+func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = true
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn) // for handlers that cut it
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+
+	f := &fixture{recording: newRecording(), server: server}
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.proxy, err = Start(t.Context(), Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: f,
+		Clock:    c,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.endpoint, err = f.proxy.Listen("subject-0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		if err := f.proxy.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		f.demandNoToken(t)
+	})
+	return f
+}
+
+func (f *fixture) demandNoToken(t *testing.T) {
+	t.Helper()
+	for _, record := range f.all() {
+		encoded, err := json.Marshal(record)
+		if err != nil {
+			t.Error(err)
+		}
+		if bytes.Contains(encoded, []byte(token)) {
+			t.Errorf("the token is in a record: %s", encoded)
+		}
+	}
+}
+
+// config is a client's way through the proxy.
+func (f *fixture) config(contentType string) *rest.Config {
+	config := &rest.Config{
+		Host:            f.endpoint.URL,
+		BearerToken:     token,
+		UserAgent:       "tester",
+		QPS:             -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: f.endpoint.CA},
+	}
+	config.ContentType = contentType
+	return config
+}
+
+func (f *fixture) client(t *testing.T, contentType string) kubernetes.Interface {
+	t.Helper()
+	config := f.config(contentType)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(httpClient.CloseIdleConnections)
+	client, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// contentTypes are those that a controller may speak.
+var contentTypes = map[string]string{
+	"json":     runtime.ContentTypeJSON,
+	"protobuf": runtime.ContentTypeProtobuf,
+}
+
+// pod makes a pod of the given version.
+func pod(name string, version int) *corev1.Pod {
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", UID: types.UID("uid-" + name), ResourceVersion: fmt.Sprint(version),
+			Labels: map[string]string{"app": "web"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   "node-0",
+			Containers: []corev1.Container{{Name: "main", Image: "pause"}},
+		},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			PodIP:      "10.0.0.1",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+// encoded writes an object as the given request accepts it.
+func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType string) {
+	accepted := acceptedEncoding(r.Header.Values("Accept"))
+	var buffer bytes.Buffer
+	if err := codecs[accepted].Encode(obj, &buffer); err != nil {
+		panic(err)
+	}
+	return buffer.Bytes(), mediaTypes[accepted]
+}
+
+// respond answers with an object.
+func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Object) {
+	body, contentType := encoded(r, obj)
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// watchEvent writes an event as the given request accepts it.
+func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
+	body, contentType := encoded(r, obj)
+	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: bytes.TrimSpace(body)}}
+	if encodingOf(contentType) == jsonEncoding {
+		text, err := json.Marshal(event)
+		if err != nil {
+			panic(err)
+		}
+		return append(text, '\n')
+	}
+	raw, err := event.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return []byte(frame(string(raw)))
+}
+
+// beginWatch sends the header of a watch stream.
+func beginWatch(w http.ResponseWriter, r *http.Request) {
+	contentType := mediaTypes[acceptedEncoding(r.Header.Values("Accept"))]
+	if contentType == runtime.ContentTypeProtobuf {
+		contentType += ";stream=watch"
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+}
+
+// watchServer plays an API server that has nothing but one watch: it sends what
+// it is told and ends the stream when told.
+type watchServer struct {
+	send  chan func(r *http.Request) []byte
+	abort chan struct{} // closed: the stream breaks
+	gone  chan struct{} // closed when a watcher went away
+}
+
+func newWatchServer() *watchServer {
+	return &watchServer{
+		send:  make(chan func(*http.Request) []byte, 1024),
+		abort: make(chan struct{}),
+		gone:  make(chan struct{}),
+	}
+}
+
+func (s *watchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	beginWatch(w, r)
+	for {
+		select {
+		case next, ok := <-s.send:
+			if !ok {
+				return
+			}
+			_, _ = w.Write(next(r))
+			w.(http.Flusher).Flush()
+		case <-s.abort:
+			panic(http.ErrAbortHandler)
+		case <-r.Context().Done():
+			close(s.gone)
+			return
+		}
+	}
+}
+
+func (s *watchServer) event(eventType history.EventType, obj runtime.Object) {
+	s.send <- func(r *http.Request) []byte { return watchEvent(r, eventType, obj) }
+}
+
+func jsonString(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
