@@ -1,0 +1,448 @@
+package replicaset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const key = "ns/web"
+
+// rig is a controller whose caches a test fills by hand, and whose API calls
+// are answered and written down by the rig.
+type rig struct {
+	*Controller
+	clock *clocktesting.FakePassiveClock
+
+	mu      sync.Mutex
+	calls   []string
+	created int
+	// answers are the errors of calls, by call; the last one of a call stays.
+	answers map[string][]error
+	live    *appsv1.ReplicaSet
+	written []appsv1.ReplicaSetStatus
+}
+
+func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+	t.Helper()
+	r := &rig{clock: clocktesting.NewFakePassiveClock(now), answers: map[string][]error{}, live: set}
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", r.react)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	kind, err := ReplicaSets(client, factory.Apps().V1().ReplicaSets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Controller, err = New(t.Context(), Config{
+		Kind: kind, Client: client, Pods: factory.Core().V1().Pods().Informer(),
+		Events: &record.FakeRecorder{}, Clock: r.clock, Burst: Burst,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cache(t, set, pods...)
+	return r
+}
+
+// cache puts objects into the informers' caches.
+func (r *rig) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
+	t.Helper()
+	err := r.owners.Add(set)
+	for _, pod := range pods {
+		err = errors.Join(err, r.pods.Add(pod))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
+	switch a := action.(type) {
+	case clienttesting.DeleteAction:
+		call += " " + a.GetName()
+	case clienttesting.PatchAction:
+		call += " " + a.GetName()
+	}
+	r.calls = append(r.calls, call)
+	if errs := r.answers[call]; len(errs) > 0 {
+		r.answers[call] = errs[min(1, len(errs)-1):]
+		if errs[0] != nil {
+			return true, nil, errs[0]
+		}
+	}
+	switch action.GetVerb() {
+	case "create":
+		r.created++
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		pod.Name = fmt.Sprintf("new-%d", r.created)
+		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(1000+r.created)
+		return true, pod, nil
+	case "update":
+		set := action.(clienttesting.UpdateAction).GetObject().(*appsv1.ReplicaSet)
+		r.written = append(r.written, set.Status)
+		return true, set, nil
+	case "get":
+		return true, r.live, nil
+	case "patch":
+		return true, &corev1.Pod{}, nil
+	default:
+		return true, nil, nil
+	}
+}
+
+func newSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set", Generation: 1, ResourceVersion: "10"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}},
+		},
+	}
+	for _, c := range change {
+		c(set)
+	}
+	return set
+}
+
+func deleting(set *appsv1.ReplicaSet) { set.DeletionTimestamp = &metav1.Time{Time: now} }
+
+func reporting(replicas int32) func(*appsv1.ReplicaSet) {
+	return func(set *appsv1.ReplicaSet) {
+		set.Status = appsv1.ReplicaSetStatus{
+			Replicas: replicas, FullyLabeledReplicas: replicas, TerminatingReplicas: new(int32(0)), ObservedGeneration: 1,
+		}
+	}
+}
+
+// member is a pending pod of the set that newSet makes.
+func member(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}, ResourceVersion: "10",
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(newSet(0), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func orphaned(pod *corev1.Pod)    { pod.OwnerReferences = nil }
+func relabelled(pod *corev1.Pod)  { pod.Labels = map[string]string{"app": "db"} }
+func foreign(pod *corev1.Pod)     { pod.OwnerReferences[0].UID = "another" }
+func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: now} }
+
+var (
+	podResource = schema.GroupResource{Resource: "pods"}
+	setResource = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	refused     = apierrors.NewTooManyRequests("slow down", 1)
+	conflict    = apierrors.NewConflict(setResource, "web", errors.New("modified"))
+	gone        = apierrors.NewNotFound(podResource, "p")
+)
+
+func namespaceTerminating() error {
+	err := apierrors.NewForbidden(podResource, "", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+const (
+	create = "create pods"
+	status = "update replicasets/status"
+	read   = "get replicasets"
+)
+
+func repeat(call string, n int) []string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = call
+	}
+	return calls
+}
+
+// sortDeletes forgets the order of deletes, which are sent at once.
+var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
+	sorted := slices.Clone(calls)
+	slices.SortStableFunc(sorted, func(a, b string) int {
+		if strings.HasPrefix(a, "delete ") && strings.HasPrefix(b, "delete ") {
+			return strings.Compare(a, b)
+		}
+		return 0
+	})
+	return sorted
+})
+
+// TestSync checks which calls a sync makes, in what order, and whether it may
+// create or delete in the sync after it.
+func TestSync(t *testing.T) {
+	tests := []struct {
+		name        string
+		set         *appsv1.ReplicaSet
+		live        *appsv1.ReplicaSet
+		pods        []*corev1.Pod
+		before      func(*rig)
+		answers     map[string][]error
+		wantCalls   []string
+		wantErr     string
+		wantPending bool
+	}{
+		{name: "settled", set: newSet(1, reporting(1)), pods: []*corev1.Pod{member("a")}},
+		{name: "missing pods", set: newSet(3, reporting(0)), wantCalls: repeat(create, 3), wantPending: true},
+		{name: "new object", set: newSet(0), wantCalls: []string{status}},
+		{name: "burst", set: newSet(1200, reporting(0)), wantCalls: repeat(create, Burst), wantPending: true},
+		{
+			name: "excess pods", set: newSet(1, reporting(3)),
+			pods:      []*corev1.Pod{member("a", phase(corev1.PodRunning)), member("b"), member("c", phase(corev1.PodRunning), node("n"))},
+			before:    func(r *rig) { r.answers["delete pods b"] = []error{refused} },
+			wantCalls: []string{"delete pods a", "delete pods b", status},
+			wantErr:   "slow down", wantPending: true,
+		},
+		{name: "a pod that is gone", set: newSet(0, reporting(1)), pods: []*corev1.Pod{member("a")}, answers: map[string][]error{"delete pods a": {gone}}, wantCalls: []string{"delete pods a"}},
+		{
+			name: "failed, succeeded and terminating pods are replaced, not deleted", set: newSet(1, reporting(0)),
+			pods:      []*corev1.Pod{member("a", phase(corev1.PodFailed)), member("b", phase(corev1.PodSucceeded)), member("c", terminating)},
+			wantCalls: []string{create, status}, wantPending: true,
+		},
+		{name: "strangers are left alone", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", foreign), member("b", orphaned, relabelled)}},
+		{name: "adoption re-reads first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
+		{
+			name: "the live owner is terminating", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{member("a", orphaned)},
+			wantCalls: []string{read}, wantErr: "is being deleted",
+		},
+		{
+			name: "a failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
+			answers: map[string][]error{"patch pods a": {refused}}, wantCalls: []string{read, "patch pods a"}, wantErr: "slow down",
+		},
+		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled)}, wantCalls: []string{"patch pods a"}},
+		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled, phase(corev1.PodFailed))}},
+		{name: "a terminating owner only reports", set: newSet(3, deleting), pods: []*corev1.Pod{member("a", orphaned), member("b", relabelled)}, wantCalls: []string{status}},
+		{
+			name: "waiting, it still adopts and reports", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
+			before:    func(r *rig) { r.expectations.ExpectCreations(mustOwner(r).ID(), 2) },
+			wantCalls: []string{read, "patch pods a", status}, wantPending: true,
+		},
+		{
+			name: "waiting for 5 minutes is enough", set: newSet(1, reporting(0)),
+			before: func(r *rig) {
+				r.expectations.ExpectCreations(mustOwner(r).ID(), 2)
+				r.clock.SetTime(now.Add(5 * time.Minute))
+			},
+			wantCalls: []string{create}, wantPending: true,
+		},
+		{
+			name: "slow start stops at once and nothing is awaited", set: newSet(500, reporting(0)), answers: map[string][]error{create: {refused}},
+			wantCalls: []string{create, status}, wantErr: "slow down",
+		},
+		{
+			name: "slow start stops after the batch that failed", set: newSet(500, reporting(0)), answers: map[string][]error{create: {nil, refused, nil}},
+			wantCalls: append(repeat(create, 3), status), wantErr: "slow down", wantPending: true,
+		},
+		{name: "a terminating namespace is no failure, and no storm", set: newSet(500, reporting(0)), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}, wantPending: true},
+		{name: "a status conflict is retried once", set: newSet(0), answers: map[string][]error{status: {conflict, nil}}, wantCalls: []string{status, read, status}},
+		{name: "and no more", set: newSet(0), answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read, status}, wantErr: "modified"},
+		{name: "other status errors are not", set: newSet(0), answers: map[string][]error{status: {refused}}, wantCalls: []string{status}, wantErr: "slow down"},
+		{
+			name: "not on somebody else's object", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
+			answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read}, wantErr: "has been replaced",
+		},
+		{
+			name: "and never back in generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
+			answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read}, wantErr: "generation 2",
+		},
+		{
+			name: "own pods not in the cache yet", set: newSet(3), pods: []*corev1.Pod{member("a")},
+			before: func(r *rig) { r.writes.Wrote(mustOwner(r).ID(), "pods", "11") }, wantErr: "not yet",
+		},
+		{
+			name: "own status not in the cache yet", set: newSet(3),
+			before: func(r *rig) { r.writes.Wrote(mustOwner(r).ID(), "replicasets", "11") }, wantErr: "not yet",
+		},
+		{
+			name: "own deletion not in the cache yet", set: newSet(0), pods: []*corev1.Pod{member("a")},
+			before: func(r *rig) { r.writes.Deleted(mustOwner(r).ID(), "pods", "ns/a", "a") }, wantErr: "not yet",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, test.set, test.pods...)
+			if test.live != nil {
+				r.live = test.live
+			}
+			for call, errs := range test.answers {
+				r.answers[call] = errs
+			}
+			if test.before != nil {
+				test.before(r)
+			}
+			err := r.sync(t.Context(), key)
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one with %q", err, test.wantErr)
+			}
+			if diff := cmp.Diff(test.wantCalls, r.calls, sortDeletes); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if pending := !r.expectations.Satisfied(mustOwner(r).ID()); pending != test.wantPending {
+				t.Errorf("expectations pending: %t, want %t", pending, test.wantPending)
+			}
+		})
+	}
+}
+
+func mustOwner(r *rig) Owner {
+	owner, found, err := r.cached(context.TODO(), key)
+	if err != nil || !found {
+		panic(fmt.Sprint("the rig has no owner: ", err))
+	}
+	return owner
+}
+
+func TestReplicaFailure(t *testing.T) {
+	r := newRig(t, newSet(5), member("a"))
+	condition := func() string {
+		t.Helper()
+		last := r.written[len(r.written)-1]
+		r.cache(t, newSet(5, func(s *appsv1.ReplicaSet) { s.Status = last }))
+		var text string
+		for _, c := range last.Conditions {
+			text += fmt.Sprintf("%s=%s %s;", c.Type, c.Status, c.Reason)
+		}
+		return text
+	}
+	r.answers[create] = []error{refused}
+	_ = r.sync(t.Context(), key) // fails, as TestSync has it
+	if got, want := condition(), "ReplicaFailure=True FailedCreate;"; got != want {
+		t.Errorf("after a failed create: %q, want %q", got, want)
+	}
+	writes := len(r.written)
+	_ = r.sync(t.Context(), key)
+	if len(r.written) != writes {
+		t.Error("the same failure was written again")
+	}
+	r.answers[create] = nil
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if got := condition(); got != "" {
+		t.Errorf("after success: %q, want no condition", got)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	set := newSet(4, func(s *appsv1.ReplicaSet) {
+		s.Generation = 7
+		s.Spec.MinReadySeconds = 10
+		s.Spec.Template.Labels["tier"] = "front"
+		s.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: "Other", Status: corev1.ConditionTrue}}
+	})
+	tiered := func(p *corev1.Pod) { p.Labels["tier"] = "front" }
+	r := newRig(t, set, member("pending"), member("full", tiered), member("ready", ready(9*time.Second)), member("available", ready(10*time.Second)),
+		member("leaving", terminating), member("left", terminating, phase(corev1.PodFailed)), member("relabelled", terminating, relabelled), member("failed", phase(corev1.PodFailed)))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	want := []appsv1.ReplicaSetStatus{{
+		Replicas: 4, FullyLabeledReplicas: 1, ReadyReplicas: 2, AvailableReplicas: 1, TerminatingReplicas: new(int32(1)), ObservedGeneration: 7,
+		Conditions: []appsv1.ReplicaSetCondition{{Type: "Other", Status: corev1.ConditionTrue}},
+	}}
+	if diff := cmp.Diff(want, r.written); diff != "" {
+		t.Errorf("status written (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnerThatIsGone(t *testing.T) {
+	r := newRig(t, newSet(3))
+	id := mustOwner(r).ID()
+	r.expectations.ExpectCreations(id, 1)
+	r.writes.Wrote(id, "pods", "11")
+	if err := r.owners.Delete(newSet(3)); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.writes.Missing(key) // the cache cannot tell: nothing holds the sync back
+	if err := r.sync(t.Context(), key); err != nil || len(r.calls) > 0 {
+		t.Errorf("error %v, calls %v; want neither", err, r.calls)
+	}
+	if !r.expectations.Satisfied(id) {
+		t.Error("expectations outlive their owner")
+	}
+}
+
+func TestCrowd(t *testing.T) {
+	deployed := func(uid types.UID) func(*appsv1.ReplicaSet) {
+		return func(s *appsv1.ReplicaSet) {
+			s.Name, s.UID = string(uid), uid
+			s.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", UID: "deployment", Controller: new(true)}}
+		}
+	}
+	of := func(uid types.UID) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].UID = uid }
+	}
+	r := newRig(t, newSet(1, deployed("new")),
+		member("a", of("new"), node("n1")), member("b", of("new"), node("n2")),
+		member("c", of("old"), node("n1")), member("d", of("old"), node("n1"), terminating), member("e", of("stranger"), node("n1")))
+	r.cache(t, newSet(1, deployed("old")))
+	r.cache(t, newSet(1, func(s *appsv1.ReplicaSet) { s.Name, s.UID = "alone", "stranger" }))
+	owner, err := r.kind.Owner(newSet(1, deployed("new")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crowd, err := r.crowd(owner, make([]*corev1.Pod, 2), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"n1": 2, "n2": 1}, crowd); diff != "" {
+		t.Errorf("related pods by node (-want +got):\n%s", diff)
+	}
+	owner.Object = newSet(1) // stands alone
+	if crowd, err = r.crowd(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
+		t.Errorf("a set that stands alone has neighbours %v, error %v", crowd, err)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	for name, test := range map[string]struct {
+		selector *metav1.LabelSelector
+		matches  bool
+		fails    bool
+	}{
+		"absent":    {nil, false, false},
+		"empty":     {&metav1.LabelSelector{}, false, false},
+		"labels":    {&metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, true, false},
+		"malformed": {&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			owner, err := (&replicaSets{}).Owner(newSet(1, func(s *appsv1.ReplicaSet) { s.Spec.Selector = test.selector }))
+			if (err != nil) != test.fails {
+				t.Fatalf("error %v", err)
+			}
+			if err == nil && owner.Selector.Matches(labels.Set{"app": "web"}) != test.matches {
+				t.Errorf("matches: %t, want %t", !test.matches, test.matches)
+			}
+		})
+	}
+}
