@@ -178,7 +178,7 @@ func (s *stream) await(ctx context.Context, e *event) error {
 			if waited {
 				s.released = now
 			}
-			return ctx.Err()
+			return s.request.Context().Err() // ctx may learn of it later than the body, whose end e may be
 		}
 		waited = true
 		timer := s.proxy.clock.NewTimer(left)
