@@ -1,0 +1,148 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// await watches until every object of the target is as asked.
+func (u *user) await(ctx context.Context, await *scenario.Await) error {
+	bounded, cancel := u.within(ctx, await.Within)
+	defer cancel()
+	for _, name := range u.names(scenario.Target{Kind: await.Kind, Name: await.Name}) {
+		state, err := u.awaitOne(bounded, kinds[await.Kind], name, await.Until)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case context.Cause(bounded) == ErrUnmet:
+			return fmt.Errorf("%s %s %s: %w (%s): %s", await.Kind, name, await.Until, ErrUnmet, await.Within, state)
+		default:
+			return fmt.Errorf("watching %s %s: %w", await.Kind, name, err)
+		}
+	}
+	return nil
+}
+
+// awaitOne watches one object until it is as asked. State says in words how it
+// was when the wait ended.
+func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
+	met := func(o runtime.Object) (done bool) {
+		done, state = reached(o, until)
+		return done
+	}
+	// What exists arrives as an event. That nothing does has to be looked up.
+	var absent watchtools.PreconditionFunc
+	if until == scenario.Gone {
+		absent = func(store cache.Store) (bool, error) {
+			_, exists, err := store.GetByKey(u.Namespace + "/" + name)
+			return !exists && met(nil), err
+		}
+	}
+	_, state = reached(nil, until)
+	_, err = watchtools.UntilWithSync(ctx, k.watch(u.Client, u.Namespace, name), k.example, absent,
+		func(event watch.Event) (bool, error) {
+			// Not every API server selects by name: the fake one does not.
+			if m, ok := event.Object.(metav1.Object); !ok || m.GetName() != name {
+				return false, nil
+			}
+			if event.Type == watch.Deleted {
+				return met(nil), nil
+			}
+			return met(event.Object), nil
+		})
+	return state, err
+}
+
+// within returns a context that ends with the cause ErrUnmet when d is over.
+func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := u.Clock.NewTimer(d)
+	go func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			cancel(ErrUnmet)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(errDone) }
+}
+
+// errDone ends the wait of an await that was met.
+var errDone = errors.New("the await has ended")
+
+// reached reports whether an object, nil if there is none, is as asked, and how
+// it is in words.
+func reached(o runtime.Object, until scenario.Until) (bool, string) {
+	switch o := o.(type) {
+	case *appsv1.ReplicaSet:
+		return scale{
+			generation: o.Generation, observed: o.Status.ObservedGeneration,
+			desired: ptr.Deref(o.Spec.Replicas, 1), current: o.Status.Replicas,
+			ready: o.Status.ReadyReplicas, available: o.Status.AvailableReplicas,
+		}.reached(until, o)
+	case *corev1.ReplicationController:
+		return scale{
+			generation: o.Generation, observed: o.Status.ObservedGeneration,
+			desired: ptr.Deref(o.Spec.Replicas, 1), current: o.Status.Replicas,
+			ready: o.Status.ReadyReplicas, available: o.Status.AvailableReplicas,
+		}.reached(until, o)
+	case *corev1.Pod:
+		ready := podReady(o)
+		return until == scenario.Ready && ready, fmt.Sprintf("phase %s, ready %t%s", o.Status.Phase, ready, terminating(o))
+	default:
+		return until == scenario.Gone, "it does not exist"
+	}
+}
+
+// scale is what the status of an object with replicas says, beside its spec.
+type scale struct {
+	generation, observed               int64
+	desired, current, ready, available int32
+}
+
+func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
+	scaled := s.observed >= s.generation && s.current == s.desired
+	state := fmt.Sprintf("%d replicas of %d, %d ready, %d available, generation %d of %d observed%s",
+		s.current, s.desired, s.ready, s.available, s.observed, s.generation, terminating(m))
+	switch until {
+	case scenario.Scaled:
+		return scaled, state
+	case scenario.Ready:
+		return scaled && s.ready == s.desired, state
+	case scenario.Available:
+		return scaled && s.available == s.desired, state
+	}
+	return false, state
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// terminating says what keeps a deleted object, if it is one.
+func terminating(m metav1.Object) string {
+	if m.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	return fmt.Sprintf(", terminating with finalizers %v", m.GetFinalizers())
+}

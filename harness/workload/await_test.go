@@ -1,0 +1,65 @@
+package workload
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestReached(t *testing.T) {
+	set := func(generation, observed int64, current, ready, available int32) *appsv1.ReplicaSet {
+		return &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](3)},
+			Status:     appsv1.ReplicaSetStatus{ObservedGeneration: observed, Replicas: current, ReadyReplicas: ready, AvailableReplicas: available},
+		}
+	}
+	controller := func(current, ready int32) *corev1.ReplicationController {
+		return &corev1.ReplicationController{
+			Spec:   corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](3)},
+			Status: corev1.ReplicationControllerStatus{Replicas: current, ReadyReplicas: ready, AvailableReplicas: ready},
+		}
+	}
+	pod := func(phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+	}
+	going := set(2, 2, 3, 3, 3)
+	going.DeletionTimestamp, going.Finalizers = &metav1.Time{}, []string{"orphan"}
+
+	for _, test := range []struct {
+		name      string
+		object    runtime.Object
+		until     scenario.Until
+		want      bool
+		wantState string
+	}{
+		{"scaled", set(2, 2, 3, 0, 0), scenario.Scaled, true, "3 replicas of 3, 0 ready, 0 available, generation 2 of 2 observed"},
+		{"not scaled", set(2, 2, 2, 2, 2), scenario.Scaled, false, "2 replicas of 3, 2 ready, 2 available, generation 2 of 2 observed"},
+		{"an old status", set(2, 1, 3, 3, 3), scenario.Scaled, false, "3 replicas of 3, 3 ready, 3 available, generation 1 of 2 observed"},
+		{"ready", set(2, 2, 3, 3, 0), scenario.Ready, true, "3 replicas of 3, 3 ready, 0 available, generation 2 of 2 observed"},
+		{"not ready", set(2, 2, 3, 2, 0), scenario.Ready, false, "3 replicas of 3, 2 ready, 0 available, generation 2 of 2 observed"},
+		{"ready but too many", set(2, 2, 4, 3, 3), scenario.Ready, false, "4 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed"},
+		{"available", set(2, 2, 3, 3, 3), scenario.Available, true, "3 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed"},
+		{"not available", set(2, 2, 3, 3, 2), scenario.Available, false, "3 replicas of 3, 3 ready, 2 available, generation 2 of 2 observed"},
+		{"not gone", going, scenario.Gone, false, "3 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed, terminating with finalizers [orphan]"},
+		{"gone", nil, scenario.Gone, true, "it does not exist"},
+		{"ready, but gone", nil, scenario.Ready, false, "it does not exist"},
+		{"a controller", controller(3, 3), scenario.Ready, true, "3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
+		{"a controller, not ready", controller(3, 1), scenario.Ready, false, "3 replicas of 3, 1 ready, 1 available, generation 0 of 0 observed"},
+		{"a ready pod", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Ready, true, "phase Running, ready true"},
+		{"an unready pod", pod(corev1.PodRunning, corev1.ConditionFalse), scenario.Ready, false, "phase Running, ready false"},
+		{"a new pod", &corev1.Pod{}, scenario.Ready, false, "phase , ready false"},
+		{"a pod that stays", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Gone, false, "phase Running, ready true"},
+	} {
+		got, state := reached(test.object, test.until)
+		if got != test.want || state != test.wantState {
+			t.Errorf("%s:\n got %t, %s\nwant %t, %s", test.name, got, state, test.want, test.wantState)
+		}
+	}
+}

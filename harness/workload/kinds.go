@@ -1,0 +1,94 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// kind is how objects of one kind are reached.
+type kind struct {
+	resource string         // as histories name it
+	example  runtime.Object // of the type that the API answers with
+	create   func(context.Context, kubernetes.Interface, runtime.Object) (metav1.Object, error)
+	patch    func(ctx context.Context, c kubernetes.Interface, namespace, name string, merge []byte) (metav1.Object, error)
+	delete   func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error
+	// watch lists and watches the one object of that name.
+	watch func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher
+}
+
+// kinds has a row for each kind that scenarios know.
+var kinds = map[scenario.Kind]kind{
+	scenario.ReplicaSet: kindOf("replicasets.apps", &appsv1.ReplicaSet{},
+		func(c kubernetes.Interface, namespace string) client[*appsv1.ReplicaSet, *appsv1.ReplicaSetList] {
+			return c.AppsV1().ReplicaSets(namespace)
+		}),
+	scenario.ReplicationController: kindOf("replicationcontrollers", &corev1.ReplicationController{},
+		func(c kubernetes.Interface, namespace string) client[*corev1.ReplicationController, *corev1.ReplicationControllerList] {
+			return c.CoreV1().ReplicationControllers(namespace)
+		}),
+	scenario.Pod: kindOf("pods", &corev1.Pod{},
+		func(c kubernetes.Interface, namespace string) client[*corev1.Pod, *corev1.PodList] {
+			return c.CoreV1().Pods(namespace)
+		}),
+}
+
+// object is a pointer to an API object.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// client is what the typed clients of all kinds have in common.
+type client[T object, L runtime.Object] interface {
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
+	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// kindOf makes a row from the typed client of a kind.
+func kindOf[T object, L runtime.Object](resource string, example T, in func(kubernetes.Interface, string) client[T, L]) kind {
+	return kind{
+		resource: resource,
+		example:  example,
+		create: func(ctx context.Context, c kubernetes.Interface, o runtime.Object) (metav1.Object, error) {
+			typed, ok := o.(T)
+			if !ok {
+				return nil, fmt.Errorf("creating one of %s from a %T", resource, o)
+			}
+			return in(c, typed.GetNamespace()).Create(ctx, typed, metav1.CreateOptions{})
+		},
+		patch: func(ctx context.Context, c kubernetes.Interface, namespace, name string, merge []byte) (metav1.Object, error) {
+			return in(c, namespace).Patch(ctx, name, types.MergePatchType, merge, metav1.PatchOptions{})
+		},
+		delete: func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error {
+			return in(c, namespace).Delete(ctx, name, o)
+		},
+		watch: func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher {
+			byName := func(o metav1.ListOptions) metav1.ListOptions {
+				o.FieldSelector = "metadata.name=" + name
+				return o
+			}
+			return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					return in(c, namespace).List(ctx, byName(o))
+				},
+				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					return in(c, namespace).Watch(ctx, byName(o))
+				},
+			}, c)
+		},
+	}
+}

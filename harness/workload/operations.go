@@ -1,0 +1,102 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// create makes what the step asks for. The reference is nil for several pods.
+func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Ref, error) {
+	var controller *metav1.OwnerReference
+	if create.Controller == scenario.ForeignController {
+		var err error
+		if controller, err = u.foreignController(ctx); err != nil {
+			return nil, err
+		}
+	}
+	kind := kinds[create.Kind]
+	names := create.Names()
+	u.created[scenario.Target{Kind: create.Kind, Name: create.Name}] = names
+	var last *history.Ref
+	for _, name := range names {
+		made, err := kind.create(ctx, u.Client, build(create, name, u.Namespace, controller))
+		if err != nil {
+			return nil, err
+		}
+		if last, err = ref(kind.resource, made); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) > 1 {
+		return nil, nil
+	}
+	return last, nil
+}
+
+// scale sets spec.replicas and nothing else, as kubectl does, and tries again
+// where another writer came in between.
+func (u *user) scale(ctx context.Context, scale *scenario.Scale) (*history.Ref, error) {
+	kind := kinds[scale.Kind]
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, *scale.Replicas)
+	var scaled *history.Ref
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		object, err := kind.patch(ctx, u.Client, u.Namespace, scale.Name, patch)
+		if err != nil {
+			return err
+		}
+		scaled, err = ref(kind.resource, object)
+		return err
+	})
+	return scaled, err
+}
+
+// propagations are the API's words for ours.
+var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
+	scenario.Background: metav1.DeletePropagationBackground,
+	scenario.Foreground: metav1.DeletePropagationForeground,
+	scenario.Orphan:     metav1.DeletePropagationOrphan,
+}
+
+// delete deletes every object of a create. A pod that is gone already is as
+// deleted as can be: pods die by other hands too.
+func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
+	kind := kinds[del.Kind]
+	policy := propagations[del.Propagation]
+	target := scenario.Target{Kind: del.Kind, Name: del.Name}
+	for _, name := range u.names(target) {
+		err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+		if err != nil && !(del.Kind == scenario.Pod && apierrors.IsNotFound(err)) {
+			return nil, err
+		}
+	}
+	if len(u.names(target)) > 1 {
+		return nil, nil
+	}
+	return &history.Ref{Resource: kind.resource, Namespace: u.Namespace, Name: del.Name}, nil
+}
+
+// foreign is the object that stands for a controller which is no business of
+// the subject's. The garbage collector looks for owners, so it must exist.
+const foreign = "foreign"
+
+// foreignController returns a controllerRef to the foreign object, which it
+// makes if need be.
+func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
+	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)
+	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: foreign}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		owner, err = maps.Get(ctx, foreign, metav1.GetOptions{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making ConfigMap %s, the foreign controller: %w", foreign, err)
+	}
+	return metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), nil
+}

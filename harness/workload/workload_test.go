@@ -1,0 +1,318 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+const namespace = "chaos"
+
+// records keeps the steps that a workload records.
+type records []history.Step
+
+func (r *records) Append(record history.Record) { *r = append(*r, *record.Step) }
+
+// steps reads a workload.
+func steps(t *testing.T, workload string) []scenario.Step {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte("name: test\ndescription: A test.\nworkload:\n"+workload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Workload
+}
+
+func newEnv(client *fake.Clientset, recorded *records) Env {
+	return Env{Client: client, Namespace: namespace, Recorder: recorded, Clock: clock.RealClock{}}
+}
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, recorded := fake.NewClientset(), records{}
+		var at []time.Duration
+		begun := time.Now()
+		client.PrependReactor("*", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			at = append(at, time.Since(begun))
+			return false, nil, nil
+		})
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+  - scale: {kind: ReplicaSet, name: web, replicas: 7}
+    after: 200ms
+  - delete: {kind: ReplicaSet, name: web, propagation: orphan}
+    after: 1s
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]time.Duration{0, 200 * time.Millisecond, 1200 * time.Millisecond}, at); diff != "" {
+			t.Errorf("times of the requests (-want +got):\n%s", diff)
+		}
+
+		web := &history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web"}
+		var want []history.Step
+		for i, detail := range []string{"create ReplicaSet web with 3 replicas", "scale ReplicaSet web to 7", "delete ReplicaSet web (orphan)"} {
+			want = append(want,
+				history.Step{Index: i, Event: history.StepBegun, Detail: detail},
+				history.Step{Index: i, Event: history.StepDone, Detail: detail, Object: web})
+		}
+		// The fake API server deals in neither UIDs nor versions.
+		if diff := cmp.Diff(want, []history.Step(recorded), cmpopts.IgnoreFields(history.Ref{}, "UID", "Version")); diff != "" {
+			t.Errorf("records (-want +got):\n%s", diff)
+		}
+
+		actions := client.Actions()
+		if got, want := string(actions[1].(kubetesting.PatchAction).GetPatch()), `{"spec":{"replicas":7}}`; got != want {
+			t.Errorf("patch %s; want %s", got, want)
+		}
+		if got := actions[2].(kubetesting.DeleteActionImpl).DeleteOptions.PropagationPolicy; *got != metav1.DeletePropagationOrphan {
+			t.Errorf("propagation %s; want %s", *got, metav1.DeletePropagationOrphan)
+		}
+	})
+}
+
+// TestRunRetriesConflicts: another writer is no reason for a user to give up.
+func TestRunRetriesConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, recorded := fake.NewClientset(), records{}
+		conflicts := 2
+		client.PrependReactor("patch", "replicationcontrollers", func(kubetesting.Action) (bool, runtime.Object, error) {
+			conflicts--
+			if conflicts < 0 {
+				return false, nil, nil
+			}
+			return true, nil, apierrors.NewConflict(corev1.Resource("replicationcontrollers"), "web", errors.New("changed"))
+		})
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: ReplicationController, name: web, replicas: 3}
+  - scale: {kind: ReplicationController, name: web, replicas: 7}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc, err := client.CoreV1().ReplicationControllers(namespace).Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || *rc.Spec.Replicas != 7 {
+			t.Errorf("scaled to %v, %v; want 7", rc.Spec.Replicas, err)
+		}
+	})
+}
+
+// TestRunFails: the first step that fails ends the workload, is recorded as
+// failed, and is named in the error.
+func TestRunFails(t *testing.T) {
+	client, recorded := fake.NewClientset(), records{}
+	refused := errors.New("disk full")
+	client.PrependReactor("create", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return true, nil, refused
+	})
+	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: Pod, name: stray}
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+  - scale: {kind: ReplicaSet, name: web, replicas: 7}
+`))
+	const want = "step 1 (create ReplicaSet web with 3 replicas): disk full"
+	if err == nil || err.Error() != want || !errors.Is(err, refused) {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	last := recorded[len(recorded)-1]
+	if diff := cmp.Diff(history.Step{Index: 1, Event: history.StepFailed, Detail: "create ReplicaSet web with 3 replicas", Error: "disk full"}, last); diff != "" {
+		t.Errorf("last record (-want +got):\n%s", diff)
+	}
+	if len(recorded) != 4 {
+		t.Errorf("%d records; want 4", len(recorded))
+	}
+}
+
+func TestRunEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		recorded := records{}
+		err := Run(ctx, newEnv(fake.NewClientset(), &recorded), steps(t, `
+  - create: {kind: Pod, name: stray}
+    after: 5m
+`))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "before step 0 (create Pod stray): ") {
+			t.Errorf("error %v; want the deadline, before step 0", err)
+		}
+		if len(recorded) != 0 {
+			t.Errorf("recorded %v of a step that never began", recorded)
+		}
+	})
+}
+
+func TestRunPods(t *testing.T) {
+	client, recorded := fake.NewClientset(), records{}
+	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: Pod, name: stray, count: 2, labels: {app: web}}
+  - create: {kind: Pod, name: guarded, count: 2, labels: {app: web}, controller: foreign}
+  - create: {kind: Pod, name: alone, controller: foreign}
+  - delete: {kind: Pod, name: stray}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, pod := range pods.Items {
+		ref := metav1.GetControllerOf(&pod)
+		if ref == nil {
+			t.Fatalf("pod %s has no controller", pod.Name)
+		}
+		got[pod.Name] = pod.Labels["app"] + " under " + ref.Kind + " " + ref.Name
+	}
+	want := map[string]string{
+		"guarded-0": "web under ConfigMap foreign",
+		"guarded-1": "web under ConfigMap foreign",
+		"alone":     "alone under ConfigMap foreign",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pods and their controllers (-want +got):\n%s", diff)
+	}
+	if _, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), foreign, metav1.GetOptions{}); err != nil {
+		t.Errorf("the foreign controller does not exist: %v", err)
+	}
+}
+
+// TestRunDeletesWhatIsGone: a pod that died by another hand is no failure, a
+// missing owner is.
+func TestRunDeletesWhatIsGone(t *testing.T) {
+	for kind, wantErr := range map[string]bool{"Pod, name: web}": false, "ReplicaSet, name: web, replicas: 1}": true} {
+		client, recorded := fake.NewClientset(), records{}
+		client.PrependReactor("delete", "*", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "web")
+		})
+		name, _, _ := strings.Cut(kind, ",")
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, "  - create: {kind: "+kind+"\n  - delete: {kind: "+name+", name: web}\n"))
+		if (err != nil) != wantErr {
+			t.Errorf("deleting a %s that is gone: error %v; want one: %t", name, err, wantErr)
+		}
+	}
+}
+
+// TestAwait has the object become ready while it is awaited.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, recorded := fake.NewClientset(), records{}
+		go func() {
+			time.Sleep(3 * time.Second)
+			sets := client.AppsV1().ReplicaSets(namespace)
+			set, err := sets.Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			set.Status = appsv1.ReplicaSetStatus{Replicas: 2, ReadyReplicas: 2}
+			if _, err := sets.UpdateStatus(t.Context(), set, metav1.UpdateOptions{}); err != nil {
+				t.Error(err)
+			}
+		}()
+		begun := time.Now()
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+    await: {until: ready}
+  - await: {kind: ReplicaSet, name: web, until: ready}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("the await took %s; want 3s", took)
+		}
+	})
+}
+
+func TestAwaitGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, recorded := fake.NewClientset(), records{}
+		// Something keeps the object for a while, as a finalizer would.
+		var kept atomic.Bool
+		kept.Store(true)
+		client.PrependReactor("delete", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
+			return kept.Load(), nil, nil
+		})
+		go func() {
+			sets := client.AppsV1().ReplicaSets(namespace)
+			time.Sleep(2 * time.Second)
+			kept.Store(false)
+			if err := sets.Delete(t.Context(), "other", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+			if err := sets.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}()
+		begun := time.Now()
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: ReplicaSet, name: other, replicas: 1}
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+  - delete: {kind: ReplicaSet, name: web}
+    await: {until: gone}
+  - await: {kind: ReplicaSet, name: web, until: gone}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Looking up that the object is not there takes a moment.
+		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("the await took %s; want 3s", took)
+		}
+	})
+}
+
+func TestAwaitUnmet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, recorded := fake.NewClientset(), records{}
+		begun := time.Now()
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+    await: {until: ready, within: 20s}
+`))
+		const want = "step 0 (create ReplicaSet web with 2 replicas, then await ReplicaSet web ready within 20s): " +
+			"ReplicaSet web ready: not met in time (20s): 0 replicas of 2, 0 ready, 0 available, generation 0 of 0 observed"
+		if err == nil || err.Error() != want || !errors.Is(err, ErrUnmet) {
+			t.Errorf("error\n got %v\nwant %s", err, want)
+		}
+		if took := time.Since(begun); took != 20*time.Second {
+			t.Errorf("the await took %s; want 20s", took)
+		}
+	})
+}
+
+func TestAwaitEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		recorded := records{}
+		err := Run(ctx, newEnv(fake.NewClientset(), &recorded), steps(t, `
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+    await: {until: ready, within: 20s}
+`))
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUnmet) {
+			t.Errorf("error %v; want the deadline of the context alone", err)
+		}
+	})
+}
