@@ -1,0 +1,158 @@
+package replicaset
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+)
+
+// woken returns the keys that an event puts on the queue, sorted.
+func woken(t *testing.T, r *rig, event func()) []string {
+	t.Helper()
+	const last = "the last key"
+	var keys []string
+	drain, done := make(chan struct{}), make(chan struct{})
+	r.loop = workloop.New("test", func(_ context.Context, key string) error {
+		if key == last {
+			close(drain)
+		} else {
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	event()
+	r.loop.Add(last) // one worker takes keys in order
+	go func() {
+		defer close(done)
+		r.loop.Run(t.Context(), drain, nil, 1)
+	}()
+	<-done
+	slices.Sort(keys)
+	return keys
+}
+
+func version(v string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.ResourceVersion = v } }
+
+func TestWakeUps(t *testing.T) {
+	named := func(name string, uid types.UID, app string) *appsv1.ReplicaSet {
+		return newSet(1, func(s *appsv1.ReplicaSet) {
+			s.Name, s.UID = name, uid
+			s.Spec.Selector.MatchLabels["app"] = app
+		})
+	}
+	of := func(name string, uid types.UID) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = name, uid }
+	}
+	kind := func(kind string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].Kind = kind }
+	}
+	tests := []struct {
+		name  string
+		event func(*rig)
+		want  []string
+	}{
+		{"pod added", func(r *rig) { r.podAdded(member("p")) }, []string{"ns/web"}},
+		{"orphan added wakes all that match", func(r *rig) { r.podAdded(member("p", orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that none selects", func(r *rig) {
+			r.podAdded(member("p", orphaned, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }))
+		}, nil},
+		{"orphan in another namespace", func(r *rig) {
+			r.podAdded(member("p", orphaned, func(p *corev1.Pod) { p.Namespace = "other" }))
+		}, nil},
+		{"terminating orphan", func(r *rig) { r.podAdded(member("p", orphaned, terminating)) }, nil},
+		{"pod of an earlier owner of the name", func(r *rig) { r.podAdded(member("p", of("web", "earlier"))) }, nil},
+		{"pod of another kind", func(r *rig) { r.podAdded(member("p", kind("ReplicationController"))) }, nil},
+		{"pod changed", func(r *rig) { r.podUpdated(member("p"), member("p", version("11"))) }, []string{"ns/web"}},
+		{"resync", func(r *rig) { r.podUpdated(member("p"), member("p")) }, nil},
+		{"pod changed hands", func(r *rig) {
+			r.podUpdated(member("p"), member("p", version("11"), of("db", "db")))
+		}, []string{"ns/db", "ns/web"}},
+		{"pod stripped of its owner wakes that, and all that match", func(r *rig) {
+			r.podUpdated(member("p"), member("p", version("11"), orphaned))
+		}, []string{"ns/twin", "ns/web"}},
+		{"orphan relabelled", func(r *rig) {
+			r.podUpdated(member("p", orphaned), member("p", version("11"), orphaned, relabelled))
+		}, []string{"ns/db"}},
+		{"orphan changed otherwise", func(r *rig) { r.podUpdated(member("p", orphaned), member("p", version("11"), orphaned)) }, nil},
+		{"pod deleted", func(r *rig) { r.podDeleted(member("p")) }, []string{"ns/web"}},
+		{"orphan deleted", func(r *rig) { r.podDeleted(member("p", orphaned)) }, nil},
+		{"deletion missed", func(r *rig) {
+			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: member("p")})
+		}, []string{"ns/web"}},
+		{"tombstone of something else", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		{"pod replaced by a namesake", func(r *rig) {
+			r.podUpdated(member("p"), member("p", version("11"), of("db", "db"), func(p *corev1.Pod) { p.UID = "later" }))
+		}, []string{"ns/db", "ns/web"}},
+		{"owner added", func(r *rig) { r.ownerChanged(newSet(1)) }, []string{"ns/web"}},
+		{"owner changed", func(r *rig) { r.ownerUpdated(newSet(1), newSet(2)) }, []string{"ns/web"}},
+		{"owner deleted", func(r *rig) { r.ownerDeleted(newSet(1)) }, []string{"ns/web"}},
+		{"owner's deletion missed", func(r *rig) {
+			r.ownerDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web", Obj: newSet(1)})
+		}, []string{"ns/web"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, newSet(1))
+			r.cache(t, named("twin", "twin", "web"))
+			r.cache(t, named("db", "db", "db"))
+			if diff := cmp.Diff(test.want, woken(t, r, func() { test.event(r) })); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each event is all that the owner waits for, or is not.
+func TestObservations(t *testing.T) {
+	id := ownership.ID{Key: key, UID: "set"}
+	awaitCreation := func(r *rig) {
+		r.expectations.ExpectCreations(id, 1)
+		r.expectations.Created(id, "p", "99")
+	}
+	awaitDeletion := func(r *rig) { r.expectations.ExpectDeletions(id, []types.UID{"p"}) }
+	tests := []struct {
+		name  string
+		await func(*rig)
+		event func(*rig)
+		want  bool
+	}{
+		{"the pod appears", awaitCreation, func(r *rig) { r.podAdded(member("p")) }, true},
+		{"the pod appears, terminating already", awaitCreation, func(r *rig) { r.podAdded(member("p", terminating)) }, true},
+		{"another pod appears", awaitCreation, func(r *rig) { r.podAdded(member("q")) }, false},
+		{"the pod is still there", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"))) }, false},
+		{"the pod is terminating", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), terminating)) }, true},
+		{"the pod is gone", awaitDeletion, func(r *rig) { r.podDeleted(member("p")) }, true},
+		{"the pod has gone unseen", awaitDeletion, func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: member("p")}) }, true},
+		{"the pod was taken away", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), orphaned)) }, true},
+		{"the pod was replaced by a namesake", awaitDeletion, func(r *rig) {
+			r.podUpdated(member("p"), member("p", version("11"), func(p *corev1.Pod) { p.UID = "later" }))
+		}, true},
+		{"the owner is deleted", awaitDeletion, func(r *rig) { r.ownerDeleted(newSet(1)) }, true},
+		{"the owner is replaced by a namesake", awaitDeletion, func(r *rig) {
+			r.ownerUpdated(newSet(1), newSet(1, func(s *appsv1.ReplicaSet) {
+				s.ObjectMeta = metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "later"}
+			}))
+		}, true},
+		{"the owner changes", awaitDeletion, func(r *rig) { r.ownerUpdated(newSet(1), newSet(2)) }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, newSet(1))
+			test.await(r)
+			test.event(r)
+			if got := r.expectations.Satisfied(id); got != test.want {
+				t.Errorf("satisfied: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
