@@ -1,0 +1,326 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
+	)
+}
+
+// testOptions serve nothing and hold a lease that is renewed often.
+func testOptions() *Options {
+	options := NewOptions()
+	options.Serving = ServingOptions{BindAddress: "127.0.0.1"}
+	options.LeaderElection.RetryPeriod = 20 * time.Millisecond
+	options.LeaderElection.RenewDeadline = 200 * time.Millisecond
+	options.LeaderElection.LeaseDuration = time.Second
+	return options
+}
+
+// newClient is a fake API server with a ReplicaSet that wants two pods.
+func newClient() *fake.Clientset {
+	replicas := int32(2)
+	client := fake.NewClientset(&appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set", ResourceVersion: "1"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}},
+		},
+	})
+	var version atomic.Int64
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		v := version.Add(1)
+		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, v)
+		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(100+v)
+		return false, nil, nil // the tracker stores it
+	})
+	return client
+}
+
+func clientsOf(client kubernetes.Interface) Clients {
+	return func(string) (kubernetes.Interface, error) { return client, nil }
+}
+
+// eventually waits until condition holds; its absence is a failure of the test.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not happen: %s", what)
+		}
+	}
+}
+
+func podsOf(t *testing.T, client kubernetes.Interface) int {
+	pods, err := client.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(pods.Items)
+}
+
+func holder(t *testing.T, client kubernetes.Interface) string {
+	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), Name, metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+func start(t *testing.T, options *Options, client kubernetes.Interface) (stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	if err := options.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- New(options, clientsOf(client)).Run(ctx) }()
+	return cancel, result
+}
+
+func TestRunWorksAndReleasesTheLease(t *testing.T) {
+	client := newClient()
+	stop, ended := start(t, testOptions(), client)
+	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
+	if holder(t, client) == "" {
+		t.Error("works without holding the lease")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	if held := holder(t, client); held != "" {
+		t.Errorf("the lease is still held by %q", held)
+	}
+}
+
+func TestStandbyWaitsAndTakesOver(t *testing.T) {
+	client := newClient()
+	stopFirst, firstEnded := start(t, testOptions(), client)
+	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
+	first := holder(t, client)
+	stopSecond, secondEnded := start(t, testOptions(), client)
+	stopFirst()
+	if err := <-firstEnded; err != nil {
+		t.Errorf("the first ended with %v", err)
+	}
+	eventually(t, "another leader", func() bool { h := holder(t, client); return h != "" && h != first })
+	stopSecond()
+	if err := <-secondEnded; err != nil {
+		t.Errorf("the second ended with %v", err)
+	}
+}
+
+func TestStandbyStops(t *testing.T) {
+	client := newClient()
+	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no route")
+	})
+	stop, ended := start(t, testOptions(), client)
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	if podsOf(t, client) != 0 {
+		t.Error("worked without the lease")
+	}
+}
+
+func TestLostLeaseEndsTheRun(t *testing.T) {
+	client := newClient()
+	var broken atomic.Bool
+	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return broken.Load(), nil, errors.New("no route")
+	})
+	_, ended := start(t, testOptions(), client)
+	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
+	broken.Store(true)
+	if err := <-ended; !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("Run ended with %v, want %v", err, ErrLeaseLost)
+	}
+}
+
+func TestRunWithoutElection(t *testing.T) {
+	client := newClient()
+	options := testOptions()
+	options.LeaderElection.Enabled = false
+	stop, ended := start(t, options, client)
+	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// Controllers that are named but not in this build do not end the run.
+func TestRunWithNothingToRun(t *testing.T) {
+	client := newClient()
+	options := testOptions()
+	options.Controllers = []string{"-replicaset-controller", "*", "-replicationcontroller-controller"}
+	stop, ended := start(t, options, client)
+	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	if podsOf(t, client) != 0 {
+		t.Error("a controller that was left out has worked")
+	}
+}
+
+func TestServing(t *testing.T) {
+	client := newClient()
+	options := testOptions()
+	options.Serving.SecurePort = freePort(t)
+	stop, ended := start(t, options, client)
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	get := func(path string) string {
+		response, err := insecure.Get(fmt.Sprintf("https://127.0.0.1:%d%s", options.Serving.SecurePort, path))
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(response.StatusCode, " ", string(body))
+	}
+	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
+	for path, want := range map[string]string{
+		"/healthz":        "200 ok",
+		"/livez":          "200 ok",
+		"/readyz":         "200 ok",
+		"/readyz?verbose": "200 [+]leaderElection ok\n[+]informers ok\n",
+	} {
+		if got := get(path); got != want {
+			t.Errorf("%s answers %q, want %q", path, got, want)
+		}
+	}
+	metrics := get("/metrics")
+	for _, want := range []string{
+		`workqueue_adds_total{name="replicaset"}`,
+		`leader_election_master_status{name="` + Name + `"} 1`,
+		`running_managed_controllers{manager="` + Name + `",name="replicaset-controller"} 1`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+func freePort(t *testing.T) int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func TestBusyPort(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	options := testOptions()
+	options.Serving.SecurePort = listener.Addr().(*net.TCPAddr).Port
+	_, ended := start(t, options, newClient())
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "--secure-port") {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+func TestHealthFails(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	checks := []check{
+		{"good", func(*http.Request) error { return nil }},
+		{"bad", func(*http.Request) error { return errors.New("no pulse") }},
+	}
+	newHandler(checks, nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	if want := "[+]good ok\n[-]bad failed: no pulse\n"; recorder.Code != 500 || recorder.Body.String() != want {
+		t.Errorf("answers %d %q, want 500 %q", recorder.Code, recorder.Body, want)
+	}
+}
+
+func TestCertificateDirectory(t *testing.T) {
+	options := ServingOptions{BindAddress: "127.0.0.1", CertDir: filepath.Join(t.TempDir(), "certs")}
+	made, err := options.certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := options.certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(made.Certificate, found.Certificate); diff != "" {
+		t.Error("the certificate was made anew")
+	}
+	info, err := os.Stat(filepath.Join(options.CertDir, Name+".key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key's mode is %v, error %v; want 0600", info.Mode(), err)
+	}
+}
+
+// A request that nobody answers ends; a watch may be silent as long as it likes.
+func TestTimeouts(t *testing.T) {
+	silent := roundTripper(func(request *http.Request) (*http.Response, error) {
+		if _, limited := request.Context().Deadline(); !limited {
+			return &http.Response{Body: http.NoBody}, nil
+		}
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	})
+	transport := &timeouts{next: silent, limit: time.Millisecond}
+	for path, limited := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false, "/api/v1/pods?watch=1": false} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		response, err := transport.RoundTrip(request)
+		if response != nil {
+			response.Body.Close()
+		}
+		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not answered within 1ms")) {
+			t.Errorf("%s: error %v, want that it was not answered", path, err)
+		}
+		if !limited && err != nil {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
