@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // component is one program of the control plane and how it is run.
@@ -12,7 +13,18 @@ type component struct {
 	args      []string
 	healthURL string // answers 200 when it is well; empty when it has none
 	stopWave  int    // one of stopWaves
+	// stopGrace is how long it may take to end by itself before it is killed.
+	// It is there for the log to be complete: the state is thrown away.
+	stopGrace time.Duration
 }
+
+const (
+	// stopGrace is ample: the programs end within some 20 ms.
+	stopGrace = 2 * time.Second
+	// apiServerStopGrace is when the API server has stopped to serve. It would
+	// go on to sleep for a second, which is a second of every run.
+	apiServerStopGrace = 200 * time.Millisecond
+)
 
 // stopWaves is the order in which the components are stopped.
 var stopWaves = []int{waveClients, waveAPIServer, waveEtcd}
@@ -33,7 +45,7 @@ const (
 
 func etcdComponent(l layout, b Binaries) component {
 	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
-	return component{name: "etcd", path: b.Etcd, stopWave: waveEtcd, args: []string{
+	return component{name: "etcd", path: b.Etcd, stopWave: waveEtcd, stopGrace: stopGrace, args: []string{
 		"--name=gauntlet",
 		"--data-dir=" + l.file(etcdData),
 		"--listen-client-urls=" + client,
@@ -51,13 +63,16 @@ func etcdComponent(l layout, b Binaries) component {
 		"--peer-client-cert-auth=true",
 		// The state is thrown away with the run; a crash of the host ends both.
 		"--unsafe-no-fsync=true",
+		// A single member elects itself as soon as the time-out lets it.
+		"--heartbeat-interval=10",
+		"--election-timeout=100",
 		"--log-level=warn",
 	}}
 }
 
 func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
-		name: "kube-apiserver", path: b.KubeAPIServer, stopWave: waveAPIServer,
+		name: "kube-apiserver", path: b.KubeAPIServer, stopWave: waveAPIServer, stopGrace: apiServerStopGrace,
 		healthURL: localURL(l.ports.apiServer, "/readyz"),
 		args: []string{
 			"--bind-address=127.0.0.1",
@@ -122,7 +137,7 @@ func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 		controllers = append(controllers, "-"+name)
 	}
 	return component{
-		name: "kube-controller-manager", path: b.KubeControllerManager, stopWave: waveClients,
+		name: "kube-controller-manager", path: b.KubeControllerManager, stopWave: waveClients, stopGrace: stopGrace,
 		healthURL: localURL(l.ports.controllerManager, "/healthz"),
 		args: []string{
 			"--kubeconfig=" + l.file(supportConfig),
@@ -145,7 +160,7 @@ func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 
 func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
-		name: "kube-scheduler", path: b.KubeScheduler, stopWave: waveClients,
+		name: "kube-scheduler", path: b.KubeScheduler, stopWave: waveClients, stopGrace: stopGrace,
 		healthURL: localURL(l.ports.scheduler, "/healthz"),
 		args: []string{
 			"--config=" + l.file(schedulerConfig),
@@ -176,7 +191,7 @@ enableProfiling: false
 // kwokComponent serves nothing: that it lives, and that the nodes are Ready, is
 // all there is to know of it.
 func kwokComponent(l layout, b Binaries) component {
-	return component{name: "kwok", path: b.KWOK, stopWave: waveClients, args: []string{
+	return component{name: "kwok", path: b.KWOK, stopWave: waveClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(supportConfig),
 		"--config=" + l.file(kwokConfig),
 		"--manage-all-nodes=true",

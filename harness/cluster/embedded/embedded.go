@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -136,11 +135,6 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// stopGraces is how long a component may take to end by itself once asked,
-// before it is killed. It is short because the state is thrown away: the grace
-// is there for the logs to be complete.
-const stopGrace = 2 * time.Second
-
 // Stop ends the components, those that talk to the API server first and etcd
 // last, because kube-apiserver does not finish a graceful stop once its etcd is
 // gone. It then removes the state directory; the logs stay.
@@ -167,7 +161,7 @@ func stopAll(ctx context.Context, parts []*part, wave int) error {
 	var stops errgroup.Group
 	for _, p := range parts {
 		if p.stopWave == wave {
-			stops.Go(func() error { return p.Stop(ctx, stopGrace) })
+			stops.Go(func() error { return p.Stop(ctx, p.stopGrace) })
 		}
 	}
 	return stops.Wait()

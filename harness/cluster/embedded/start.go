@@ -63,7 +63,7 @@ func portTaken(err error) bool {
 
 // startOnce is one attempt, with ports, keys and a state directory of its own.
 func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
-	c, err := prepare(opts, binaries)
+	c, err := prepare(ctx, opts, binaries)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 }
 
 // prepare makes everything that the components read.
-func prepare(opts Options, binaries Binaries) (*Cluster, error) {
+func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	creds, err := newCredentials(time.Now())
 	if err != nil {
 		return nil, err
@@ -97,8 +97,7 @@ func prepare(opts Options, binaries Binaries) (*Cluster, error) {
 	}
 	c := newCluster(l, binaries, creds, release)
 	if err := l.write(opts, creds); err != nil {
-		// Stop has nothing to wait for: no component runs yet.
-		return nil, errors.Join(err, os.RemoveAll(l.dir))
+		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	return c, nil
 }

@@ -1,0 +1,386 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// The tests of this file run the real programs, which `make upstream` builds.
+
+// helperVariable makes the test binary a small gauntlet that starts a cluster in
+// the directory the variable names, says its processes and ports, and waits.
+const helperVariable = "GAUNTLET_EMBEDDED_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(helperVariable)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	c, err := Start(context.Background(), Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for _, p := range c.parts {
+		fmt.Print(p.PID(), " ")
+	}
+	fmt.Println()
+	select {}
+}
+
+const startDelay = 300 * time.Millisecond
+
+func TestCluster(t *testing.T) {
+	c, dir := startCluster(t, Options{Nodes: 2, PodStartDelay: startDelay})
+	admin := clientFor(t, c, cluster.Admin)
+	t.Run("is ready", func(t *testing.T) { testReady(t, c, admin) })
+	t.Run("the subject has no rights", func(t *testing.T) { testSubjectRights(t, clientFor(t, c, cluster.Subject)) })
+	t.Run("strangers are refused", func(t *testing.T) { testStranger(t, c) })
+	t.Run("a pod's life", func(t *testing.T) { testPodLife(t, admin) })
+	t.Run("finalizers are honoured", func(t *testing.T) { testFinalizer(t, admin) })
+	t.Run("namespaces go", func(t *testing.T) { testNamespace(t, admin) })
+	t.Run("a part that hangs is unhealthy", func(t *testing.T) { testHang(t, c) })
+	t.Run("stops", func(t *testing.T) { testStop(t, c, dir) })
+}
+
+func testReady(t *testing.T, c *Cluster, admin kubernetes.Interface) {
+	if c.Name() != "embedded" || c.Err() != nil {
+		t.Errorf("name %q, error %v", c.Name(), c.Err())
+	}
+	if err := c.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	nodes, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 2 {
+		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
+	}
+	for _, node := range nodes.Items {
+		if err := schedulable(&node); err != nil {
+			t.Error(err)
+		}
+		if got := node.Status.Allocatable.Pods().Value(); got != podsPerNodeMax {
+			t.Errorf("%s takes %d pods", node.Name, got)
+		}
+	}
+	version, err := admin.Discovery().ServerVersion()
+	if err != nil || version.GitVersion != KubernetesVersion {
+		t.Errorf("server version %v, %v; want %s", version, err, KubernetesVersion)
+	}
+}
+
+func testSubjectRights(t *testing.T, subject kubernetes.Interface) {
+	_, err := subject.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), cluster.SubjectUser) {
+		t.Errorf("the subject lists pods: %v", err)
+	}
+}
+
+func testStranger(t *testing.T, c *Cluster) {
+	config := c.Config(cluster.Admin)
+	config.BearerToken = ""
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("somebody without a token lists pods: %v", err)
+	}
+}
+
+func testPodLife(t *testing.T, admin kubernetes.Interface) {
+	for _, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
+		t.Run(string(phase), func(t *testing.T) {
+			pods := admin.CoreV1().Pods(metav1.NamespaceDefault)
+			began := time.Now()
+			pod := createPod(t, admin, "life-"+strings.ToLower(string(phase)))
+			eventuallyPod(t, admin, pod.Name, "is Ready with an IP", func(p *corev1.Pod) bool {
+				return p.Status.Phase == corev1.PodRunning && condition(p, corev1.PodReady) == corev1.ConditionTrue && p.Status.PodIP != ""
+			})
+			if took := time.Since(began); took < startDelay {
+				t.Errorf("Ready after %s, before the start delay of %s", took, startDelay)
+			}
+			end := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
+			if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, end, metav1.PatchOptions{}, "status"); err != nil {
+				t.Fatal(err)
+			}
+			eventuallyPod(t, admin, pod.Name, "is no longer Ready", func(p *corev1.Pod) bool {
+				return p.Status.Phase == phase && condition(p, corev1.PodReady) == corev1.ConditionFalse &&
+					condition(p, corev1.ContainersReady) == corev1.ConditionFalse && condition(p, corev1.PodScheduled) == corev1.ConditionTrue
+			})
+			deletePod(t, admin, pod.Name)
+			eventuallyGone(t, admin, pod.Name)
+		})
+	}
+}
+
+func testFinalizer(t *testing.T, admin kubernetes.Interface) {
+	pod := createPod(t, admin, "finalized", "example.org/hold")
+	eventuallyPod(t, admin, pod.Name, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	deletePod(t, admin, pod.Name)
+	eventuallyPod(t, admin, pod.Name, "is stopped and held", func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil && *p.DeletionGracePeriodSeconds == 0 && len(p.Finalizers) == 1
+	})
+	release := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := admin.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyGone(t, admin, pod.Name)
+}
+
+func testNamespace(t *testing.T, admin kubernetes.Interface) {
+	namespaces := admin.CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := namespaces.Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace is gone", func() bool {
+		_, err := namespaces.Get(t.Context(), "short", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+func testHang(t *testing.T, c *Cluster) {
+	p := partNamed(t, c, "kube-scheduler")
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := c.Health(ctx); !errorHas(err, "kube-scheduler is not healthy", "deadline exceeded") {
+		t.Errorf("health with a scheduler that hangs: %v", err)
+	}
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is healthy again", func() bool { return c.Health(t.Context()) == nil })
+}
+
+func testStop(t *testing.T, c *Cluster, dir string) {
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.parts {
+		if lives(p.PID()) {
+			t.Errorf("%s is still there", p.name)
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "logs", p.name+".log")); err != nil {
+			t.Errorf("the log of %s: %v", p.name, err)
+		} else if secretIn(c, string(data)) {
+			t.Errorf("the log of %s shows a token", p.name)
+		}
+	}
+	if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.layout.ports.apiServer)); err == nil {
+		conn.Close()
+		t.Error("somebody still answers at the API server's port")
+	}
+	assertGone(t, filepath.Join(dir, "cluster"))
+	select {
+	case <-c.Failed():
+		t.Errorf("a stop counts as a failure: %v", c.Err())
+	default:
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+	if err := c.Health(t.Context()); !errorHas(err, "stopped") {
+		t.Errorf("health of a stopped cluster: %v", err)
+	}
+}
+
+func TestDeathOfAComponentIsNoticed(t *testing.T) {
+	c, dir := startCluster(t, Options{Nodes: 1})
+	if err := partNamed(t, c, "etcd").Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-c.Failed():
+	case <-time.After(30 * time.Second):
+		t.Fatal("not noticed within 30 s")
+	}
+	for what, err := range map[string]error{"Err": c.Err(), "Health": c.Health(t.Context())} {
+		if !errorHas(err, "etcd was ended by SIGKILL", "etcd.log") {
+			t.Errorf("%s = %v", what, err)
+		}
+	}
+	// Without its etcd the API server does not stop by itself.
+	if err := c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	assertGone(t, filepath.Join(dir, "cluster"))
+}
+
+func TestNothingOutlivesGauntlet(t *testing.T) {
+	dir := t.TempDir()
+	gauntlet := exec.CommandContext(t.Context(), "/proc/self/exe")
+	gauntlet.Env = append(os.Environ(), helperVariable+"="+dir)
+	output, err := gauntlet.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gauntlet.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	var pids []int
+	for _, field := range strings.Fields(line) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	if err != nil || len(pids) != 5 {
+		t.Fatalf("the helper said %q: %v", line, err)
+	}
+	if err := gauntlet.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = gauntlet.Wait() // killed, as asked
+	for _, pid := range pids {
+		eventually(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !lives(pid) })
+	}
+	eventually(t, "the state is gone", func() bool {
+		_, err := os.Lstat(filepath.Join(dir, "cluster"))
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
+
+func startCluster(t *testing.T, opts Options) (c *Cluster, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	opts.Dir, opts.LogDir = dir, filepath.Join(dir, "logs")
+	began := time.Now()
+	c, err := Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() {
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, dir
+}
+
+func clientFor(t *testing.T, c *Cluster, role cluster.Role) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.Config(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func partNamed(t *testing.T, c *Cluster, name string) *part {
+	t.Helper()
+	for _, p := range c.parts {
+		if p.name == name {
+			return p
+		}
+	}
+	t.Fatalf("no part %s", name)
+	return nil
+}
+
+// lives reports whether the process is there and not a zombie, which whoever
+// inherited it may be slow to reap.
+func lives(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(data), ") Z ")
+}
+
+func secretIn(c *Cluster, text string) bool {
+	for _, token := range c.creds.tokens {
+		if strings.Contains(text, token) {
+			return true
+		}
+	}
+	return false
+}
+
+func createPod(t *testing.T, client kubernetes.Interface, name string, finalizers ...string) *corev1.Pod {
+	t.Helper()
+	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers},
+		Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "init", Image: "none"}},
+			Containers:     []corev1.Container{{Name: "main", Image: "none"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func deletePod(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	if err := client.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func condition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+func eventuallyPod(t *testing.T, client kubernetes.Interface, name, what string, holds func(*corev1.Pod) bool) {
+	t.Helper()
+	var last *corev1.Pod
+	defer func() {
+		if t.Failed() {
+			t.Logf("the pod at last: %v", last)
+		}
+	}()
+	eventually(t, "pod "+name+" "+what, func() bool {
+		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = pod
+		return holds(pod)
+	})
+}
+
+func eventuallyGone(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	eventually(t, "pod "+name+" is gone", func() bool {
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("not within 30 s: %s", what)
+}

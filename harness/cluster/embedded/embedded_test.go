@@ -1,0 +1,336 @@
+package embedded
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+func TestVersionsAreThoseThatAreBuilt(t *testing.T) {
+	path := filepath.Join("..", "..", "upstream", "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := map[string]string{}
+	for _, r := range mod.Require {
+		pinned[r.Mod.Path] = r.Mod.Version
+	}
+	for module, version := range map[string]string{
+		"go.etcd.io/etcd/server/v3": EtcdVersion, "k8s.io/kubernetes": KubernetesVersion, "sigs.k8s.io/kwok": KWOKVersion,
+	} {
+		if pinned[module] != version {
+			t.Errorf("binaries.go says %s %s, harness/upstream/go.mod %s", module, version, pinned[module])
+		}
+	}
+}
+
+func TestFindBinaries(t *testing.T) {
+	programs := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+	complete := fakeBinaries(t, nil)
+	if b, err := FindBinaries(complete); err != nil || b.KWOK != filepath.Join(complete, "kwok") {
+		t.Errorf("FindBinaries = %+v, %v", b, err)
+	}
+	for _, name := range programs {
+		dir := fakeBinaries(t, nil)
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FindBinaries(dir); !errorHas(err, dir, "lacks a usable "+name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if _, err := FindBinaries(""); !errorHas(err, "etcd "+EtcdVersion, "make upstream") {
+		t.Errorf("with an empty cache: %v", err)
+	}
+}
+
+func TestOptionsAreValidated(t *testing.T) {
+	valid := Options{Nodes: 1, Dir: "d", LogDir: "l"}
+	if err := valid.validate(); err != nil {
+		t.Errorf("valid options: %v", err)
+	}
+	for _, tc := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Nodes = 0 }, "0 nodes"},
+		{func(o *Options) { o.Nodes = NodesMax + 1 }, "1001 nodes: want 1 to 1000"},
+		{func(o *Options) { o.PodStartDelay = -time.Second }, "pod start delay -1s"},
+		{func(o *Options) { o.PodStopDelay = 2 * time.Hour }, "pod stop delay 2h0m0s"},
+		{func(o *Options) { o.Dir = "" }, "needs a directory"},
+		{func(o *Options) { o.LogDir = "" }, "needs a directory"},
+		{func(o *Options) { o.Verbosity = 11 }, "verbosity 11"},
+	} {
+		o := valid
+		tc.change(&o)
+		if _, err := Start(t.Context(), o); !errorHas(err, tc.want) {
+			t.Errorf("Start(%+v) = %v, want %q", o, err, tc.want)
+		}
+	}
+}
+
+func TestCheckRoom(t *testing.T) {
+	dir := t.TempDir()
+	if err := checkRoom(dir, 1); err != nil {
+		t.Error(err)
+	}
+	if err := checkRoom(dir, 1<<62); !errorHas(err, "no space left on the disk of "+dir, "MiB are needed") {
+		t.Errorf("a disk that is too small: %v", err)
+	}
+	if err := checkRoom(filepath.Join(dir, "absent"), 1); !errorHas(err, "absent") {
+		t.Errorf("a directory that is not there: %v", err)
+	}
+}
+
+func TestFreePortsAreDistinct(t *testing.T) {
+	p, err := freePorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []int{p.etcd, p.etcdPeer, p.apiServer, p.controllerManager, p.scheduler}
+	slices.Sort(all)
+	if all[0] == 0 || len(slices.Compact(all)) != 5 {
+		t.Errorf("ports %+v", p)
+	}
+}
+
+func TestComponentsFindTheirFilesAndShowNoSecrets(t *testing.T) {
+	creds, err := newCredentials(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layout{dir: t.TempDir(), logDir: t.TempDir(), ports: ports{1, 2, 3, 4, 5}}
+	if err := l.write(Options{Nodes: 1}, creds); err != nil {
+		t.Fatal(err)
+	}
+	var b Binaries
+	components := []component{etcdComponent(l, b), apiServerComponent(l, b, 0), controllerManagerComponent(l, b, 0), schedulerComponent(l, b, 0), kwokComponent(l, b)}
+	for _, c := range components {
+		for _, arg := range c.args {
+			_, value, _ := strings.Cut(arg, "=")
+			if _, err := os.Stat(value); strings.HasPrefix(value, l.dir) && value != l.file(etcdData) && err != nil {
+				t.Errorf("%s %s: %v", c.name, arg, err)
+			}
+		}
+		spec := l.spec(c)
+		for role, token := range creds.tokens {
+			if strings.Contains(strings.Join(append(spec.Args, spec.Env...), " "), token) {
+				t.Errorf("the command line of %s shows the token of %s", c.name, role)
+			}
+		}
+		if c.stopGrace <= 0 || !slices.Contains(stopWaves, c.stopWave) {
+			t.Errorf("%s would never be stopped: grace %s, wave %d", c.name, c.stopGrace, c.stopWave)
+		}
+	}
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s can be read by others: %v, %v", entry.Name(), info.Mode(), err)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", l.file(supportConfig))
+	if err != nil || config.BearerToken != creds.tokens[cluster.Support] {
+		t.Errorf("the support components do not act as support: %v", err)
+	}
+}
+
+func TestControllerManagerLeavesTheSubjectsOut(t *testing.T) {
+	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, 0).args, " ")
+	for _, name := range []string{"replicationcontroller", "replicaset", "deployment", "endpoints"} {
+		if !strings.Contains(args, ",-"+name+"-controller") {
+			t.Errorf("%s does not leave out %s", args, name)
+		}
+	}
+	for _, name := range []string{"garbage-collector", "namespace", "node-lifecycle", "resourcequota", "endpointslice", "disruption"} {
+		if strings.Contains(args, ",-"+name+"-controller") {
+			t.Errorf("%s leaves out %s", args, name)
+		}
+	}
+}
+
+func TestCredentialsDiffer(t *testing.T) {
+	one, err := newCredentials(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := newCredentials(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range []*credentials{one, two} {
+		for _, user := range users {
+			token := c.tokens[user.role]
+			if len(token) < 20 || seen[token] {
+				t.Errorf("token of %s is short or not its own", user.role)
+			}
+			seen[token] = true
+		}
+		for _, data := range [][]byte{c.authorityPEM, c.serving.cert, c.serving.key, c.etcdClient.cert, c.etcdClient.key, c.accountKey, c.accountPub} {
+			if block, rest := pem.Decode(data); block == nil || len(rest) != 0 || seen[string(data)] {
+				t.Error("a key or certificate is not PEM or not its own")
+			}
+			seen[string(data)] = true
+		}
+	}
+}
+
+func TestRenderStages(t *testing.T) {
+	data, err := renderStages(Options{PodStartDelay: 1500 * time.Millisecond, PodStopDelay: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delays := map[string]int{}
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		var stage struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct {
+				Delay struct{ DurationMilliseconds int }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &stage); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if stage.Kind == "Stage" {
+			delays[stage.Metadata.Name] = stage.Spec.Delay.DurationMilliseconds
+		}
+	}
+	for name, want := range map[string]int{"node-ready": 0, "node-heartbeat": 300000, "pod-start": 1500, "pod-end": 0, "pod-stop": 20} {
+		if got, ok := delays[name]; !ok || got != want {
+			t.Errorf("stage %s: there %v, delay %d ms, want %d", name, ok, got, want)
+		}
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		scripts map[string]string
+		want    []string
+		starts  int // of etcd, where they are certain
+	}{
+		{
+			name:    "a component dies early",
+			scripts: map[string]string{"etcd": "echo started >&2; echo the reason >&2; exit 3"},
+			want:    []string{"etcd exited with status 3", "etcd.log", "the reason"}, starts: 1,
+		},
+		{
+			name:    "another component dies early",
+			scripts: map[string]string{"kube-apiserver": "echo bad flag; exit 1"},
+			want:    []string{"kube-apiserver exited with status 1", "bad flag"},
+		},
+		{
+			name:    "a component is killed",
+			scripts: map[string]string{"kube-apiserver": "kill -KILL $$"},
+			want:    []string{"kube-apiserver was ended by SIGKILL", "fake kube-apiserver"},
+		},
+		{
+			name:    "the ports are always taken",
+			scripts: map[string]string{"etcd": "echo 'listen tcp 127.0.0.1:2379: bind: address already in use'; exit 1"},
+			want:    []string{"etcd exited with status 1", "address already in use"}, starts: attemptsMax,
+		},
+		{
+			name:    "a component is no program",
+			scripts: map[string]string{"kube-apiserver": ""},
+			want:    []string{"starting kube-apiserver", "exec format error"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			_, err := Start(t.Context(), Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, tc.scripts)})
+			if !errorHas(err, append(tc.want, "embedded cluster: ")...) {
+				t.Errorf("error %v\nwant %q", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "waiting for") {
+				t.Errorf("a death is reported as a wait: %v", err)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "logs", "etcd.log"))
+			if got := strings.Count(string(data), "fake etcd"); tc.starts != 0 && got != tc.starts || err != nil {
+				t.Errorf("etcd was started %d times, want %d: %v", got, tc.starts, err)
+			}
+			assertGone(t, filepath.Join(dir, "cluster"))
+		})
+	}
+}
+
+func TestStartGivesUpWhenItsContextEnds(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := Start(ctx, Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
+	if !errorHas(err, "waiting for kube-apiserver", "deadline exceeded", "connection refused", "fake kube-apiserver") {
+		t.Errorf("error %v", err)
+	}
+	assertGone(t, filepath.Join(dir, "cluster"))
+}
+
+func TestStartLeavesAStateDirectoryItDidNotMake(t *testing.T) {
+	dir := t.TempDir()
+	theirs := filepath.Join(dir, "cluster", "precious")
+	if err := os.MkdirAll(theirs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
+	if !errors.Is(err, os.ErrExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Error(err)
+	}
+}
+
+// fakeBinaries makes a directory of shell scripts in the place of the programs.
+// Each says its name and then waits, or does as its script says; the script ""
+// is a file that is no program at all.
+func fakeBinaries(t *testing.T, scripts map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
+		script, ok := scripts[name]
+		if !ok {
+			script = "exec /bin/sleep 1000"
+		}
+		text := "#!/bin/sh\necho fake " + name + "\n" + script + "\n"
+		if ok && script == "" {
+			text = "no program"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func assertGone(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", path, err)
+	}
+}
+
+// errorHas reports whether the error's text contains everything wanted.
+func errorHas(err error, want ...string) bool {
+	return err != nil && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) })
+}
