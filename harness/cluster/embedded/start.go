@@ -70,6 +70,9 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 	ctx, cancel := context.WithTimeoutCause(ctx, startDurationMax, fmt.Errorf("not ready within %s", startDurationMax))
 	defer cancel()
 	if err := c.bringUp(ctx, opts); err != nil {
+		if died := c.Err(); died != nil {
+			err = died // whatever else went wrong, went wrong because of it
+		}
 		// The caller's context may be what ended the start.
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -158,7 +161,7 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 const pollInterval = 25 * time.Millisecond
 
 // poll looks until look gives no error. When ctx ends first, the error is why
-// ctx ended, and what the last look found when that was the time-out.
+// ctx ended and what the last look found.
 func poll(ctx context.Context, what string, look func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -170,10 +173,6 @@ func poll(ctx context.Context, what string, look func(context.Context) error) er
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			var exit *process.ExitError
-			if cause := context.Cause(ctx); errors.As(cause, &exit) {
-				return cause // what was waited for no longer matters
-			}
 			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
 		}
 	}
