@@ -1,0 +1,35 @@
+// Package reports renders verdicts: for a person at a terminal (Terminal), for
+// programs (JSON), for CI systems (JUnit), for the summary of a CI job
+// (Markdown) and as a page to keep (HTML). Whatever went wrong comes first.
+//
+// The package decides nothing: verdicts and reasons are those of package check
+// and of the run. It needs no cluster, so a report can be made again from a run
+// directory at any time.
+//
+// # verdicts.json
+//
+// JSON writes one object:
+//
+//	schema    the version of this format, 1; it is raised when a field changes
+//	          its meaning or goes, not when one is added
+//	verdict   the worst verdict of all runs: fail, unknown, pass or idle
+//	reason    one sentence that sums up the runs
+//	runs      in the order in which they were made:
+//	  scenario, description, subject, provider, seed
+//	  directory        of the run, as it was given to the report
+//	  durationSeconds  from the first to the last record, a fraction
+//	  versions         of what took part, by name
+//	  verdict, reason  of the run; worse than its results when too little
+//	                   happened, or when the run broke off
+//	  again            the command line that runs it again
+//	  results          in the order of the table of checks:
+//	    check, guarantee, clause
+//	    verdict, reason
+//	    tested         how often the guarantee was put to the test
+//	    violations     how often it was broken
+//	    evidence       of the first violations:
+//	      summary, expected
+//	      object       resource, namespace, name, uid, version
+//	      at           nanoseconds since the start of the history
+//	      records      the lines of history.jsonl that show it
+package reports

@@ -1,0 +1,144 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// The elements of JUnit's format that CI systems read.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Failure *junitMessage `xml:"failure"`
+		Error   *junitMessage `xml:"error"`
+		Skipped *junitMessage `xml:"skipped"`
+	}
+	junitMessage struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the runs for CI systems: a suite a run, a case a check. A failed
+// check is a failure, an unknown verdict an error, an idle check is skipped.
+// Where the run's own verdict is worse than those of its checks, a case called
+// run carries it.
+func JUnit(w io.Writer, runs []Run) error {
+	all := junitSuites{Name: "gauntlet"}
+	var total time.Duration
+	for _, run := range runs {
+		suite := run.junit()
+		all.Suites = append(all.Suites, suite)
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Errors += suite.Errors
+		all.Skipped += suite.Skipped
+		total += run.Duration
+	}
+	all.Time = fmt.Sprintf("%.3f", total.Seconds())
+	encoded, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the verdicts as JUnit: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, encoded); err != nil {
+		return fmt.Errorf("writing the verdicts as JUnit: %w", err)
+	}
+	return nil
+}
+
+func (r *Run) junit() junitSuite {
+	suite := junitSuite{
+		Name: r.Scenario,
+		Time: fmt.Sprintf("%.3f", r.Duration.Seconds()),
+		Properties: []junitProperty{
+			{"subject", r.Subject},
+			{"provider", r.Provider},
+			{"seed", fmt.Sprint(r.Seed)},
+			{"directory", r.Directory},
+			{"verdict", string(r.Verdict)},
+			{"reason", r.Reason},
+			{"again", r.Again},
+		},
+	}
+	if r.ownVerdict() {
+		suite.add(r.junitCase("run", r.Verdict, r.Reason, r.Again))
+	}
+	for _, result := range r.sortedResults() {
+		suite.add(r.junitCase(result.Check, result.Verdict, result.Reason, r.junitText(result)))
+	}
+	return suite
+}
+
+// add counts the case as it takes it in.
+func (s *junitSuite) add(c junitCase) {
+	s.Cases = append(s.Cases, c)
+	s.Tests++
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Error != nil:
+		s.Errors++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+}
+
+func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string) junitCase {
+	c := junitCase{Name: name, Class: r.Scenario}
+	message := &junitMessage{Message: reason, Text: text}
+	switch verdict {
+	case check.Pass:
+	case check.Fail:
+		c.Failure = message
+	case check.Idle:
+		c.Skipped = &junitMessage{Message: reason}
+	default:
+		c.Error = message
+	}
+	return c
+}
+
+// junitText is what a person reads who opens a failed case.
+func (r *Run) junitText(result check.Result) string {
+	var lines []string
+	if known, ok := check.Find(result.Check); ok {
+		lines = append(lines, "Guarantee: "+known.Guarantee)
+	}
+	for _, e := range result.Evidence {
+		lines = append(lines, "", strings.Join(evidence(e), "\n"))
+	}
+	if rest := more(result); rest != "" {
+		lines = append(lines, "", rest)
+	}
+	return strings.Join(append(lines, "", "Again: "+r.Again), "\n")
+}

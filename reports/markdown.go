@@ -1,0 +1,104 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// evidenceMax bounds how many violations of one check the summary of a CI job
+// shows: such summaries are cut off at a megabyte.
+const evidenceMax = 3
+
+// Markdown writes the runs as the summary of a CI job: what is wrong, then every
+// verdict folded away by run.
+func Markdown(w io.Writer, runs []Run) error {
+	var b strings.Builder
+	verdict, reason := sum(runs)
+	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
+	for _, run := range sorted(runs) {
+		run.markdownFindings(&b)
+	}
+	b.WriteString("### Runs\n\n")
+	for _, run := range sorted(runs) {
+		run.markdownTable(&b)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the verdicts as Markdown: %w", err)
+	}
+	return nil
+}
+
+// marks make verdicts stand out where there is no colour.
+var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.Pass: "✅", check.Idle: "💤"}
+
+// markdownFindings writes what is wrong in a run.
+func (r *Run) markdownFindings(b *strings.Builder) {
+	if r.ownVerdict() && (r.Verdict == check.Fail || r.Verdict == check.Unknown) {
+		fmt.Fprintf(b, "### %s %s\n\n%s\n\nAgain: %s\n\n", marks[r.Verdict], escape(r.Scenario), escape(r.Reason), code(r.Again))
+	}
+	for _, result := range r.broken() {
+		fmt.Fprintf(b, "### %s %s: %s\n\n%s\n\n", marks[result.Verdict], escape(r.Scenario), escape(result.Check), escape(result.Reason))
+		if known, ok := check.Find(result.Check); ok {
+			fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Clause))
+		}
+		shown := result
+		shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
+		for _, e := range shown.Evidence {
+			for i, line := range evidence(e) {
+				indent := "  - "
+				if i == 0 {
+					indent = "- "
+				}
+				b.WriteString(indent + escape(line) + "\n")
+			}
+		}
+		if rest := more(shown); rest != "" {
+			fmt.Fprintf(b, "- %s\n", rest)
+		}
+		if len(shown.Evidence) > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(b, "Again: %s\n\n", code(r.Again))
+	}
+}
+
+// markdownTable writes every verdict of a run, folded away.
+func (r *Run) markdownTable(b *strings.Builder) {
+	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
+		marks[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
+	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nAgain: %s. See %s.\n\n",
+		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Again), code(r.Directory))
+	if len(r.Results) > 0 {
+		b.WriteString("| check | verdict | tested | why |\n|-|-|-:|-|\n")
+		for _, result := range r.sortedResults() {
+			fmt.Fprintf(b, "| %s | %s %s | %d | %s |\n",
+				escape(result.Check), marks[result.Verdict], result.Verdict, result.Tested, escape(result.Reason))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("</details>\n\n")
+}
+
+// markup is what Markdown would take for markup.
+var markup = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
+	"|", `\|`, "#", `\#`, "~", `\~`, "\n", " ", "\r", " ")
+
+// escape makes text of one line that shows as it is.
+func escape(text string) string { return markup.Replace(text) }
+
+// code sets text as code, whatever backticks it has.
+func code(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	text = strings.ReplaceAll(text, "\n", " ")
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}

@@ -1,0 +1,295 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// result is a verdict that needs no evidence.
+func result(id string, verdict check.Verdict, tested int, reason string) check.Result {
+	return check.Result{Check: id, Verdict: verdict, Reason: reason, Tested: tested}
+}
+
+// run is a run of a scenario; what a test says of it comes on top.
+func run(scenario string, verdict check.Verdict, reason string, results ...check.Result) Run {
+	return Run{
+		Scenario:    scenario,
+		Description: "What is done in " + scenario + " <and> what a broken controller would do.",
+		Subject:     "ours",
+		Provider:    "embedded",
+		Seed:        42,
+		Directory:   "out/20260102T030405-" + scenario + "-ours-seed42",
+		Duration:    6543 * time.Millisecond,
+		Versions:    map[string]string{"kube-apiserver": "v1.36.3", "etcd": "v3.6.8", "gauntlet": "abc1234"},
+		Results:     results,
+		Verdict:     verdict,
+		Reason:      reason,
+		Again:       "gauntlet run " + scenario + " --subject=ours --seed=42",
+	}
+}
+
+func passed(scenario string) Run {
+	return run(scenario, check.Pass, "every check passed",
+		result("burst-limit", check.Pass, 1200, "never more than 500 creates outstanding"),
+		result("expectations", check.Pass, 31, "no batch before the one before it was seen"),
+		result("ownership", check.Idle, 0, "there was no other controller's pod"),
+		result("converged", check.Pass, 3, "converged 0.4 s after the faults were healed"),
+	)
+}
+
+func failed(scenario string) Run {
+	broken := check.Result{
+		Check:      "expectations",
+		Verdict:    check.Fail,
+		Reason:     "5 creates for pods that were on their way",
+		Tested:     12,
+		Violations: 5,
+		Evidence: []check.Evidence{
+			{
+				Summary:  "ReplicaSet gauntlet/web: create 14 of a batch of 10, 10 of them not yet seen; a summary that is longer than a line of the terminal has to go on in the next one",
+				Expected: "no create before 10 pods are seen",
+				Object:   &history.Ref{Resource: "replicasets.apps", Namespace: "gauntlet", Name: "web", UID: "u-1", Version: 77},
+				At:       3214567891 * time.Nanosecond,
+				Records:  []int64{1201, 1207},
+			},
+			{Summary: "ReplicaSet gauntlet/a|b: `code`, *stars* & <b>tags</b>", At: 4 * time.Second, Records: []int64{1300}},
+		},
+	}
+	r := run(scenario, check.Fail, "1 of 4 checks failed",
+		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
+		broken,
+		result("ownership", check.Idle, 0, "there was no other controller's pod"),
+		result("quiet", check.Unknown, 0, "the history ends before the subject could be quiet"),
+	)
+	r.Subject = "exec:bin/mutant"
+	return r
+}
+
+// samples are what is rendered into golden files.
+var samples = map[string][]Run{
+	"one-passed": {passed("burst")},
+	"one-failed": {failed("watch-delay-pods")},
+	"broken-off": {run("burst", check.Unknown, "raising the control plane: etcd died: address already in use")},
+	"many": {
+		passed("burst"),
+		failed("watch-delay-pods"),
+		run("api-errors", check.Unknown, "no fault fired", result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding")),
+		passed("watch-delay-owners"),
+		run("pod-churn", check.Unknown, "interrupted"),
+		passed("everything"),
+		passed("a-scenario-of-somebody-else-with-quite-a-long-name"),
+		passed("one-more"),
+	},
+}
+
+var renderers = map[string]func(io.Writer, []Run) error{
+	"terminal.txt":  func(w io.Writer, runs []Run) error { return Terminal(w, runs, false) },
+	"verdicts.json": JSON,
+	"junit.xml":     JUnit,
+	"summary.md":    Markdown,
+	"report.html":   HTML,
+}
+
+func TestGolden(t *testing.T) {
+	for sample, runs := range samples {
+		for file, render := range renderers {
+			t.Run(sample+"/"+file, func(t *testing.T) {
+				var got bytes.Buffer
+				if err := render(&got, runs); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join("testdata", sample, file)
+				if *update {
+					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatalf("%v; make golden writes it", err)
+				}
+				if diff := cmp.Diff(string(want), got.String()); diff != "" {
+					t.Errorf("%s (-want +got); make golden writes it anew:\n%s", path, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestTerminalFits: nothing but paths and commands, which are to be copied, is
+// wider than a terminal.
+func TestTerminalFits(t *testing.T) {
+	for sample, runs := range samples {
+		var got bytes.Buffer
+		if err := Terminal(&got, runs, false); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(got.String()) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if width := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); width > 100 && word != "see" && word != "again" {
+				t.Errorf("%s: a line is %d characters wide:\n%s", sample, width, line)
+			}
+		}
+	}
+}
+
+func TestTerminalColour(t *testing.T) {
+	text.EnableColors() // whatever the environment of the test says
+	render := func(colour bool) string {
+		var b bytes.Buffer
+		if err := Terminal(&b, samples["many"], colour); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	plain, coloured := render(false), render(true)
+	if strings.Contains(plain, "\x1b") {
+		t.Error("escape sequences where there is no terminal")
+	}
+	if !strings.Contains(coloured, "\x1b[31;1mFAIL\x1b[0m") {
+		t.Error("FAIL is not red on a terminal")
+	}
+	if diff := cmp.Diff(plain, text.StripEscape(coloured)); diff != "" {
+		t.Errorf("colour changes more than the colour (-plain +coloured):\n%s", diff)
+	}
+}
+
+// TestJSONIsReadable: a reader gets back what went in.
+func TestJSONIsReadable(t *testing.T) {
+	var b bytes.Buffer
+	if err := JSON(&b, samples["many"]); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema  int
+		Verdict check.Verdict
+		Runs    []struct {
+			Scenario string
+			Seed     uint64
+			Results  []check.Result
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != 1 || got.Verdict != check.Fail || len(got.Runs) != 8 {
+		t.Errorf("schema %d, verdict %s, %d runs; want 1, fail, 8", got.Schema, got.Verdict, len(got.Runs))
+	}
+	if diff := cmp.Diff(samples["many"][1].Results, got.Runs[1].Results); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// TestJUnitCounts: each case counts once, and as what it is.
+func TestJUnitCounts(t *testing.T) {
+	for sample, want := range map[string]junitSuites{
+		"one-passed": {Tests: 4, Skipped: 1},
+		"one-failed": {Tests: 4, Failures: 1, Errors: 1, Skipped: 1},
+		"broken-off": {Tests: 1, Errors: 1},
+	} {
+		var b bytes.Buffer
+		if err := JUnit(&b, samples[sample]); err != nil {
+			t.Fatal(err)
+		}
+		var got junitSuites
+		if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Tests != want.Tests || got.Failures != want.Failures || got.Errors != want.Errors || got.Skipped != want.Skipped {
+			t.Errorf("%s: %d tests, %d failures, %d errors, %d skipped; want %d, %d, %d, %d", sample,
+				got.Tests, got.Failures, got.Errors, got.Skipped, want.Tests, want.Failures, want.Errors, want.Skipped)
+		}
+	}
+}
+
+// TestHTMLEscapes: what a subject says is text, not markup, and the page loads
+// nothing.
+func TestHTMLEscapes(t *testing.T) {
+	r := failed("<script>alert(1)</script>")
+	var b bytes.Buffer
+	if err := HTML(&b, []Run{r}); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"<script", "<b>tags", "http://", "https://", "src=", "url("} {
+		if strings.Contains(b.String(), bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"a|b":           `a\|b`,
+		"*a* _b_ `c`":   "\\*a\\* \\_b\\_ \\`c\\`",
+		"<b>&":          "&lt;b&gt;&amp;",
+		"two\nlines":    "two lines",
+		`back\slash[1]`: `back\\slash\[1\]`,
+	} {
+		if got := escape(in); got != want {
+			t.Errorf("escape(%q) = %q; want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"plain":  "`plain`",
+		"a`b":    "``a`b``",
+		"`edge`": "`` `edge` ``",
+	} {
+		if got := code(in); got != want {
+			t.Errorf("code(%q) = %q; want %q", in, got, want)
+		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		runs        []Run
+		wantVerdict check.Verdict
+		wantReason  string
+	}{
+		{"nothing", nil, check.Unknown, "nothing was run"},
+		{"one", samples["one-passed"], check.Pass, "1 run: 1 pass"},
+		{"many", samples["many"], check.Fail, "8 runs: 1 fail, 2 unknown, 5 pass"},
+		{"broken off", samples["broken-off"], check.Unknown, "1 run: 1 unknown"},
+	} {
+		verdict, reason := sum(test.runs)
+		if verdict != test.wantVerdict || reason != test.wantReason {
+			t.Errorf("%s: %s, %q; want %s, %q", test.name, verdict, reason, test.wantVerdict, test.wantReason)
+		}
+	}
+}
+
+// TestWriteErrors: no renderer hides that its output is lost.
+func TestWriteErrors(t *testing.T) {
+	full := errors.New("disk full")
+	for file, render := range renderers {
+		if err := render(failingWriter{full}, samples["many"]); !errors.Is(err, full) {
+			t.Errorf("%s: error %v; want %v", file, err, full)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

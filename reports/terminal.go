@@ -1,0 +1,232 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// widthMax is what fits on a terminal that nobody has made wider, in characters.
+const widthMax = 100
+
+// Terminal writes the runs for a person: what is wrong and what shows it, a
+// table of the verdicts, and where everything is. Colour says whether the
+// person sees colours.
+func Terminal(w io.Writer, runs []Run, colour bool) error {
+	p := paint(colour)
+	var b strings.Builder
+	for _, run := range sorted(runs) {
+		p.findings(&b, &run)
+	}
+	if len(runs) == 1 {
+		p.list(&b, &runs[0])
+	} else {
+		p.matrices(&b, sorted(runs))
+	}
+	p.places(&b, sorted(runs))
+	verdict, reason := sum(runs)
+	section(&b)
+	fmt.Fprintf(&b, "%s  %s\n", p.verdict(verdict), reason)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("printing the verdicts: %w", err)
+	}
+	return nil
+}
+
+// section sets what follows apart from what is there.
+func section(b *strings.Builder) {
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// paint is whether to use colours.
+type paint bool
+
+var colours = map[check.Verdict]text.Colors{
+	check.Fail:    {text.FgRed, text.Bold},
+	check.Unknown: {text.FgYellow, text.Bold},
+	check.Pass:    {text.FgGreen},
+	check.Idle:    {text.Faint},
+}
+
+// verdict is a verdict, loud where it is no comfort.
+func (p paint) verdict(v check.Verdict) string {
+	word := string(v)
+	if v == check.Fail || v == check.Unknown {
+		word = strings.ToUpper(word)
+	}
+	if p {
+		return colours[v].Sprint(word)
+	}
+	return word
+}
+
+// findings writes what is wrong in a run.
+func (p paint) findings(b *strings.Builder, run *Run) {
+	if run.ownVerdict() && (run.Verdict == check.Fail || run.Verdict == check.Unknown) {
+		section(b)
+		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
+	}
+	for _, result := range run.broken() {
+		section(b)
+		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
+		if known, ok := check.Find(result.Check); ok {
+			paragraph(b, "    ", "guarantee: "+known.Guarantee)
+		}
+		for _, e := range result.Evidence {
+			for i, line := range evidence(e) {
+				indent := "      "
+				if i == 0 {
+					indent = "    "
+				}
+				paragraph(b, indent, line)
+			}
+		}
+		if rest := more(result); rest != "" {
+			paragraph(b, "    ", rest)
+		}
+	}
+}
+
+// list is the table of one run: a row a check, and why.
+func (p paint) list(b *strings.Builder, run *Run) {
+	if len(run.Results) == 0 {
+		return
+	}
+	t := newTable()
+	t.AppendHeader(table.Row{"check", "verdict", "tested", "why"})
+	for _, result := range run.sortedResults() {
+		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Tested, wrap(result.Reason, 50)})
+	}
+	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(run.Reason, 50)})
+	section(b)
+	b.WriteString(t.Render() + "\n")
+}
+
+// matrices is the table of several runs: a row a check, a column a run. Runs
+// that do not fit beside each other get further tables.
+func (p paint) matrices(b *strings.Builder, runs []Run) {
+	ids := checkIDs(runs)
+	first := len("verdict")
+	for _, id := range ids {
+		first = max(first, len(id))
+	}
+	for len(runs) > 0 {
+		n, width := 0, first+4
+		for n < len(runs) {
+			width += max(text.LongestLineLen(heading(runs[n].Scenario)), len("UNKNOWN")) + 3
+			if n > 0 && width > widthMax {
+				break
+			}
+			n++
+		}
+		section(b)
+		b.WriteString(p.matrix(ids, runs[:n]) + "\n")
+		runs = runs[n:]
+	}
+}
+
+func (p paint) matrix(ids []string, runs []Run) string {
+	t := newTable()
+	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
+	for _, run := range runs {
+		header = append(header, heading(run.Scenario))
+		verdicts = append(verdicts, p.verdict(run.Verdict))
+		times = append(times, fmt.Sprintf("%.1f s", run.Duration.Seconds()))
+	}
+	t.AppendHeader(header)
+	for _, id := range ids {
+		row := table.Row{id}
+		for _, run := range runs {
+			cell := "-"
+			if result, ok := run.result(id); ok {
+				cell = p.verdict(result.Verdict)
+			}
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	t.AppendFooter(verdicts)
+	t.AppendFooter(times)
+	return t.Render()
+}
+
+// places says where each run is and how to run it again.
+func (p paint) places(b *strings.Builder, runs []Run) {
+	for _, run := range runs {
+		section(b)
+		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
+		fmt.Fprintf(b, "    see    %s\n", run.Directory)
+		fmt.Fprintf(b, "    again  %s\n", run.Again)
+	}
+}
+
+func newTable() table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.Style().Format.Footer = text.FormatDefault
+	return t
+}
+
+// headingMax is how wide a line of a heading is unless a word is wider, and
+// headingCut where such words are cut.
+const (
+	headingMax = 10
+	headingCut = 14
+)
+
+// heading breaks a scenario's name into narrow lines, behind hyphens.
+func heading(name string) string {
+	var lines []string
+	line := ""
+	for _, part := range strings.SplitAfter(name, "-") {
+		if line != "" && len(line)+len(part) > headingMax {
+			lines = append(lines, text.WrapHard(line, headingCut))
+			line = ""
+		}
+		line += part
+	}
+	return strings.Join(append(lines, text.WrapHard(line, headingCut)), "\n")
+}
+
+// paragraph writes text in lines that fit on a terminal. Further lines are
+// indented by four more.
+func paragraph(b *strings.Builder, indent, words string) {
+	lines := strings.Split(wrap(words, widthMax-len(indent)-4), "\n")
+	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
+}
+
+// wrap breaks text between words, or within those that are longer than a line.
+func wrap(words string, width int) string {
+	var lines []string
+	for line := range strings.Lines(words) {
+		lines = append(lines, wrapLine(strings.Fields(line), width)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(words []string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range words {
+		for _, piece := range strings.Split(text.WrapHard(word, width), "\n") {
+			switch {
+			case line == "":
+				line = piece
+			case text.StringWidthWithoutEscSequences(line)+1+text.StringWidthWithoutEscSequences(piece) <= width:
+				line += " " + piece
+			default:
+				lines = append(lines, line)
+				line = piece
+			}
+		}
+	}
+	return append(lines, line)
+}
