@@ -1,0 +1,79 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Activity is how much happened in a run, whatever is to be thought of it.
+type Activity struct {
+	// Writes is the number of writes that the subject sent for its work: no
+	// leases, no events.
+	Writes int
+	// Injected and Fired count faults that were armed, and what they did.
+	Injected, Fired int
+	// Failures says which faults and steps of the workload did not do what they
+	// should have.
+	Failures []string
+}
+
+func (a *Activity) observe(r *history.Record) {
+	switch {
+	case r.Request != nil && isWrite(r.Request):
+		a.Writes++
+	case r.Fault != nil && r.Fault.Event == history.FaultInjected:
+		a.Injected++
+	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+		a.Fired++
+	case r.Fault != nil && r.Fault.Event == history.FaultFailed:
+		a.Failures = append(a.Failures, fmt.Sprintf("fault %d (%s) failed: %s", r.Fault.Index, r.Fault.Name, r.Fault.Detail))
+	case r.Step != nil && r.Step.Event == history.StepFailed:
+		a.Failures = append(a.Failures, fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error))
+	}
+}
+
+// isWrite reports whether a request of the subject changes what it manages.
+func isWrite(r *history.Request) bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+	default:
+		return false
+	}
+	switch r.Resource {
+	case leaseResource, "events", "events.events.k8s.io":
+		return false
+	}
+	// Questions put to the API server as objects change nothing.
+	switch r.Resource {
+	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
+		"selfsubjectaccessreviews.authorization.k8s.io":
+		return false
+	}
+	return r.Resource != ""
+}
+
+// Overall is the verdict on a run: the worst of its checks, unless too little
+// happened for a pass to mean anything.
+func Overall(results []Result, activity Activity) (Verdict, string) {
+	worst, of := Idle, map[Verdict][]Result{}
+	for _, r := range results {
+		worst = Worst(worst, r.Verdict)
+		of[r.Verdict] = append(of[r.Verdict], r)
+	}
+	switch {
+	case worst == Fail:
+		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
+	case len(activity.Failures) > 0:
+		return Unknown, activity.Failures[0]
+	case activity.Fired == 0:
+		return Unknown, fmt.Sprintf("no fault fired, of %d injected", activity.Injected)
+	case activity.Writes == 0:
+		return Unknown, "the subject wrote nothing"
+	case worst == Unknown:
+		return Unknown, fmt.Sprintf("%s: %s", of[Unknown][0].Check, of[Unknown][0].Reason)
+	case worst == Idle:
+		return Unknown, "nothing was put to the test"
+	}
+	return Pass, fmt.Sprintf("%d checks held, %d were not put to the test", len(of[Pass]), len(of[Idle]))
+}

@@ -1,0 +1,297 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Check is one guarantee of the subject, and how a history is judged by it.
+type Check struct {
+	// ID names it in scenarios, reports and on the command line.
+	ID string
+	// Guarantee says in one sentence what is promised.
+	Guarantee string
+	// Clause is where the promise is written: section and number of the contract.
+	Clause   string
+	Property Property
+	// Traps are the numbers of the legitimate behaviours that look like a
+	// breach and that the judge leaves alone.
+	Traps []int
+	// New returns a judge for one history.
+	New func(Setting) Judge
+}
+
+// Property is the kind of a guarantee.
+type Property string
+
+// The kinds of guarantees.
+const (
+	// Safety: something never happens. It is judged throughout the run.
+	Safety Property = "safety"
+	// Liveness: something happens in the end. It is judged once faults are healed.
+	Liveness Property = "liveness"
+)
+
+// Judge watches one history go by. Observe is called for each record in order,
+// after the model has taken it in; Result once, at the end.
+type Judge interface {
+	Observe(m *Model, r *history.Record)
+	Result() Result
+}
+
+// Setting is what judges need to know of the scenario.
+type Setting struct {
+	// Within bounds the time from the healing of all faults to convergence.
+	Within time.Duration
+	// Quiet is how long the subject must then write nothing.
+	Quiet time.Duration
+	// QPS is the client-side rate limit of one instance, in requests a second;
+	// 0 means that there is none.
+	QPS float64
+	// Exercises lists the IDs of the checks that the scenario must put to the test.
+	Exercises []string
+}
+
+// rest is how long an instance must do nothing to count as idle: the lag, and
+// what its own rate limit may hold back.
+func (s Setting) rest() time.Duration {
+	if s.QPS <= 0 {
+		return lag
+	}
+	return lag + time.Duration(2/s.QPS*float64(time.Second))
+}
+
+// All is every check, in the order of reports.
+var All = []Check{
+	{
+		ID:        "burst-limit",
+		Guarantee: "For one owner, at most 500 creates and 500 deletes are ever outstanding: sent, and neither refused nor observed.",
+		Clause:    "ReplicaSet 8, 9",
+		Property:  Safety,
+		Traps:     []int{12, 13, 17},
+		New:       newBurstLimit,
+	},
+	{
+		ID:        "slow-start",
+		Guarantee: "Creates of one owner go out in batches of 1, 2, 4, and so on, each only after the one before has succeeded, and from 1 again after a failure.",
+		Clause:    "ReplicaSet 8",
+		Property:  Safety,
+		Traps:     []int{13, 16},
+		New:       newSlowStart,
+	},
+	{
+		ID:        "expectations",
+		Guarantee: "Until it has observed what it created and deleted for an owner, a controller creates and deletes no more for it than it had decided to before.",
+		Clause:    "ReplicaSet 2",
+		Property:  Safety,
+		Traps:     []int{9, 10, 12, 13, 17, 23, 24},
+		New:       newExpectations,
+	},
+	{
+		ID:        "not-above-desired",
+		Guarantee: "By the controller's own hand an owner never has more active pods than it asks for, counting those that the controller knew of.",
+		Clause:    "ReplicaSet 7, 8",
+		Property:  Safety,
+		Traps:     []int{9, 10, 12, 13, 17, 24},
+		New:       newNotAboveDesired,
+	},
+	{
+		ID:        "not-below-desired",
+		Guarantee: "By the controller's own hand an owner never has fewer active pods than it asks for, counting those that the controller took to be active.",
+		Clause:    "ReplicaSet 7, 9",
+		Property:  Safety,
+		Traps:     []int{10, 11, 17, 23, 25},
+		New:       newNotBelowDesired,
+	},
+	{
+		ID:        "ownership",
+		Guarantee: "An object has at most one controller, and a controller deletes, adopts and releases only pods that are its own or nobody's.",
+		Clause:    "ReplicaSet 5",
+		Property:  Safety,
+		Traps:     []int{21, 23, 25},
+		New:       newOwnership,
+	},
+	{
+		ID:        "back-off",
+		Guarantee: "A call that keeps failing is repeated at growing intervals, unless something new calls for it.",
+		Clause:    "ReplicaSet 17",
+		Property:  Safety,
+		Traps:     []int{13, 15, 36},
+		New:       newBackOff,
+	},
+	{
+		ID:        "converged",
+		Guarantee: "Once faults are healed, every owner has exactly the active pods that it asks for, and a status that says so, within the scenario's bound.",
+		Clause:    "ReplicaSet 4, 5, 14",
+		Property:  Liveness,
+		Traps:     []int{10, 22, 36},
+		New:       newConverged,
+	},
+	{
+		ID:        "quiet",
+		Guarantee: "Once converged, the subject writes nothing but leases and events.",
+		Clause:    "ReplicaSet 14",
+		Property:  Liveness,
+		Traps:     []int{31},
+		New:       newQuiet,
+	},
+	{
+		ID:        "alive",
+		Guarantee: "No process of the subject dies of itself, unless it could not renew its lease.",
+		Clause:    "The binary",
+		Property:  Safety,
+		Traps:     []int{36},
+		New:       newAlive,
+	},
+}
+
+// Find returns the check with that ID.
+func Find(id string) (Check, bool) {
+	for _, c := range All {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Check{}, false
+}
+
+// Run judges a history by every check and returns a result for each, in the
+// order of All, and what happened in the history. It reads the records once.
+//
+// A history that is cut short gives unknown where it would give pass. Any other
+// error in reading it is returned, with no results.
+func Run(setting Setting, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
+	return run(All, setting, records)
+}
+
+func run(checks []Check, setting Setting, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
+	model := newModel(setting.rest())
+	bench := make([]*seat, 0, len(checks))
+	for _, c := range checks {
+		bench = append(bench, &seat{check: c, judge: c.New(setting)})
+	}
+	var activity Activity
+	doubt := "the history ends before the run did"
+	for record, err := range records {
+		if errors.Is(err, history.ErrTruncated) {
+			doubt = "the history is cut short"
+			break
+		}
+		if err != nil {
+			return nil, activity, err
+		}
+		if record.Gap != nil { // from here on, what is missing is no evidence
+			doubt = fmt.Sprintf("a witness missed something (%s: %s)", record.Gap.Source, record.Gap.Detail)
+			break
+		}
+		activity.observe(record)
+		if err := model.observe(record); err != nil {
+			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
+		}
+		for _, s := range bench {
+			s.observe(model, record)
+		}
+		if model.phase == history.PhaseEnd {
+			doubt = ""
+			break
+		}
+	}
+	results := make([]Result, 0, len(bench))
+	for _, s := range bench {
+		results = append(results, s.result(setting, doubt))
+	}
+	return results, activity, nil
+}
+
+// seat is a judge at work. A judge that panics judges no more.
+type seat struct {
+	check Check
+	judge Judge
+	panic string
+}
+
+func (s *seat) observe(m *Model, r *history.Record) {
+	if s.panic != "" {
+		return
+	}
+	defer s.recover(r.Seq)
+	s.judge.Observe(m, r)
+}
+
+func (s *seat) recover(seq int64) {
+	if p := recover(); p != nil {
+		s.panic = fmt.Sprintf("the judge failed at record %d: %v\n%s", seq, p, debug.Stack())
+	}
+}
+
+// result is the judge's, with a pass taken back where there is doubt.
+func (s *seat) result(setting Setting, doubt string) (result Result) {
+	if s.panic == "" {
+		func() {
+			defer s.recover(0)
+			result = s.judge.Result()
+		}()
+	}
+	result.Check = s.check.ID
+	exercised := contains(setting.Exercises, s.check.ID)
+	switch {
+	case s.panic != "":
+		return Result{Check: s.check.ID, Verdict: Unknown, Reason: s.panic}
+	case result.Verdict == Fail && s.check.Property == Safety:
+		// What has happened has happened, whatever is missing after it.
+	case doubt != "":
+		result.Verdict, result.Reason = Unknown, doubt
+	case result.Verdict == Idle && exercised:
+		result.Verdict = Unknown
+		result.Reason += ", though the scenario says that it exercises this check"
+	}
+	return result
+}
+
+func contains(ids []string, id string) bool {
+	for _, other := range ids {
+		if other == id {
+			return true
+		}
+	}
+	return false
+}
+
+// findings is what a judge has found so far; judges embed it.
+type findings struct {
+	tested     int
+	violations int
+	evidence   []Evidence
+}
+
+// evidenceMax is how many violations are shown; all are counted.
+const evidenceMax = 5
+
+// violate notes a violation. To say what happened is costly, so it is said only
+// of those that are shown.
+func (f *findings) violate(say func() Evidence) {
+	f.violations++
+	if len(f.evidence) < evidenceMax {
+		f.evidence = append(f.evidence, say())
+	}
+}
+
+// Result is the verdict that the findings amount to.
+func (f *findings) Result() Result {
+	result := Result{Tested: f.tested, Violations: f.violations, Evidence: f.evidence}
+	switch {
+	case f.violations > 0:
+		result.Verdict = Fail
+		result.Reason = fmt.Sprintf("broken %d times; first: %s", f.violations, f.evidence[0].Summary)
+	case f.tested == 0:
+		result.Verdict, result.Reason = Idle, "nothing put it to the test"
+	default:
+		result.Verdict, result.Reason = Pass, fmt.Sprintf("held, tested %d times", f.tested)
+	}
+	return result
+}

@@ -1,0 +1,202 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestAll(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range All {
+		if seen[c.ID] {
+			t.Errorf("%s is there twice", c.ID)
+		}
+		seen[c.ID] = true
+		if !strings.HasSuffix(c.Guarantee, ".") || c.Clause == "" || c.Property == "" || c.New == nil {
+			t.Errorf("%s is incomplete: %+v", c.ID, c)
+		}
+		if found, ok := Find(c.ID); !ok || found.ID != c.ID {
+			t.Errorf("%s is not found", c.ID)
+		}
+	}
+	if _, ok := Find("no-such-check"); ok {
+		t.Error("found a check that is not there")
+	}
+}
+
+// quietRun is a whole run in which all goes well and the burst limit is not tested.
+func quietRun() *story {
+	s := newStory()
+	settles(s)
+	s.phase(history.PhaseQuiet)
+	s.wait(setting.Quiet)
+	return s.end()
+}
+
+func TestDoubt(t *testing.T) {
+	whole := quietRun()
+	broken := newStory()
+	broken.creates(told(broken, 2), 2)
+	broken.end()
+
+	cut := func(s *story, at int, then *history.Record, err error) iter.Seq2[*history.Record, error] {
+		return func(yield func(*history.Record, error) bool) {
+			for _, r := range s.records[:at] {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if then != nil || err != nil {
+				yield(then, err)
+			}
+		}
+	}
+	gap := &history.Record{Seq: 99, Gap: &history.Gap{Source: "truth of pods", Detail: "too old"}}
+	last := func(s *story) int { return len(s.records) - 1 }
+	for _, c := range []struct {
+		name    string
+		records iter.Seq2[*history.Record, error]
+		id      string
+		want    Verdict
+		reason  string
+	}{
+		{"whole", whole.all(), "slow-start", Pass, "held"},
+		{"no end", cut(whole, last(whole), nil, nil), "slow-start", Unknown, "ends before the run did"},
+		{"no end, a liveness check", cut(whole, last(whole), nil, nil), "converged", Unknown, "ends before the run did"},
+		{"truncated", cut(whole, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
+		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "truth of pods: too old"},
+		{"a gap, a check not tested", cut(whole, last(whole), gap, nil), "burst-limit", Unknown, "too old"},
+		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "broken 1 times"},
+		{"not tested", whole.all(), "burst-limit", Idle, "nothing put it to the test"},
+		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario says that it exercises"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := setting
+			asked.Exercises = []string{"back-off"}
+			results, _, err := Run(asked, c.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(results) != len(All) {
+				t.Fatalf("%d results of %d checks", len(results), len(All))
+			}
+			for _, r := range results {
+				if r.Check == c.id && (r.Verdict != c.want || !strings.Contains(r.Reason, c.reason)) {
+					t.Errorf("got %s (%s), want %s (%s)", r.Verdict, r.Reason, c.want, c.reason)
+				}
+			}
+		})
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	damage := errors.New("line 2: expected a record")
+	_, _, err := Run(setting, func(yield func(*history.Record, error) bool) { yield(nil, damage) })
+	if !errors.Is(err, damage) {
+		t.Errorf("got %v, want the reader's error", err)
+	}
+
+	s := newStory()
+	bad := *s.replicaSet("web", 1)
+	bad.Body = []byte(`{"spec":{"replicas":"many"}}`)
+	s.commit(history.Modified, bad)
+	if _, _, err := Run(setting, s.all()); err == nil || !strings.Contains(err.Error(), "replicasets.apps ns/web") {
+		t.Errorf("got %v, want an error that names the object", err)
+	}
+}
+
+// clumsy is a judge that breaks down.
+type clumsy struct {
+	findings
+	onResult bool
+}
+
+func (c *clumsy) Observe(*Model, *history.Record) {
+	if !c.onResult {
+		panic("dropped the gavel")
+	}
+}
+
+func (c *clumsy) Result() Result { panic("lost for words") }
+
+func TestJudgePanics(t *testing.T) {
+	checks := []Check{
+		{ID: "a", New: func(Setting) Judge { return &clumsy{} }},
+		{ID: "b", New: func(Setting) Judge { return &clumsy{onResult: true} }},
+		All[1],
+	}
+	results, _, err := run(checks, setting, quietRun().all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, reason := range []string{"dropped the gavel", "lost for words"} {
+		if results[i].Verdict != Unknown || !strings.Contains(results[i].Reason, reason) {
+			t.Errorf("got %s (%s), want unknown with the panic", results[i].Verdict, results[i].Reason)
+		}
+	}
+	if results[2].Verdict != Pass {
+		t.Errorf("the judge beside them: got %s, want pass", results[2].Verdict)
+	}
+}
+
+func TestOverall(t *testing.T) {
+	busy := Activity{Writes: 10, Injected: 1, Fired: 3}
+	failed := Activity{Writes: 10, Fired: 1, Failures: []string{"fault 0 (pod-churn) failed: forbidden"}}
+	result := func(v Verdict) Result { return Result{Check: string(v) + "-check", Verdict: v, Reason: "so it is"} }
+	for _, c := range []struct {
+		name     string
+		results  []Result
+		activity Activity
+		want     Verdict
+		reason   string
+	}{
+		{"all well", []Result{result(Pass), result(Idle)}, busy, Pass, "1 checks held, 1 were not put to the test"},
+		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
+		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
+		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired, of 2 injected"},
+		{"a fault that could not", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
+		{"nothing written", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
+		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
+		{"all idle", []Result{result(Idle)}, busy, Unknown, "nothing was put to the test"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			verdict, reason := Overall(c.results, c.activity)
+			if diff := cmp.Diff([]string{string(c.want), c.reason}, []string{string(verdict), reason}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestActivity(t *testing.T) {
+	s := newStory()
+	rs := told(s, 1)
+	s.create(rs).answered(500)
+	s.request(history.Request{Verb: "update", Resource: leaseResource})
+	s.request(history.Request{Verb: "create", Resource: "events"})
+	fault := func(event history.FaultEvent) {
+		s.append(history.Record{Fault: &history.Fault{Name: "api-error", Event: event, Detail: "why"}})
+	}
+	fault(history.FaultInjected)
+	fault(history.FaultFired)
+	fault(history.FaultFired)
+	fault(history.FaultFailed)
+	s.append(history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "scale web to 3", Error: "forbidden"}})
+	_, got, err := Run(setting, s.end().all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Activity{Writes: 1, Injected: 1, Fired: 2, Failures: []string{
+		"fault 0 (api-error) failed: why", "step 2 (scale web to 3) failed: forbidden",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,25 @@
+// Package check judges histories. Each check defends one guarantee of the
+// subject, named in one sentence in the table All; it is a pure function of a
+// history, so that a verdict can be recomputed from a saved run.
+//
+// # How a check may judge
+//
+// A controller acts on what it was told, late and in an order of its own. So no
+// check asks whether a write was right by the truth; it asks whether some view
+// that the subject could have had called for it. The model (model.go) keeps, for
+// each process of the subject, what has been delivered to it (view.go) and, for
+// each owner, the calls that it has not seen the effect of (ledger.go). Where
+// the history leaves room, every check takes the reading that favours the
+// subject: a broken controller that it misses costs one catch, a correct one
+// that it accuses costs the worth of all the others.
+//
+// How late a subject may be is bounded by one constant, lag, and by silence: a
+// subject that has sent nothing for a while, and has nothing in flight, is not
+// in the middle of anything (process.go).
+//
+// What a check cannot conclude is unknown, never a pass: after a gap in what a
+// witness saw, in a history without its end, or where the judge itself failed.
+//
+// The package knows the controllers' kinds and guarantees. It knows nothing of
+// clusters, clients and processes, and has no clock.
+package check

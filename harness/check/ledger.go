@@ -1,0 +1,311 @@
+package check
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+const (
+	// burstLimit is how many pods a controller may have created, or deleted, for
+	// one owner without having observed it (contract ReplicaSet 8, 9).
+	burstLimit = 500
+	// expectationsTimeout is after how long a controller may give up waiting to
+	// observe what it did (contract ReplicaSet 2). It counts from its decision,
+	// which the history does not show: some time before the first call.
+	expectationsTimeout = 5*time.Minute - 10*time.Second
+	// unlimited is the floor of an owner of which nothing may be deleted.
+	unlimited = math.MaxInt32
+)
+
+// ledger is the account of one process with one owner: what it has called for
+// without having been shown the effect, and what its view asked of it.
+type ledger struct {
+	process *process
+	uid     types.UID // of the owner
+	closed  bool      // nothing will be entered any more
+
+	creates account
+	deletes account
+
+	// credit counts pods of this owner that came into view though the process
+	// was not told that it made them: a controller that counts arrivals takes
+	// them for its own (traps 12, 13).
+	credit   int
+	creditAt time.Duration
+	// early is pods that came into view while creates were in flight, so that
+	// an answer may yet say that the process made them.
+	early map[types.UID]bool
+
+	// ceiling is what creates must stay within, floor what deletes must leave:
+	// the replicas that the owner asks for, unless it is being deleted or is not
+	// in view, when nothing may be created and nothing be deleted.
+	ceiling sinceIdle
+	floor   sinceIdle
+	// joined and left count the active pods that the owner won and lost in the
+	// view otherwise than by this process' own hand.
+	joined countSinceIdle
+	left   countSinceIdle
+
+	// ready: the process has seen the owner, and all pods at least once.
+	ready bool
+	tally tally // as of the last look at the view
+	// selector is the owner's; reselected, that it has changed before our eyes.
+	selector   string
+	reselected bool
+}
+
+// account is one direction of a ledger.
+type account struct {
+	inFlight map[uint64]*call    // sent and not answered
+	unseen   map[types.UID]*call // succeeded; the effect on the pod is not in view
+	oldest   time.Duration       // when the oldest of unseen was sent, or earlier
+}
+
+func newLedger(p *process, uid types.UID) *ledger {
+	return &ledger{
+		process: p,
+		uid:     uid,
+		creates: newAccount(),
+		deletes: newAccount(),
+		early:   map[types.UID]bool{},
+	}
+}
+
+func newAccount() account {
+	return account{inFlight: map[uint64]*call{}, unseen: map[types.UID]*call{}, oldest: math.MaxInt64}
+}
+
+// outstanding is how many calls' effect the process cannot have observed.
+func (a *account) outstanding() int { return len(a.inFlight) + len(a.unseen) }
+
+func (a *account) await(pod types.UID, c *call) {
+	a.unseen[pod] = c
+	a.oldest = min(a.oldest, c.at)
+}
+
+// expire gives up on what has been waited for too long (traps 9, 17).
+func (a *account) expire(at time.Duration) {
+	if a.oldest > at-expectationsTimeout {
+		return
+	}
+	a.oldest = math.MaxInt64
+	for pod, c := range a.unseen {
+		if c.at <= at-expectationsTimeout {
+			delete(a.unseen, pod)
+		} else {
+			a.oldest = min(a.oldest, c.at)
+		}
+	}
+}
+
+// records returns where some of the outstanding calls stand in the history.
+func (a *account) records() []int64 {
+	const some = 3
+	var seqs []int64
+	for c := range maps.Values(a.unseen) {
+		seqs = append(seqs, c.seq)
+	}
+	for c := range maps.Values(a.inFlight) {
+		seqs = append(seqs, c.seq)
+	}
+	slices.Sort(seqs)
+	return seqs[:min(some, len(seqs))]
+}
+
+// owner returns the owner as the process has it, or nil.
+func (l *ledger) owner() *owner { return l.process.view.owners[l.uid] }
+
+// shown reports whether the process has had the owner in view at all.
+func (l *ledger) shown() bool { return l.ceiling.whole.some }
+
+// name is how evidence names the owner.
+func (l *ledger) name() string {
+	if o := l.owner(); o != nil {
+		return o.String()
+	}
+	return "owner " + string(l.uid)
+}
+
+// ref points evidence to the owner.
+func (l *ledger) ref() *history.Ref {
+	if o := l.owner(); o != nil {
+		return &o.Ref
+	}
+	return &history.Ref{UID: l.uid}
+}
+
+// settled reports whether the process may take a new decision about the owner:
+// it has observed all that it did, except for the given call.
+func (l *ledger) settled(except *call) bool {
+	return l.ready &&
+		l.creates.awaits(except) == 0 && l.deletes.awaits(except) == 0 &&
+		len(l.creates.unseen) <= l.credit && len(l.deletes.unseen) == 0
+}
+
+// awaits counts the calls in flight, except for the given one.
+func (a *account) awaits(except *call) int {
+	n := len(a.inFlight)
+	if except != nil && a.inFlight[except.id] == except {
+		n--
+	}
+	return n
+}
+
+// look takes in what has become of the owner in the view.
+func (l *ledger) look(t touch, at time.Duration) {
+	view, before := l.process.view, l.tally
+	o := view.owners[l.uid]
+	l.tally = view.tally(l.uid)
+	created := l.arrived(t.arrivals, at)
+	deleted := l.departed(t.departures)
+	if l.ready {
+		l.joined.add(at, max(0, l.tally.replicas-before.replicas-created))
+		l.left.add(at, max(0, before.claimable()-l.tally.claimable()-deleted))
+	}
+	l.ready = o != nil && view.reached[podResource] > 0
+	ceiling, floor := 0, unlimited
+	if o == nil { // expectations end with the owner
+		clear(l.creates.unseen)
+		clear(l.deletes.unseen)
+	} else {
+		l.reselect(o)
+		if !o.terminating {
+			ceiling, floor = o.replicas, o.replicas
+		}
+	}
+	l.ceiling.note(at, ceiling)
+	l.floor.note(at, floor)
+}
+
+func (l *ledger) reselect(o *owner) {
+	if s := o.selector.String(); s != l.selector {
+		l.reselected = l.reselected || l.selector != ""
+		l.selector = s
+	}
+}
+
+// claimable is the active pods that the owner controls or may adopt.
+func (t tally) claimable() int { return t.controlled + t.orphans }
+
+// arrived takes in pods that are new in the view, and returns how many of them
+// the process knew it had made.
+func (l *ledger) arrived(pods []types.UID, at time.Duration) (own int) {
+	for _, uid := range pods {
+		if l.creates.unseen[uid] != nil {
+			delete(l.creates.unseen, uid)
+			own++
+			continue
+		}
+		l.forgetCredit(at)
+		l.credit++
+		l.creditAt = at
+		if len(l.creates.inFlight) > 0 {
+			l.early[uid] = true
+		}
+	}
+	return own
+}
+
+// departed takes in pods that the view shows no longer active, and returns how
+// many of them the process has deleted.
+func (l *ledger) departed(pods []types.UID) (own int) {
+	for _, uid := range pods {
+		if l.deletes.unseen[uid] != nil {
+			delete(l.deletes.unseen, uid)
+			own++
+			continue
+		}
+		for _, c := range l.deletes.inFlight {
+			if c.pod.UID == uid && !c.effectSeen {
+				c.effectSeen = true
+				own++
+				break
+			}
+		}
+	}
+	return own
+}
+
+// forgetCredit drops the credit that no expectation can have used: expectations
+// are set when a batch begins, which may be a while before its first call.
+func (l *ledger) forgetCredit(at time.Duration) {
+	if l.creates.outstanding() == 0 && at-l.creditAt > lag {
+		l.credit = 0
+	}
+}
+
+// send enters a create or delete that is sent.
+func (l *ledger) send(c *call) {
+	l.creates.expire(c.at)
+	l.deletes.expire(c.at)
+	switch c.verb {
+	case callCreate:
+		l.forgetCredit(c.at)
+		l.creates.inFlight[c.id] = c
+	case callDelete:
+		l.deletes.inFlight[c.id] = c
+	}
+}
+
+// settle enters the answer to a create or delete.
+func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
+	switch c.verb {
+	case callCreate:
+		delete(l.creates.inFlight, c.id)
+		if r.OK() && r.Object != nil {
+			l.created(c, r.Object, at)
+		}
+		if len(l.creates.inFlight) == 0 {
+			clear(l.early)
+		}
+	case callDelete:
+		delete(l.deletes.inFlight, c.id)
+		switch p := l.process.view.pods[c.pod.UID]; {
+		case r.OK() && p != nil && p.active:
+			l.deletes.await(c.pod.UID, c)
+		case !r.OK() && c.effectSeen: // it was somebody else's doing
+			l.left.add(at, 1)
+		}
+	}
+}
+
+// created enters a pod that the process has been told it made.
+func (l *ledger) created(c *call, made *history.Object, at time.Duration) {
+	view := l.process.view
+	switch {
+	case l.early[made.UID]:
+		delete(l.early, made.UID)
+		l.credit = max(0, l.credit-1)
+		l.joined.add(at, -1)
+	case view.pods[made.UID] != nil || made.Version <= view.reached[podResource]:
+	default:
+		c.made = made.Version
+		l.creates.await(made.UID, c)
+	}
+}
+
+// caughtUp drops what the process has been shown by now without having been
+// told of each: a pod that came and went while it was not watching. It reports
+// whether there was such a one.
+func (l *ledger) caughtUp() bool {
+	before := len(l.creates.unseen)
+	maps.DeleteFunc(l.creates.unseen, func(_ types.UID, c *call) bool {
+		return c.made <= l.process.view.reached[podResource]
+	})
+	return len(l.creates.unseen) < before
+}
+
+// idle says that the process was idle until now.
+func (l *ledger) idle(at time.Duration) {
+	l.ceiling.idle(at)
+	l.floor.idle(at)
+	l.joined.idle(at)
+	l.left.idle(at)
+	l.closed = l.owner() == nil && l.creates.outstanding()+l.deletes.outstanding() == 0
+}

@@ -1,0 +1,251 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Model is what the records up to some point of a history add up to. It is
+// brought up to date once for each record, before the judges see that record.
+// It grows with the objects and calls that are alive, not with the history.
+type Model struct {
+	facts     *decoder
+	rest      time.Duration
+	processes map[string]*process // the living, by name
+	calls     map[uint64]*call    // in flight
+	streams   map[uint64]*stream  // watches, and lists of which an answer is due
+
+	truth *world
+	start history.Start
+	phase history.PhaseName
+
+	// What the current record means.
+	at       time.Duration
+	seq      int64
+	sent     *call     // a call was sent
+	answered *answer   // a call was answered
+	touched  []touched // the view of an owner changed
+	died     *process  // a process died
+}
+
+// answer is a call with its answer.
+type answer struct {
+	*call
+	response *history.Response
+}
+
+// touched is an owner of whom a process was just told something.
+type touched struct {
+	*ledger
+	itself bool // something about the owner itself, not only about pods
+}
+
+func newModel(rest time.Duration) *Model {
+	return &Model{
+		facts:     newDecoder(),
+		rest:      rest,
+		processes: map[string]*process{},
+		calls:     map[uint64]*call{},
+		streams:   map[uint64]*stream{},
+		truth:     newWorld(),
+	}
+}
+
+// observe brings the model up to date. An error means that the history holds
+// something that no cluster says.
+func (m *Model) observe(r *history.Record) error {
+	m.at, m.seq = r.At, r.Seq
+	m.sent, m.answered, m.touched, m.died = nil, nil, m.touched[:0], nil
+	clear(m.truth.touched)
+	switch {
+	case r.Start != nil:
+		m.start = *r.Start
+	case r.Phase != nil:
+		m.phase = r.Phase.Name
+	case r.Truth != nil:
+		return m.commit(r.Truth)
+	case r.Request != nil:
+		return m.send(r.Request)
+	case r.Response != nil:
+		m.answer(r.Response)
+	case r.List != nil:
+		return m.list(r.List)
+	case r.Delivery != nil:
+		return m.deliver(r.Delivery)
+	case r.Closed != nil:
+		delete(m.streams, r.Closed.ID)
+	case r.Process != nil:
+		m.bury(r.Process)
+	}
+	return nil
+}
+
+// commit takes in a version that came to be.
+func (m *Model) commit(t *history.Truth) error { return setTruth(m.truth, m.facts, t) }
+
+func setTruth(truth *world, facts *decoder, t *history.Truth) error {
+	kind := kindByResource(t.Object.Resource)
+	switch gone := t.Type == history.Deleted; {
+	case kind != nil && gone:
+		truth.removeOwner(t.Object.UID)
+	case kind != nil:
+		o, err := facts.owner(kind, &t.Object)
+		if err != nil {
+			return err
+		}
+		truth.setOwner(o)
+	case t.Object.Resource == podResource && gone:
+		truth.removePod(t.Object.UID)
+	case t.Object.Resource == podResource:
+		p, err := facts.pod(&t.Object)
+		if err != nil {
+			return err
+		}
+		truth.setPod(p)
+	}
+	return nil
+}
+
+func (m *Model) process(name string) *process {
+	p := m.processes[name]
+	if p == nil {
+		p = newProcess(name, m.facts, m.rest)
+		m.processes[name] = p
+	}
+	return p
+}
+
+// send takes in a request.
+func (m *Model) send(r *history.Request) error {
+	p := m.process(r.Subject)
+	if r.Verb == "watch" || r.Verb == "list" {
+		m.streams[r.ID] = newStream(p, feedOf(r))
+	}
+	if r.Verb == "watch" {
+		return nil
+	}
+	c, err := p.send(r, m.seq, m.at)
+	if err != nil {
+		return err
+	}
+	m.calls[r.ID], m.sent = c, c
+	return nil
+}
+
+// answer takes in a response. Answers to the dead are nobody's.
+func (m *Model) answer(r *history.Response) {
+	if !r.OK() {
+		delete(m.streams, r.ID)
+	}
+	if c := m.calls[r.ID]; c != nil {
+		delete(m.calls, r.ID)
+		c.process.settle(c, r, m.at)
+		m.answered = &answer{call: c, response: r}
+	}
+}
+
+func (m *Model) list(l *history.List) error {
+	s := m.streams[l.ID]
+	delete(m.streams, l.ID)
+	if s == nil {
+		return nil
+	}
+	complete, err := s.process.view.list(s.feed, l, m.seq, m.at)
+	m.look(s.process, complete)
+	return err
+}
+
+func (m *Model) deliver(d *history.Delivery) error {
+	s := m.streams[d.ID]
+	if s == nil {
+		return nil
+	}
+	complete, err := s.process.view.deliver(s, d, m.seq, m.at)
+	m.look(s.process, complete)
+	return err
+}
+
+// look enters what has changed in a process' view. When the view has become
+// complete up to some version, every account is gone through.
+func (m *Model) look(p *process, complete bool) {
+	if complete {
+		for _, l := range p.ledgers {
+			if l.caughtUp() || !l.ready {
+				p.view.touch(l.uid, false)
+			}
+		}
+		for uid := range p.adopted {
+			if p.view.pods[uid] == nil || p.view.pods[uid].controller.UID == p.adopted[uid] {
+				delete(p.adopted, uid)
+			}
+		}
+	}
+	for uid, t := range p.view.touched {
+		if p.view.owners[uid] == nil && p.ledgers[uid] == nil {
+			continue // the pods of an owner that is not the subject's
+		}
+		l := p.ledger(uid)
+		l.look(t, m.at)
+		m.touched = append(m.touched, touched{ledger: l, itself: t.itself})
+	}
+	clear(p.view.touched)
+}
+
+// bury ends the process of that name: what starts, starts anew.
+func (m *Model) bury(r *history.Process) {
+	p := m.processes[r.Name]
+	if p == nil {
+		return
+	}
+	p.ended = true
+	delete(m.processes, r.Name)
+	for id, c := range m.calls {
+		if c.process == p {
+			delete(m.calls, id)
+		}
+	}
+	for id, s := range m.streams {
+		if s.process == p {
+			delete(m.streams, id)
+		}
+	}
+	if r.Event == history.ProcessDied {
+		m.died = p
+	}
+}
+
+// perLedger is what a judge keeps for each ledger. Closed ledgers are swept out
+// when the number has doubled.
+type perLedger[T any] struct {
+	states  map[*ledger]*T
+	sweepAt int
+}
+
+// of returns the state kept for a ledger, a zero one at first.
+func (p *perLedger[T]) of(l *ledger) *T {
+	if s := p.states[l]; s != nil {
+		return s
+	}
+	if p.states == nil {
+		p.states = map[*ledger]*T{}
+	}
+	if len(p.states) >= p.sweepAt {
+		for old := range p.states {
+			if old.closed || old.process.ended {
+				delete(p.states, old)
+			}
+		}
+		p.sweepAt = 2*len(p.states) + 64
+	}
+	p.states[l] = new(T)
+	return p.states[l]
+}
+
+// podIn names a pod in evidence.
+func podIn(p *pod) *history.Ref {
+	if p == nil {
+		return nil
+	}
+	return &p.Ref
+}

@@ -1,0 +1,180 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestOwnership(t *testing.T) {
+	judge(t, "ownership", []tale{
+		{name: "deletes its own", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 2)
+			s.delete(pods[0])
+		}},
+		{name: "deletes another controller's pod", want: Fail, says: "subject-0 deleted pod web-1, which by its view ConfigMap foreign controls", tell: func(s *story) {
+			told(s, 1)
+			pod := s.pod(foreign(), "web")
+			s.deliver(pod)
+			s.delete(pod)
+		}},
+		{name: "deletes an orphan", want: Fail, says: "nobody controls", tell: func(s *story) {
+			told(s, 0)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.delete(pod)
+		}},
+		{name: "deletes a pod that was orphaned within the lag (trap 23)", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 2)
+			s.deliver(s.strip(pods[0]))
+			s.delete(pods[0])
+		}},
+		{name: "deletes a pod orphaned long ago", want: Fail, says: "nobody controls", tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 2)
+			s.deliver(s.strip(pods[0]))
+			s.wait(3 * time.Second)
+			s.delete(pods[0])
+		}},
+		{name: "deletes what it has just adopted", want: Pass, tell: func(s *story) {
+			rs := told(s, 0)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs).answered(200)
+			s.wait(2 * time.Second)
+			s.delete(pod)
+		}},
+		{name: "adopts an orphan after a live read", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts without a live read (R10)", want: Fail, says: "without having read that live", tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts after a live read that came too early", want: Fail, says: "without having read that live", tell: func(s *story) {
+			rs := told(s, 1)
+			s.readLive(rs)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts though the live read showed it terminating", want: Fail, says: "without having read that live", tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.terminate(rs)
+			s.readLive(rs)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts again before it sees that it did", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs).lost()
+			s.readLive(rs)
+			s.adopt(pod, rs).answered(200)
+		}},
+		{name: "adopts an orphan that either of two may have (trap 25)", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.deliver(s.owner(replicaSets, "other", "web", 1))
+			pod := s.pod(nil, "web")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts a pod that does not match", want: Fail, says: "adopted", tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(nil, "other")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs)
+		}},
+		{name: "adopts a failed pod (trap 21)", want: Fail, says: "adopted", tell: func(s *story) {
+			rs := told(s, 1)
+			failed := s.fail(s.pod(nil, "web"))
+			s.deliver(failed)
+			s.readLive(rs)
+			s.adopt(failed, rs)
+		}},
+		{name: "adopts another controller's pod", want: Fail, says: "ConfigMap foreign controls", tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(foreign(), "web")
+			s.deliver(pod)
+			s.readLive(rs)
+			s.adopt(pod, rs)
+		}},
+		{name: "releases what matches no more", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 1)
+			s.deliver(s.relabel(pods[0], "other"))
+			s.release(pods[0], rs)
+		}},
+		{name: "releases what still matches", want: Fail, says: "released from ReplicaSet ns/web", tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 1)
+			s.release(pods[0], rs)
+		}},
+		{name: "releases another controller's pod", want: Fail, says: "wrote to", tell: func(s *story) {
+			rs := told(s, 1)
+			pod := s.pod(foreign(), "web")
+			s.deliver(pod)
+			s.release(pod, rs)
+		}},
+		{name: "labels a bystander", want: Fail, says: "wrote to", tell: func(s *story) {
+			told(s, 1)
+			pod := s.pod(nil, "other")
+			s.deliver(pod)
+			s.patch(pod, `{"metadata":{"labels":{"a":"b"}}}`)
+		}},
+		{name: "two controllers", want: Fail, says: "has 2 controllers", tell: func(s *story) {
+			rs := told(s, 1)
+			pods := s.running(rs, 1)
+			twice := *pods[0]
+			twice.Owners = append(controlledBy(rs), controlledBy(foreign())...)
+			s.commit(history.Modified, twice)
+		}},
+	})
+}
+
+func TestClaimOf(t *testing.T) {
+	strategic := "application/strategic-merge-patch+json"
+	for _, c := range []struct {
+		name, kind, patch string
+		want              claim
+	}{
+		{"adopt", strategic, `{"metadata":{"ownerReferences":[{"uid":"a","controller":true}],"uid":"p"}}`, claim{adopts: true, owner: "a"}},
+		{"release", strategic, `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"a"}],"uid":"p"}}`, claim{releases: true, owner: "a"}},
+		{"release by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":null}}`, claim{releases: true}},
+		{"adopt by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":[{"uid":"b"},{"uid":"a","controller":true}]}}`, claim{adopts: true, owner: "a"}},
+		{"neither", strategic, `{"metadata":{"labels":{"a":"b"}}}`, claim{}},
+		{"adopt by operation", "application/json-patch+json",
+			`[{"op":"test","path":"/metadata/uid","value":"p"},{"op":"add","path":"/metadata/ownerReferences/-","value":{"uid":"a","controller":true}}]`,
+			claim{adopts: true, owner: "a"}},
+		{"release by operation", "application/json-patch+json", `[{"op":"remove","path":"/metadata/ownerReferences/0"}]`, claim{releases: true}},
+		{"neither by operation", "application/json-patch+json", `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, claim{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := claimOf(&history.Request{Verb: "patch", PatchType: c.kind, Patch: []byte(c.patch)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(fmt.Sprint(c.want), fmt.Sprint(got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,227 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// process is one life of one instance of the subject. A restart begins another:
+// nothing that a process knew or waited for outlives it.
+type process struct {
+	name    string
+	ended   bool
+	view    *view
+	ledgers map[types.UID]*ledger // by owner
+
+	// rest is for how long it must do nothing to count as idle.
+	rest    time.Duration
+	working int           // calls in flight that are part of its work
+	lastAt  time.Duration // when it last sent such a call or was answered
+	// naps is the calls that the client may be about to repeat by itself, with
+	// the controller none the wiser, and since when (trap 13).
+	naps map[string]time.Duration
+	// spells counts the times that it was idle.
+	spells int
+
+	// adopted is the owner of each pod that the process was told it adopted,
+	// before its view shows so.
+	adopted map[types.UID]types.UID
+	// reads is the last answered live read of each owner.
+	reads map[types.UID]liveRead
+	// leaseLost is when a call for a lease last failed; leaseFailed, whether any has.
+	leaseLost   time.Duration
+	leaseFailed bool
+}
+
+// liveRead is what a process got when it asked the API server for an owner.
+type liveRead struct {
+	sent        int64 // the request's record
+	terminating bool
+}
+
+// call is a request that is part of the subject's work.
+type call struct {
+	process *process
+	id      uint64
+	seq     int64 // of the request's record
+	at      time.Duration
+	verb    callVerb
+	key     string  // equal for the same request sent again
+	ledger  *ledger // of the owner it is for; nil if none can be told
+	pod     *pod    // that it deletes or claims, as the process has it; nil if never shown
+	claim   claim   // of callClaim
+
+	effectSeen bool            // of callDelete: the pod left the view before the answer
+	made       history.Version // of callCreate: the pod's first version
+}
+
+// callVerb is what a call does, as far as checks care.
+type callVerb int
+
+const (
+	callOther  callVerb = iota
+	callLease           // anything about leases: not work
+	callCreate          // creates a pod for an owner
+	callDelete          // deletes a pod
+	callClaim           // writes a pod: adopts or releases it
+	callStatus          // writes an owner
+	callRead            // reads an owner live
+)
+
+const leaseResource = "leases.coordination.k8s.io"
+
+// napMax is how long a refused call may sleep in the client at the most before
+// it is taken to be given up.
+const napMax = time.Minute
+
+func newProcess(name string, facts *decoder, rest time.Duration) *process {
+	return &process{
+		name:    name,
+		view:    newView(facts),
+		ledgers: map[types.UID]*ledger{},
+		rest:    rest,
+		naps:    map[string]time.Duration{},
+		adopted: map[types.UID]types.UID{},
+		reads:   map[types.UID]liveRead{},
+	}
+}
+
+// ledger returns the account with an owner, opening it if need be.
+func (p *process) ledger(owner types.UID) *ledger {
+	l := p.ledgers[owner]
+	if l == nil {
+		l = newLedger(p, owner)
+		p.ledgers[owner] = l
+	}
+	return l
+}
+
+// send takes in a request other than a watch.
+func (p *process) send(r *history.Request, seq int64, at time.Duration) (*call, error) {
+	c := &call{process: p, id: r.ID, seq: seq, at: at}
+	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
+	if r.Resource == leaseResource {
+		c.verb = callLease
+		return c, nil
+	}
+	p.rouse(at)
+	p.working++
+	p.lastAt = at
+	if err := p.classify(c, r); err != nil {
+		return nil, err
+	}
+	delete(p.naps, c.key)
+	if c.ledger != nil {
+		c.ledger.send(c)
+	}
+	return c, nil
+}
+
+// classify finds out what a call does, to what and for whom.
+func (p *process) classify(c *call, r *history.Request) error {
+	switch kind := kindByResource(r.Resource); {
+	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
+		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
+			c.verb, c.ledger = callCreate, p.ledger(ref.UID)
+			c.key += string(ref.UID)
+		}
+	case r.Resource == podResource && r.Verb == "delete":
+		c.verb = callDelete
+		c.pod = p.view.lookup(r.Namespace, r.Name, r.PreconditionUID)
+		if c.pod != nil {
+			c.ledger = p.managerOf(c.pod)
+		}
+	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
+		c.verb = callClaim
+		c.pod = p.view.lookup(r.Namespace, r.Name, "")
+		var err error
+		if c.claim, err = claimOf(r); err != nil {
+			return fmt.Errorf("record %d: %s of pod %s/%s: %w", c.seq, r.Verb, r.Namespace, r.Name, err)
+		}
+		if c.claim.owner != "" {
+			c.ledger = p.ledger(c.claim.owner)
+		}
+	case kind != nil && (r.Verb == "update" || r.Verb == "patch"):
+		c.verb = callStatus
+		if o := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); o != nil {
+			c.ledger = p.ledger(o.UID)
+		}
+	case kind != nil && r.Verb == "get":
+		c.verb = callRead
+	}
+	return nil
+}
+
+// managerOf returns the ledger of the owner for which the process deletes a
+// pod: the one that controls it, or did so of late, in the view.
+func (p *process) managerOf(target *pod) *ledger {
+	if uid, ok := p.adopted[target.UID]; ok {
+		return p.ledger(uid)
+	}
+	seen := p.view.sightings(target.UID)
+	for i := len(seen) - 1; i >= 0; i-- {
+		if seen[i].pod.managed() {
+			return p.ledger(seen[i].pod.controller.UID)
+		}
+	}
+	return nil
+}
+
+// rouse ends an idle spell, if there was one. Whatever the process decided
+// before it, it has acted upon or given up.
+func (p *process) rouse(at time.Duration) {
+	if p.working > 0 || at-p.lastAt < p.rest || p.napping(at) {
+		return
+	}
+	p.spells++
+	p.view.forget(at - lag)
+	for uid, l := range p.ledgers {
+		l.idle(at)
+		if l.closed {
+			delete(p.ledgers, uid)
+		}
+	}
+}
+
+// napping reports whether some call may be asleep in the client.
+func (p *process) napping(at time.Duration) bool {
+	for key, since := range p.naps {
+		if at-since > napMax {
+			delete(p.naps, key)
+		}
+	}
+	return len(p.naps) > 0
+}
+
+// settle takes in the answer to a call.
+func (p *process) settle(c *call, r *history.Response, at time.Duration) {
+	if c.verb == callLease {
+		if !r.OK() && r.Code != 404 && r.Code != 409 {
+			p.leaseFailed, p.leaseLost = true, at
+		}
+		return
+	}
+	p.working--
+	p.lastAt = at
+	if mayRepeat(r) {
+		p.naps[c.key] = at
+	}
+	switch {
+	case c.verb == callClaim && r.OK() && c.pod != nil && c.claim.adopts:
+		p.adopted[c.pod.UID] = c.claim.owner
+	case c.verb == callRead && r.OK() && r.Object != nil:
+		p.reads[r.Object.UID] = liveRead{sent: c.seq, terminating: r.Object.Terminating()}
+	}
+	if c.ledger != nil {
+		c.ledger.settle(c, r, at)
+	}
+}
+
+// mayRepeat reports whether the client library repeats a call by itself after
+// this answer. It does when the answer carries Retry-After, which only these
+// codes do; the history does not tell whether this one did.
+func mayRepeat(r *history.Response) bool { return r.Code == 429 || r.Code >= 500 }

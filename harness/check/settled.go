@@ -1,0 +1,129 @@
+package check
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Settled tells from the truth, as it is recorded, whether a run has converged.
+// Its Observe may follow a recorder while Pending is called from elsewhere.
+type Settled struct {
+	mu    sync.Mutex
+	facts *decoder
+	truth *world
+	start history.Start
+	at    time.Duration
+	err   error
+}
+
+// NewSettled returns a Settled that has seen nothing.
+func NewSettled() *Settled { return &Settled{facts: newDecoder(), truth: newWorld()} }
+
+// Observe takes in the next record. It keeps nothing of it.
+func (s *Settled) Observe(r *history.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = r.At
+	switch {
+	case r.Start != nil:
+		s.start = *r.Start
+	case r.Truth != nil:
+		if err := setTruth(s.truth, s.facts, r.Truth); err != nil && s.err == nil {
+			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		clear(s.truth.touched)
+	}
+}
+
+// Pending says what has not converged, a line each, in order of names; nothing
+// when all has. It includes what the subject can only wait for, such as pods
+// that are not ready, so that a run does not begin to ask for quiet too early.
+func (s *Settled) Pending() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	if s.err != nil {
+		lines = append(lines, s.err.Error())
+	}
+	for _, o := range s.truth.ownersIn(s.start.Namespace) {
+		for _, p := range s.truth.pending(o, s.start.Time.Add(s.at)) {
+			lines = append(lines, p.text)
+		}
+	}
+	return lines
+}
+
+// pending is something about an owner that is not as it is to become.
+type pending struct {
+	text string
+	// awaited: it is not the subject's turn; the pods' nodes have to act first.
+	awaited bool
+}
+
+// ownersIn returns the owners in a namespace, all if it is "", in order of names.
+func (w *world) ownersIn(namespace string) []*owner {
+	var owners []*owner
+	for _, o := range w.owners {
+		if namespace == "" || o.Namespace == namespace {
+			owners = append(owners, o)
+		}
+	}
+	sort.Slice(owners, func(i, k int) bool { return owners[i].String() < owners[k].String() })
+	return owners
+}
+
+// pending says what is not yet as it is to become with an owner. An owner that
+// is being deleted is nobody's any more.
+func (w *world) pending(o *owner, now time.Time) (all []pending) {
+	if o.terminating {
+		return nil
+	}
+	t := w.tally(o.UID)
+	available, soon := w.available(o, now)
+	expect := func(ok bool, awaited bool, format string, args ...any) {
+		if !ok {
+			all = append(all, pending{text: o.String() + ": " + fmt.Sprintf(format, args...), awaited: awaited})
+		}
+	}
+	expect(t.controlled == o.replicas, false, "%d of %d pods active", t.controlled, o.replicas)
+	expect(t.replicas == t.controlled, false, "%d of its pods to be released", t.controlled-t.replicas)
+	expect(t.orphans == 0, false, "%d matching pods to be adopted", t.orphans)
+	s := o.status
+	expect(s.ObservedGeneration == o.generation, false, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
+	for _, field := range []struct {
+		name       string
+		said, true int
+	}{
+		{"replicas", s.Replicas, t.replicas},
+		{"fullyLabeledReplicas", s.FullyLabeledReplicas, t.labeled},
+		{"readyReplicas", s.ReadyReplicas, t.ready},
+		{"availableReplicas", s.AvailableReplicas, available},
+	} {
+		expect(field.said == field.true, false, "status.%s is %d, in truth %d", field.name, field.said, field.true)
+	}
+	expect(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
+	expect(soon == 0, true, "%d ready pods not yet available", soon)
+	return all
+}
+
+// available counts the ready pods of an owner that have been so for long
+// enough, and those that have not.
+func (w *world) available(o *owner, now time.Time) (available, soon int) {
+	if o.minReady == 0 {
+		return w.tally(o.UID).ready, 0
+	}
+	for _, p := range w.controlled[o.UID] {
+		switch {
+		case !p.active || !p.ready || !o.selector.Matches(p.labels):
+		case p.readySince.Add(o.minReady).After(now):
+			soon++
+		default:
+			available++
+		}
+	}
+	return available, soon
+}
