@@ -49,6 +49,12 @@ func RefusalCodes() []int {
 	return codes
 }
 
+// CanRefuse reports whether code is one of [RefusalCodes].
+func CanRefuse(code int) bool {
+	_, ok := refusals[code]
+	return ok
+}
+
 // status is the refusal of a request as the API object that clients expect.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
 	kind := refusals[r.Code]

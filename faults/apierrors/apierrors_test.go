@@ -1,0 +1,265 @@
+package apierrors
+
+import (
+	"context"
+	"encoding/pem"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// parse makes the fault that a line of YAML describes.
+func parse(text string) (faults.Fault, error) {
+	params, err := scenario.ParseParams("s.yaml", "api-error", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return New(params)
+}
+
+func TestParams(t *testing.T) {
+	const verbs = "get, list, watch, create, update, patch, delete, deletecollection"
+	const codes = "403, 404, 409, 422, 429, 500, 503, 504"
+	resources := strings.Join(faults.Resources, ", ")
+	tests := []struct{ text, want string }{
+		{"{verb: create, resource: pods, code: 500}", ""},
+		{"{verb: update, resource: replicasets.apps, subresource: status, namespace: 'n*', name: 'web-[0-9]', code: 429, retryAfterSeconds: 1, times: 3}", ""},
+		{"{verb: create, resource: pods, code: 500, nth: 1}", ""},
+		{"{verb: create, resource: pods, code: 500, every: 1000000}", ""},
+		{"{verb: create, resource: pods, code: 500, probability: 1}", ""},
+		{"{resource: pods, code: 500}", "s.yaml: api-error.verb: not given; expected one of " + verbs},
+		{"{verb: make, resource: pods, code: 500}", `s.yaml:1:8: api-error.verb: unknown value "make"; expected one of ` + verbs},
+		{"{verb: get, code: 500}", "s.yaml: api-error.resource: not given; expected one of " + resources},
+		{"{verb: get, resource: pod, code: 500}", `s.yaml:1:23: api-error.resource: unknown value "pod"; expected one of ` + resources},
+		{"{verb: get, resource: replicasets, code: 500}", `s.yaml:1:23: api-error.resource: unknown value "replicasets"; expected one of ` + resources},
+		{"{verb: get, resource: pods}", "s.yaml: api-error.code: not given; expected one of " + codes},
+		{"{verb: get, resource: pods, code: 418}", "s.yaml:1:35: api-error.code: unknown code 418; expected one of " + codes},
+		{"{verb: get, resource: pods, code: 500, name: '[a'}", `s.yaml:1:46: api-error.name: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
+		{"{verb: get, resource: pods, code: 500, namespace: '[a'}", `s.yaml:1:51: api-error.namespace: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
+		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: a list has no name; expected none"},
+		{"{verb: get, resource: pods, code: 429, retryAfterSeconds: 61}", "s.yaml:1:59: api-error.retryAfterSeconds: 61 is out of bounds; expected 0 to 60"},
+		{"{verb: get, resource: pods, code: 500, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: goes with code 429 or 503, not 500"},
+		{"{verb: get, resource: pods, code: 500, nth: 0}", "s.yaml:1:45: api-error.nth: 0 is out of bounds; expected 1 to 1000000"},
+		{"{verb: get, resource: pods, code: 500, every: -1}", "s.yaml:1:47: api-error.every: -1 is out of bounds; expected 1 to 1000000"},
+		{"{verb: get, resource: pods, code: 500, probability: 0}", "s.yaml:1:53: api-error.probability: 0 is out of bounds; expected more than 0, up to 1"},
+		{"{verb: get, resource: pods, code: 500, probability: 1.5}", "s.yaml:1:53: api-error.probability: 1.5 is out of bounds; expected more than 0, up to 1"},
+		{"{verb: get, resource: pods, code: 500, times: -1}", "s.yaml:1:47: api-error.times: -1 is out of bounds; expected 0 to 1000000"},
+		{"{verb: get, resource: pods, code: 500, nth: 1, every: 2}", "s.yaml: api-error: expected at most one of nth, every and probability, found 2"},
+	}
+	for _, test := range tests {
+		_, err := parse(test.text)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
+		}
+	}
+}
+
+func TestUnknownField(t *testing.T) {
+	_, err := parse("{verb: get, resource: pods, code: 500, chance: 1}")
+	if err == nil || !strings.Contains(err.Error(), `s.yaml:1:40: api-error: unknown field "chance"`) || !strings.Contains(err.Error(), "probability") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	create := history.Request{Verb: "create", Resource: "pods", Namespace: "ns", Object: &history.Object{GenerateName: "web-"}}
+	named := history.Request{Verb: "create", Resource: "pods", Namespace: "ns", Object: &history.Object{Ref: history.Ref{Name: "web-1"}, GenerateName: "other-"}}
+	update := history.Request{Verb: "update", Resource: "replicasets.apps", Namespace: "ns", Name: "web"}
+	status := history.Request{Verb: "update", Resource: "replicasets.apps", Subresource: "status", Namespace: "ns", Name: "web"}
+	everywhere := history.Request{Verb: "list", Resource: "pods"}
+	tests := []struct {
+		params  Params
+		request history.Request
+		want    bool
+	}{
+		{Params{Verb: "create", Resource: "pods"}, create, true},
+		{Params{Verb: "delete", Resource: "pods"}, create, false},
+		{Params{Verb: "create", Resource: "services"}, create, false},
+		{Params{Verb: "create", Resource: "pods", Namespace: "n?"}, create, true},
+		{Params{Verb: "create", Resource: "pods", Namespace: "other"}, create, false},
+		{Params{Verb: "create", Resource: "pods", Name: "web-*"}, create, true},
+		{Params{Verb: "create", Resource: "pods", Name: "web-1"}, create, false},
+		{Params{Verb: "create", Resource: "pods", Name: "web-1"}, named, true},
+		{Params{Verb: "create", Resource: "pods", Name: "other-*"}, named, false},
+		{Params{Verb: "update", Resource: "replicasets.apps"}, update, true},
+		{Params{Verb: "update", Resource: "replicasets.apps"}, status, false},
+		{Params{Verb: "update", Resource: "replicasets.apps", Subresource: "status"}, status, true},
+		{Params{Verb: "update", Resource: "replicasets.apps", Subresource: "status"}, update, false},
+		{Params{Verb: "update", Resource: "replicasets.apps", Name: "we*"}, update, true},
+		{Params{Verb: "list", Resource: "pods"}, everywhere, true},
+		{Params{Verb: "list", Resource: "pods", Namespace: "ns"}, everywhere, false},
+	}
+	for _, test := range tests {
+		if got := test.params.match(&test.request); got != test.want {
+			t.Errorf("%+v matches %+v: %v, want %v", test.params, test.request, got, test.want)
+		}
+	}
+}
+
+// firings are the matches, counted from 1, at which a fault fires.
+func firings(t *testing.T, text string, seed uint64, matches int) []int {
+	t.Helper()
+	made, err := parse("{verb: get, resource: pods, code: 500" + text + "}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := made.(*fault)
+	f.env = &faults.Env{Rand: rand.New(rand.NewPCG(seed, 0))}
+	var at []int
+	for i := range matches {
+		if f.fires() {
+			at = append(at, i+1)
+		}
+	}
+	return at
+}
+
+func TestTriggers(t *testing.T) {
+	tests := []struct {
+		text string
+		want []int
+	}{
+		{"", []int{1, 2, 3, 4, 5, 6}},
+		{", times: 2", []int{1, 2}},
+		{", nth: 4", []int{4}},
+		{", nth: 7", nil},
+		{", every: 2", []int{2, 4, 6}},
+		{", every: 2, times: 2", []int{2, 4}},
+		{", probability: 1", []int{1, 2, 3, 4, 5, 6}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, firings(t, test.text, 1, 6)); diff != "" {
+			t.Errorf("%q fires (-want +got):\n%s", test.text, diff)
+		}
+	}
+}
+
+// TestSeed: the same seed fires at the same matches, a limit only cuts the end
+// off, and the share is about the probability.
+func TestSeed(t *testing.T) {
+	first, again := firings(t, ", probability: 0.3", 1, 1000), firings(t, ", probability: 0.3", 1, 1000)
+	if !slices.Equal(first, again) {
+		t.Error("the same seed fires differently")
+	}
+	if slices.Equal(first, firings(t, ", probability: 0.3", 2, 1000)) {
+		t.Error("another seed fires alike")
+	}
+	if len(first) < 240 || len(first) > 360 {
+		t.Errorf("fires %d times in 1000", len(first))
+	}
+	if limited := firings(t, ", probability: 0.3, times: 5", 1, 1000); !slices.Equal(first[:5], limited) {
+		t.Errorf("with a limit it fires at %v, without at %v", limited, first[:5])
+	}
+}
+
+// recording is a history in memory.
+type recording struct {
+	mu      sync.Mutex
+	records []history.Record
+}
+
+func (r *recording) Append(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, record)
+}
+
+// TestOnTheWay refuses the second of three creates on its way to a server.
+func TestOnTheWay(t *testing.T) {
+	reached := 0
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1"}}`))
+	}))
+	defer server.Close()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r recording
+	p, err := proxy.Start(t.Context(), proxy.Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: &r,
+		Clock:    clock.RealClock{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
+	endpoint, err := p.Listen("subject-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault, err := parse("{verb: create, resource: pods, name: 'web-*', code: 429, every: 2}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "api-error")}
+	if err := faults.Inject(t.Context(), fault, env); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if i == 3 {
+			if err := faults.Heal(t.Context(), fault, env); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
+		_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod, metav1.CreateOptions{})
+		if refused := i == 1; apierrors.IsTooManyRequests(err) != refused || (err != nil) != refused {
+			t.Errorf("create %d: error %v", i, err)
+		}
+	}
+	if reached != 4 {
+		t.Errorf("the server saw %d creates, want 4", reached)
+	}
+	var got []history.Fault
+	for _, record := range r.records {
+		if record.Fault != nil {
+			got = append(got, *record.Fault)
+		}
+	}
+	want := []history.Fault{
+		{Name: "api-error", Event: history.FaultInjected},
+		{
+			Name: "api-error", Event: history.FaultFired, Request: 2, Detail: "refused with 429",
+			Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-"},
+		},
+		{Name: "api-error", Event: history.FaultHealed, Detail: "refused 1 of 3 matching requests"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records of the fault (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,33 @@
+// Package catalogue is the table of all kinds of faults: what scenarios may
+// name, and what a list of faults shows. It is apart from package faults because
+// the families import that one.
+package catalogue
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/apierrors"
+	"github.com/kube-gauntlet/gauntlet/faults/pods"
+	"github.com/kube-gauntlet/gauntlet/faults/watches"
+)
+
+// All is every kind of fault, in the order in which they are shown.
+var All = []faults.Kind{
+	apierrors.Kind,
+	watches.Delay,
+	pods.Churn,
+}
+
+// Find returns the kind of the given name. Its error names those that there are.
+func Find(name string) (faults.Kind, error) {
+	names := make([]string, 0, len(All))
+	for _, kind := range All {
+		if kind.Name == name {
+			return kind, nil
+		}
+		names = append(names, kind.Name)
+	}
+	return faults.Kind{}, fmt.Errorf("unknown kind of fault %q; expected one of %s", name, strings.Join(names, ", "))
+}

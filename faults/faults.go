@@ -1,0 +1,110 @@
+// Package faults says what a fault is: something that goes wrong during a run,
+// is put in force, does its damage while it lasts, and is healed. The kinds of
+// faults stand in packages below this one, a family each; package
+// faults/catalogue has the table of all of them, and package faults/proxy is
+// where those that spoil the subject's talk with the API server take hold.
+//
+// When a fault begins and ends is up to the scenario and the run that follows
+// it. No fault knows which controllers are under test.
+//
+// To add a kind: write its parameters as a struct with yaml tags, its [Fault],
+// and its [Kind] in the package of its family, and a line in the catalogue.
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Fault is one fault of one run. Its methods are called from one goroutine, and
+// by whoever runs scenarios only through [Inject] and [Heal].
+type Fault interface {
+	// Inject puts the fault in force and returns; whatever lasts goes on behind it
+	// until Heal, and does not end with ctx. After an error nothing is in force.
+	Inject(ctx context.Context, env *Env) error
+	// Heal ends the fault and undoes its effects as far as they can be undone.
+	// When it returns without an error, nothing fires any more. It may be called
+	// again, and before Inject. Its ctx outlives the run's and bounds its waiting.
+	Heal(ctx context.Context) error
+	// Tally says in words what the fault has done so far, for the record of its
+	// healing.
+	Tally() string
+}
+
+// Env is what a fault may touch.
+type Env struct {
+	// Rand is the fault's own, seeded by the run. It is not safe for concurrent use.
+	Rand *rand.Rand
+	// Proxy is between the subject and the API server.
+	Proxy *proxy.Proxy
+	// Admin leads straight to the API server and may do everything.
+	Admin kubernetes.Interface
+	// Namespace is the one that the run's workload lives in.
+	Namespace string
+	Clock     clock.WithTicker
+	Report    *Reporter
+}
+
+// Params are a fault's parameters as a scenario gives them.
+type Params interface {
+	// Decode puts them into a struct by its yaml tags. Fields not given keep what
+	// they hold; unknown ones are errors that say where.
+	Decode(into any) error
+	// Errorf makes an error that says where the field stands.
+	Errorf(field, format string, args ...any) error
+}
+
+// Kind is a row of the catalogue.
+type Kind struct {
+	// Name is what scenarios call it, such as "api-error".
+	Name string
+	// Sentence says what goes wrong; Healing how it is undone.
+	Sentence string
+	Healing  string
+	// Providers are the clusters on which it works, by their names.
+	Providers []string
+	Params    []Param
+	// New makes a fault from what a scenario says, or an error that says where the
+	// scenario is wrong.
+	New func(Params) (Fault, error)
+}
+
+// Param documents one parameter.
+type Param struct {
+	// Name is the field's name in a scenario.
+	Name string
+	// Sentence says what it does, with its unit.
+	Sentence string
+	// Bounds are the values allowed; Default is what holds without it, empty if it
+	// must be given.
+	Bounds  string
+	Default string
+}
+
+// Inject records that a fault may fire from here on, and puts it in force.
+func Inject(ctx context.Context, fault Fault, env *Env) error {
+	env.Report.injected()
+	if err := fault.Inject(ctx, env); err != nil {
+		err = fmt.Errorf("injecting %s: %w", env.Report, err)
+		env.Report.Failed(nil, err)
+		return err
+	}
+	return nil
+}
+
+// Heal ends a fault and records that it fires no more.
+func Heal(ctx context.Context, fault Fault, env *Env) error {
+	if err := fault.Heal(ctx); err != nil {
+		err = fmt.Errorf("healing %s: %w", env.Report, err)
+		env.Report.Failed(nil, err)
+		return err
+	}
+	env.Report.healed(fault.Tally())
+	return nil
+}

@@ -1,0 +1,99 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// recording is a history in memory.
+type recording struct{ records []history.Record }
+
+func (r *recording) Append(record history.Record) { r.records = append(r.records, record) }
+
+// faulty is a fault whose methods fail as told.
+type faulty struct{ inject, heal error }
+
+func (f *faulty) Inject(_ context.Context, env *faults.Env) error {
+	if f.inject == nil {
+		env.Report.Fired(7, &history.Ref{Resource: "pods", Name: "web"}, "bang")
+	}
+	return f.inject
+}
+func (f *faulty) Heal(context.Context) error { return f.heal }
+func (f *faulty) Tally() string              { return "1 bang" }
+
+// TestLife demands that a fault's records stand in the order of its life, and
+// that its healing is recorded once, and only if it succeeded.
+func TestLife(t *testing.T) {
+	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
+	fired := history.Fault{
+		Index: 3, Name: "faulty", Event: history.FaultFired, Request: 7,
+		Object: &history.Ref{Resource: "pods", Name: "web"}, Detail: "bang",
+	}
+	failed := func(detail string) history.Fault {
+		return history.Fault{Index: 3, Name: "faulty", Event: history.FaultFailed, Detail: detail}
+	}
+	healed := history.Fault{Index: 3, Name: "faulty", Event: history.FaultHealed, Detail: "1 bang"}
+	tests := []struct {
+		name  string
+		fault faulty
+		want  []history.Fault
+	}{
+		{"well", faulty{}, []history.Fault{injected, fired, healed}},
+		{"not injected", faulty{inject: errors.New("no")}, []history.Fault{injected, failed("injecting fault 3 (faulty): no"), healed}},
+		{
+			"not healed", faulty{heal: errors.New("no")},
+			[]history.Fault{injected, fired, failed("healing fault 3 (faulty): no"), failed("healing fault 3 (faulty): no")},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var r recording
+			env := &faults.Env{Report: faults.NewReporter(&r, 3, "faulty")}
+			if err := faults.Inject(t.Context(), &test.fault, env); !errors.Is(err, test.fault.inject) {
+				t.Errorf("error %v", err)
+			}
+			for range 2 {
+				if err := faults.Heal(t.Context(), &test.fault, env); !errors.Is(err, test.fault.heal) {
+					t.Errorf("error %v", err)
+				}
+			}
+			var got []history.Fault
+			for _, record := range r.records {
+				got = append(got, *record.Fault)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOneOf(t *testing.T) {
+	params, err := scenario.ParseParams("s.yaml", "fault", []byte("verb: get\nsize: big\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{"small", "large"}
+	tests := []struct{ field, value, want string }{
+		{"size", "large", ""},
+		{"size", "big", `s.yaml:2:7: fault.size: unknown value "big"; expected one of small, large`},
+		{"colour", "", `s.yaml: fault.colour: not given; expected one of small, large`},
+	}
+	for _, test := range tests {
+		got := ""
+		if err := faults.OneOf(params, test.field, test.value, known); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s %q: error %q, want %q", test.field, test.value, got, test.want)
+		}
+	}
+}

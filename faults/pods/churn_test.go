@@ -1,0 +1,352 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// parse makes the fault that a line of YAML describes.
+func parse(text string) (faults.Fault, error) {
+	params, err := scenario.ParseParams("s.yaml", "pod-churn", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return NewChurn(params)
+}
+
+func TestChurnParams(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"{action: delete}", ""},
+		{"{action: delete, selector: 'app=web,tier notin (db)', every: 10ms, gracePeriodSeconds: 0, times: 3, orphans: true}", ""},
+		{"{action: fail, every: 1h}", ""},
+		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, fail"},
+		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, fail`},
+		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is no label selector; expected one such as app=web,tier!=db`},
+		{"{action: fail, every: 9ms}", "s.yaml:1:23: pod-churn.every: 9ms is out of bounds; expected 10ms to 1h0m0s"},
+		{"{action: fail, every: 2h}", "s.yaml:1:23: pod-churn.every: 2h0m0s is out of bounds; expected 10ms to 1h0m0s"},
+		{"{action: fail, times: -1}", "s.yaml:1:23: pod-churn.times: -1 is out of bounds; expected 0 to 1000000"},
+		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: goes with action delete, not fail"},
+		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
+	}
+	for _, test := range tests {
+		_, err := parse(test.text)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
+		}
+	}
+}
+
+// pod makes a ready pod under a controller, changed as wanted.
+func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	yes := true
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", UID: types.UID("uid-" + name), ResourceVersion: "5", Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "uid-web", Controller: &yes}},
+		},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func orphan(p *corev1.Pod)      { p.OwnerReferences = nil }
+func terminating(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+func failed(p *corev1.Pod)      { p.Status.Phase = corev1.PodFailed }
+func succeeded(p *corev1.Pod)   { p.Status.Phase = corev1.PodSucceeded }
+func pending(p *corev1.Pod)     { p.Status.Phase = corev1.PodPending }
+
+func TestCandidates(t *testing.T) {
+	pods := []corev1.Pod{
+		*pod("d", pending), *pod("c", orphan), *pod("b"), *pod("e", terminating), *pod("f", failed), *pod("g", succeeded), *pod("a"),
+	}
+	for orphans, want := range map[bool][]string{false: {"a", "b", "d"}, true: {"a", "b", "c", "d"}} {
+		var got []string
+		for _, p := range candidates(pods, orphans) {
+			got = append(got, p.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("with orphans %v: %v, want %v", orphans, got, want)
+		}
+	}
+}
+
+// recording is a history of one fault in memory.
+type recording struct {
+	mu     sync.Mutex
+	faults []history.Fault
+	grown  chan struct{} // has a token for each record
+}
+
+func (r *recording) Append(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults = append(r.faults, *record.Fault)
+	r.grown <- struct{}{}
+}
+
+// churning is a churn in force among pods of a fake cluster.
+type churning struct {
+	recording
+	fault  faults.Fault
+	env    *faults.Env
+	clock  *testingclock.FakeClock
+	client *fake.Clientset
+}
+
+func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
+	t.Helper()
+	c := &churning{
+		recording: recording{grown: make(chan struct{}, 100)},
+		clock:     testingclock.NewFakeClock(time.Unix(1000, 0)),
+		client:    fake.NewClientset(pods...),
+	}
+	var err error
+	if c.fault, err = parse(text); err != nil {
+		t.Fatal(err)
+	}
+	c.env = &faults.Env{
+		Rand: rand.New(rand.NewPCG(seed, 0)), Admin: c.client, Namespace: "ns", Clock: c.clock,
+		Report: faults.NewReporter(c, 0, "pod-churn"),
+	}
+	t.Cleanup(func() {
+		if err := c.fault.Heal(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func (c *churning) inject(t *testing.T) {
+	t.Helper()
+	if err := faults.Inject(t.Context(), c.fault, c.env); err != nil {
+		t.Fatal(err)
+	}
+	<-c.grown
+}
+
+// tick lets one period of the fault pass.
+func (c *churning) tick(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
+		if time.Now().After(deadline) {
+			t.Fatal("the fault waits for no tick")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	c.clock.Step(time.Second)
+}
+
+// tickUntilRecord lets periods pass until the fault records something.
+func (c *churning) tickUntilRecord(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if c.clock.HasWaiters() {
+			c.clock.Step(time.Second)
+		}
+		select {
+		case <-c.grown:
+			return
+		case <-time.After(time.Millisecond): // a tick that finds the fault busy is lost
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the fault records nothing")
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	c := startChurning(t, "{action: delete, selector: app=web, gracePeriodSeconds: 7, times: 2}", 1,
+		pod("a"), pod("b"), pod("c"), pod("other", func(p *corev1.Pod) { p.Labels = nil }))
+	c.inject(t)
+	for range 2 {
+		c.tick(t)
+		<-c.grown
+	}
+	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
+		t.Fatal(err)
+	}
+	var deleted []string
+	for _, action := range c.client.Actions() {
+		if action, ok := action.(clienttesting.DeleteActionImpl); ok {
+			deleted = append(deleted, action.Name)
+			options := action.DeleteOptions
+			if *options.GracePeriodSeconds != 7 || *options.Preconditions.UID != types.UID("uid-"+action.Name) {
+				t.Errorf("options %+v", options)
+			}
+		}
+	}
+	want := []history.Fault{{Event: history.FaultInjected}}
+	for _, name := range deleted {
+		want = append(want, history.Fault{
+			Event: history.FaultFired, Detail: "deleted with a grace period of 7 s",
+			Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		})
+	}
+	want = append(want, history.Fault{Event: history.FaultHealed, Detail: "delete of 2 pods"})
+	for i := range want {
+		want[i].Name = "pod-churn"
+	}
+	if diff := cmp.Diff(want, c.faults); diff != "" || len(deleted) != 2 || slices.Contains(deleted, "other") {
+		t.Errorf("deleted %v, records (-want +got):\n%s", deleted, diff)
+	}
+}
+
+func TestFail(t *testing.T) {
+	c := startChurning(t, "{action: fail}", 1, pod("a"))
+	c.inject(t)
+	c.tick(t)
+	<-c.grown
+	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.NewTime(c.clock.Now())
+	want := corev1.PodStatus{
+		Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory (injected fault).",
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now},
+			{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now},
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet", LastTransitionTime: now},
+		},
+	}
+	if diff := cmp.Diff(want, got.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "failed as if evicted" {
+		t.Errorf("record %+v", fired)
+	}
+}
+
+// TestGone: a pod that is gone or changed when its turn comes is no failure, and
+// counts for nothing.
+func TestGone(t *testing.T) {
+	for _, gone := range []error{
+		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
+		apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("changed")),
+	} {
+		c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
+		fails := 2
+		c.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			fails--
+			return fails >= 0, nil, gone
+		})
+		c.inject(t)
+		c.tickUntilRecord(t)
+		if fired := c.faults[1]; fired.Event != history.FaultFired || len(c.faults) != 2 {
+			t.Errorf("records %+v", c.faults)
+		}
+	}
+}
+
+// TestOutage: a fault that cannot do what it should says so once, and goes on
+// when it can.
+func TestOutage(t *testing.T) {
+	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
+	fails := 3
+	c.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		fails--
+		return fails >= 0, nil, errors.New("no connection")
+	})
+	c.inject(t)
+	c.tickUntilRecord(t)
+	c.tickUntilRecord(t)
+	var events []history.FaultEvent
+	for _, f := range c.faults {
+		events = append(events, f.Event)
+	}
+	want := []history.FaultEvent{history.FaultInjected, history.FaultFailed, history.FaultFired}
+	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of ns: no connection" {
+		t.Errorf("records %+v", c.faults)
+	}
+}
+
+// TestSameSeed: the same pods go for the same seed, in whatever order the API
+// server lists them.
+func TestSameSeed(t *testing.T) {
+	names := strings.Split("a b c d e f g h i j", " ")
+	run := func(seed uint64, names []string) []string {
+		var pods []runtime.Object
+		for _, name := range names {
+			pods = append(pods, pod(name))
+		}
+		c := startChurning(t, "{action: delete}", seed, pods...)
+		c.inject(t)
+		var victims []string
+		for range 5 {
+			c.tick(t)
+			<-c.grown
+		}
+		for _, f := range c.faults[1:] {
+			victims = append(victims, f.Object.Name)
+		}
+		return victims
+	}
+	first := run(1, names)
+	slices.Reverse(names)
+	if again := run(1, names); !slices.Equal(first, again) {
+		t.Errorf("%v, then %v", first, again)
+	}
+	if other := run(2, names); slices.Equal(first, other) {
+		t.Errorf("%v with another seed too", first)
+	}
+}
+
+// TestHealLetsFinish: what is under way when the fault is healed comes to its
+// end and is recorded; if it does not, Heal says so and gives it up.
+func TestHealLetsFinish(t *testing.T) {
+	c := startChurning(t, "{action: delete}", 1, pod("a"))
+	under, proceed := make(chan struct{}), make(chan struct{})
+	c.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(under)
+		<-proceed
+		return true, nil, nil
+	})
+	c.inject(t)
+	c.tick(t)
+	<-under
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.fault.Heal(impatient); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(proceed)
+	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.faults) != 3 || c.faults[2].Detail != "delete of 1 pods" {
+		t.Errorf("records %+v", c.faults)
+	}
+}

@@ -1,0 +1,99 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// touch picks a pod and does to it what the fault does. The reference is nil if
+// there was none, or if it was gone or changed before it could be touched: the
+// next tick finds another.
+func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
+	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector:   c.params.Selector,
+		ResourceVersion: "0", // the API server's cache will do; what is stale in it conflicts
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
+	}
+	live := candidates(list.Items, c.params.Orphans)
+	if len(live) == 0 {
+		return nil, nil
+	}
+	victim := live[c.env.Rand.IntN(len(live))]
+	ref := &history.Ref{
+		Resource: "pods", Namespace: victim.Namespace, Name: victim.Name, UID: victim.UID,
+	}
+	if c.params.Action == actionDelete {
+		err = c.delete(ctx, victim)
+	} else {
+		ref.Version, err = c.fail(ctx, victim)
+	}
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil, nil
+	case err != nil:
+		return ref, fmt.Errorf("%s of %s: %w", c.params.Action, ref, err)
+	}
+	return ref, nil
+}
+
+// candidates are the pods that may be touched: live, and under a controller
+// unless orphans are wanted too. They are in the order of their names, so that a
+// draw among them means the same in every run.
+func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
+	var live []*corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.DeletionTimestamp == nil && !finished && (orphans || metav1.GetControllerOf(p) != nil) {
+			live = append(live, p)
+		}
+	}
+	slices.SortFunc(live, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return live
+}
+
+func (c *churn) delete(ctx context.Context, victim *corev1.Pod) error {
+	return c.env.Admin.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: c.params.GracePeriodSeconds,
+		Preconditions:      metav1.NewUIDPreconditions(string(victim.UID)),
+	})
+}
+
+// fail writes the status that a kubelet writes when it evicts a pod, all at
+// once: the phase is final and the pod is ready no more.
+func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	failed := victim.DeepCopy()
+	failed.Status.Phase = corev1.PodFailed
+	failed.Status.Reason = "Evicted"
+	failed.Status.Message = "The node was low on resource: memory (injected fault)."
+	now := metav1.NewTime(c.env.Clock.Now())
+	setCondition(&failed.Status, corev1.PodReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&failed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&failed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
+	written, err := c.env.Admin.CoreV1().Pods(victim.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return history.ParseVersion(written.ResourceVersion)
+}
+
+// setCondition replaces the condition of that type, or adds it.
+func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
+	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
+	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if i < 0 {
+		status.Conditions = append(status.Conditions, condition)
+		return
+	}
+	status.Conditions[i] = condition
+}

@@ -1,0 +1,51 @@
+package faults
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Reporter records what one fault of a scenario does.
+type Reporter struct {
+	recorder proxy.Recorder
+	index    int
+	name     string
+	once     sync.Once // for the record of healing
+}
+
+// NewReporter makes the reporter of the fault at a place in its scenario,
+// counted from 0, of the kind of the given name.
+func NewReporter(recorder proxy.Recorder, index int, name string) *Reporter {
+	return &Reporter{recorder: recorder, index: index, name: name}
+}
+
+// String names the fault: its kind, and its place counted from 0.
+func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index, r.name) }
+
+// Name is the fault's kind.
+func (r *Reporter) Name() string { return r.name }
+
+// Fired records that the fault did something: to the request of the given ID,
+// or 0, and to an object, or nil. It may be called from any goroutine.
+func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
+	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
+}
+
+// Failed records that the fault could not do what it should, to an object or nil.
+func (r *Reporter) Failed(object *history.Ref, err error) {
+	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
+}
+
+func (r *Reporter) injected() { r.record(history.Fault{Event: history.FaultInjected}) }
+
+func (r *Reporter) healed(tally string) {
+	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: tally}) })
+}
+
+func (r *Reporter) record(fault history.Fault) {
+	fault.Index, fault.Name = r.index, r.name
+	r.recorder.Append(history.Record{Fault: &fault})
+}

@@ -1,0 +1,166 @@
+package watches
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// parse makes the fault that a line of YAML describes.
+func parse(text string) (faults.Fault, error) {
+	params, err := scenario.ParseParams("s.yaml", "watch-delay", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return NewDelay(params)
+}
+
+func TestDelayParams(t *testing.T) {
+	resources := strings.Join(faults.Resources, ", ")
+	tests := []struct{ text, want string }{
+		{"{resource: pods, delay: 1500ms}", ""},
+		{"{resource: replicasets.apps, delay: 10m}", ""},
+		{"{delay: 1s}", "s.yaml: watch-delay.resource: not given; expected one of " + resources},
+		{"{resource: po, delay: 1s}", `s.yaml:1:12: watch-delay.resource: unknown value "po"; expected one of ` + resources},
+		{"{resource: pods}", "s.yaml: watch-delay.delay: not given; expected 1ms to 10m0s"},
+		{"{resource: pods, delay: 1us}", "s.yaml:1:25: watch-delay.delay: 1µs is out of bounds; expected 1ms to 10m0s"},
+		{"{resource: pods, delay: 11m}", "s.yaml:1:25: watch-delay.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
+	}
+	for _, test := range tests {
+		_, err := parse(test.text)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
+		}
+	}
+}
+
+// recording is a history in memory.
+type recording struct {
+	mu      sync.Mutex
+	records []history.Record
+}
+
+func (r *recording) Append(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, record)
+}
+
+// TestOnTheWay delays two events of a watch of pods, heals, and wants them both,
+// with one record of firing. A watch of services is not concerned.
+func TestOnTheWay(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for version := 1; version <= 2; version++ {
+			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"%d"}}}`, version)
+		}
+	}))
+	defer server.Close()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r recording
+	clock := testingclock.NewFakeClock(time.Now())
+	p, err := proxy.Start(t.Context(), proxy.Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: &r,
+		Clock:    clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
+	endpoint, err := p.Listen("subject-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault, err := parse("{resource: pods, delay: 1m}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "watch-delay")}
+	if err := faults.Inject(t.Context(), fault, env); err != nil {
+		t.Fatal(err)
+	}
+
+	body, err := client.CoreV1().RESTClient().Get().Resource("services").Param("watch", "true").Stream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(body); err != nil || strings.Count(string(text), "ADDED") != 2 {
+		t.Errorf("the services' watch got %q, error %v", text, err)
+	}
+	_ = body.Close()
+
+	pods, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pods.Stop()
+	for fault.Tally() != "held 2 events on 1 streams" || !clock.HasWaiters() {
+		select {
+		case event := <-pods.ResultChan():
+			t.Fatalf("%s was not held", event.Type)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := faults.Heal(t.Context(), fault, env); err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for range pods.ResultChan() {
+		events++
+	}
+	if events != 2 {
+		t.Errorf("%d events, want 2", events)
+	}
+	var got []history.Fault
+	for _, record := range r.records {
+		if record.Fault != nil {
+			got = append(got, *record.Fault)
+		}
+	}
+	want := []history.Fault{
+		{Name: "watch-delay", Event: history.FaultInjected},
+		{
+			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds the events of this watch for 1m0s each",
+			Object: &history.Ref{Resource: "pods", Name: "web", Version: 1},
+		},
+		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 streams"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records of the fault (-want +got):\n%s", diff)
+	}
+}
