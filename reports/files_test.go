@@ -1,0 +1,67 @@
+package reports
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWriteFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, sample := range []string{"one-failed", "one-passed"} { // the second replaces the first
+		if err := WriteFiles(dir, &samples[sample][0]); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+			got, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(filepath.Join("testdata", sample, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s of %s (-want +got):\n%s", entry.Name(), sample, diff)
+			}
+		}
+		if want := []string{"junit.xml", "report.html", "summary.md", "verdicts.json"}; !slices.Equal(names, want) {
+			t.Errorf("files %v; want %v", names, want)
+		}
+	}
+}
+
+// TestWriteFilesFails: one report that cannot be written is an error of its own,
+// and the others are there.
+func TestWriteFilesFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "junit.xml", "occupied"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteFiles(dir, &samples["one-passed"][0])
+	if target := (*os.LinkError)(nil); !errors.As(err, &target) {
+		t.Errorf("error %v; want one of a rename", err)
+	}
+	for _, name := range []string{"verdicts.json", "summary.md", "report.html"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := WriteFiles(filepath.Join(dir, "absent"), &samples["one-passed"][0]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v; want %v", err, fs.ErrNotExist)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.new")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
