@@ -1,0 +1,229 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestRequests looks at what is kept of each kind of request.
+func TestRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		send func(context.Context, kubernetes.Interface) error
+		want history.Request
+	}{
+		{
+			name: "get",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Pods("ns").Get(ctx, "web", metav1.GetOptions{})
+				return err
+			},
+			want: history.Request{Verb: "get", Resource: "pods", Namespace: "ns", Name: "web"},
+		},
+		{
+			name: "patch",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Pods("ns").Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{ "metadata": {"uid": "u"} }`), metav1.PatchOptions{})
+				return err
+			},
+			want: history.Request{
+				Verb: "patch", Resource: "pods", Namespace: "ns", Name: "web",
+				PatchType: "application/strategic-merge-patch+json", Patch: json.RawMessage(`{"metadata":{"uid":"u"}}`),
+			},
+		},
+		{
+			name: "patch that is no JSON",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Pods("ns").Patch(ctx, "web", types.MergePatchType, []byte(`{"meta`), metav1.PatchOptions{})
+				return err
+			},
+			want: history.Request{
+				Verb: "patch", Resource: "pods", Namespace: "ns", Name: "web",
+				PatchType: "application/merge-patch+json", Patch: json.RawMessage(`"{\"meta"`),
+			},
+		},
+		{
+			name: "apply in YAML",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Pods("ns").Patch(ctx, "web", types.ApplyPatchType, []byte("metadata:\n  uid: u\n"), metav1.PatchOptions{FieldManager: "m"})
+				return err
+			},
+			want: history.Request{
+				Verb: "patch", Resource: "pods", Namespace: "ns", Name: "web", Query: "fieldManager=m",
+				PatchType: "application/apply-patch+yaml", Patch: json.RawMessage(`{"metadata":{"uid":"u"}}`),
+			},
+		},
+		{
+			name: "delete on a condition",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				return c.CoreV1().Pods("ns").Delete(ctx, "web", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("u")})
+			},
+			want: history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "web", PreconditionUID: "u"},
+		},
+		{
+			name: "delete of a collection",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				return c.CoreV1().Pods("ns").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=web"})
+			},
+			want: history.Request{Verb: "deletecollection", Resource: "pods", Namespace: "ns", Query: "labelSelector=app%3Dweb"},
+		},
+		{
+			name: "update of a status",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Pods("ns").UpdateStatus(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "9"}}, metav1.UpdateOptions{})
+				return err
+			},
+			want: history.Request{
+				Verb: "update", Resource: "pods", Subresource: "status", Namespace: "ns", Name: "web",
+				Object: &history.Object{
+					Ref:  history.Ref{Resource: "pods", Namespace: "ns", Name: "web", Version: 9},
+					Body: json.RawMessage(`{"spec":{"containers":null},"status":{}}`),
+				},
+			},
+		},
+		{
+			name: "create of a secret",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				_, err := c.CoreV1().Secrets("ns").Create(ctx, &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"last-applied": token}},
+					StringData: map[string]string{"password": token},
+				}, metav1.CreateOptions{})
+				return err
+			},
+			want: history.Request{
+				Verb: "create", Resource: "secrets", Namespace: "ns",
+				Object: &history.Object{Ref: history.Ref{Resource: "secrets", Namespace: "ns", Name: "s"}},
+			},
+		},
+		{
+			name: "patch of a secret",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				apply := corev1apply.Secret("s", "ns").WithStringData(map[string]string{"password": token})
+				_, err := c.CoreV1().Secrets("ns").Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "m"})
+				return err
+			},
+			want: history.Request{
+				Verb: "patch", Resource: "secrets", Namespace: "ns", Name: "s", Query: "fieldManager=m&force=false",
+				PatchType: "application/apply-patch+yaml",
+			},
+		},
+		{
+			name: "no resource",
+			send: func(ctx context.Context, c kubernetes.Interface) error {
+				return c.Discovery().RESTClient().Get().AbsPath("/healthz").Do(ctx).Error()
+			},
+			want: history.Request{Verb: "get", Path: "/healthz"},
+		},
+	}
+	for _, test := range tests {
+		for name, contentType := range contentTypes {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, err := io.ReadAll(r.Body)
+					if err != nil || (test.want.Object != nil && len(body) == 0) {
+						t.Errorf("the API server got %d bytes, error %v", len(body), err)
+					}
+					respond(w, r, http.StatusOK, &metav1.Status{
+						TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+					})
+				}))
+				_ = test.send(t.Context(), f.client(t, contentType)) // a Status is not what each expects
+				test.want.ID, test.want.Subject, test.want.Agent = 1, "subject-0", "tester"
+				records := f.all()
+				if diff := cmp.Diff(&test.want, records[0].Request); diff != "" {
+					t.Errorf("request (-want +got):\n%s", diff)
+				}
+				if got := line(records[len(records)-1]); got != "response 200 server 200 reached true" || len(records) != 2 {
+					t.Errorf("records:\n%s", summary(records))
+				}
+			})
+		}
+	}
+}
+
+// TestTokenRequest sees a token come back from the API server, and none in the
+// history; start demands that.
+func TestTokenRequest(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{
+			TypeMeta: metav1.TypeMeta{Kind: "TokenRequest", APIVersion: "authentication.k8s.io/v1"}, Status: authenticationv1.TokenRequestStatus{Token: token},
+		})
+	}))
+	got, err := f.client(t, contentTypes["protobuf"]).CoreV1().ServiceAccounts("ns").CreateToken(
+		t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil || got.Status.Token != token {
+		t.Errorf("token %q, error %v", got.Status.Token, err)
+	}
+	if got := f.all()[1].Response; got.Object == nil || got.Object.Body != nil {
+		t.Errorf("response %+v, want one with metadata only", got)
+	}
+}
+
+// TestUnreadable forwards what it cannot read, and says so.
+func TestUnreadable(t *testing.T) {
+	tests := []struct {
+		name, method, path, body, answer string
+		want                             string
+	}{
+		{
+			"kind of no type", http.MethodPost, "/apis/example.com/v1/namespaces/ns/widgets",
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":1}}`,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"5"},"spec":{"size":1}}`,
+			"request create widgets.example.com\nresponse 200 server 200 reached true",
+		},
+		{
+			"request", http.MethodPost, "/api/v1/namespaces/ns/pods", "nonsense", `{"apiVersion":"v1","kind":"Pod"}`,
+			"gap subject-0's view of pods\nrequest create pods\nresponse 200 server 200 reached true",
+		},
+		{
+			"answer", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", "nonsense",
+			"request get pods\ngap subject-0's view of pods\nresponse 200 server 200 reached true",
+		},
+		{
+			"list of no list", http.MethodGet, "/api/v1/pods", "", `{"apiVersion":"v1","kind":"Pod"}`,
+			"request list pods\ngap subject-0's view of pods\nresponse 200 server 200 reached true",
+		},
+		{
+			"long request", http.MethodPut, "/api/v1/namespaces/ns/pods/web", strings.Repeat("x", requestBytesMax+9), `{"apiVersion":"v1","kind":"Pod"}`,
+			"gap subject-0's view of pods\nrequest update pods\nresponse 200 server 200 reached true",
+		},
+		{
+			"log", http.MethodGet, "/api/v1/namespaces/ns/pods/web/log", "", "nonsense",
+			"request get pods\nresponse 200 server 200 reached true",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if string(body) != test.body || err != nil {
+					t.Errorf("the API server got %d bytes, want %d; error %v", len(body), len(test.body), err)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, test.answer)
+			}))
+			response, body := f.do(t, test.method, test.path, test.body)
+			if response.StatusCode != http.StatusOK || body != test.answer {
+				t.Errorf("status %d, body %q", response.StatusCode, body)
+			}
+			if diff := cmp.Diff(test.want, summary(f.all())); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package proxy
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// holding is a proxy whose pod events are held, on a clock that stands still.
+type holding struct {
+	*fixture
+	clock  *testingclock.FakeClock
+	server *watchServer // of pods
+	other  *watchServer // of anything else
+	stream watch.Interface
+	remove func()
+}
+
+// startHolding starts one, with a watch of pods open.
+func startHolding(t *testing.T, hold time.Duration) *holding {
+	t.Helper()
+	h := &holding{clock: testingclock.NewFakeClock(time.Now()), server: newWatchServer(), other: newWatchServer()}
+	h.fixture = start(t, h.clock, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/pods") {
+			h.server.ServeHTTP(w, r)
+			return
+		}
+		h.other.ServeHTTP(w, r)
+	}))
+	h.remove = h.proxy.OnWatchEvent(func(request *history.Request, event *history.Delivery) *WatchEffect {
+		if request.Resource != "pods" || event.Object.Name == "free" {
+			return nil
+		}
+		return &WatchEffect{Hold: hold}
+	})
+	var err error
+	h.stream, err = h.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.stream.Stop)
+	return h
+}
+
+// awaitHeld returns when the proxy waits for the clock.
+func (h *holding) awaitHeld(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !h.clock.HasWaiters(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing is held:\n%s", summary(h.all()))
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// deliveries are the lines of all deliveries.
+func (h *holding) deliveries() []string {
+	var lines []string
+	for _, record := range h.all() {
+		if record.Delivery != nil {
+			lines = append(lines, line(record))
+		}
+	}
+	return lines
+}
+
+// TestHold holds events from their arrival on.
+func TestHold(t *testing.T) {
+	h := startHolding(t, 5*time.Second)
+	h.server.event(history.Added, pod("a", 1))
+	h.awaitHeld(t)
+	h.clock.Step(4 * time.Second)
+	if got := h.deliveries(); got != nil {
+		t.Errorf("delivered too early: %v", got)
+	}
+	h.clock.Step(time.Second)
+	if event := <-h.stream.ResultChan(); event.Type != watch.Added {
+		t.Errorf("event %v", event)
+	}
+	if diff := cmp.Diff([]string{"delivery ADDED a version 1 held 5s"}, h.deliveries()); diff != "" {
+		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+}
+
+// TestHoldKeepsOrder: an event that no fault holds waits behind one that is
+// held, and the end of the stream behind both.
+func TestHoldKeepsOrder(t *testing.T) {
+	h := startHolding(t, 5*time.Second)
+	h.server.event(history.Added, pod("a", 1))
+	h.server.event(history.Added, pod("free", 2))
+	close(h.server.send)
+	h.awaitHeld(t)
+	h.clock.Step(5 * time.Second)
+	var names []string
+	for event := range h.stream.ResultChan() {
+		names = append(names, event.Object.(*corev1.Pod).Name)
+	}
+	if diff := cmp.Diff([]string{"a", "free"}, names); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestHoldLeavesOthersAlone: streams of other resources pass at once.
+func TestHoldLeavesOthersAlone(t *testing.T) {
+	h := startHolding(t, 5*time.Second)
+	h.server.event(history.Added, pod("a", 1))
+	h.awaitHeld(t)
+	other := make(chan []byte, 1)
+	go func() {
+		_, body := h.do(t, http.MethodGet, "/api/v1/services?watch=true", "")
+		other <- []byte(body)
+	}()
+	h.other.event(history.Bookmark, bookmark("9", false))
+	h.await(t, "delivery of the other stream", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.ID == 2 })
+	if got := h.deliveries(); len(got) != 1 {
+		t.Errorf("deliveries %v", got)
+	}
+	close(h.other.send)
+	if got := <-other; !bytes.Contains(got, []byte(`"BOOKMARK"`)) {
+		t.Errorf("the other stream got %q", got)
+	}
+}
+
+// TestHealReleases: what a fault holds goes out at once when it is removed, in
+// order.
+func TestHealReleases(t *testing.T) {
+	h := startHolding(t, time.Hour)
+	for i, name := range []string{"a", "b", "free", "c"} {
+		h.server.event(history.Added, pod(name, i+1))
+	}
+	h.awaitHeld(t)
+	h.clock.Step(time.Minute)
+	h.remove()
+	var names []string
+	for range 4 {
+		names = append(names, (<-h.stream.ResultChan()).Object.(*corev1.Pod).Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "free", "c"}, names); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
+		t.Errorf("delivery %q", got)
+	}
+	h.server.event(history.Added, pod("d", 5))
+	<-h.stream.ResultChan()
+	if got := h.deliveries()[4]; got != "delivery ADDED d version 5" {
+		t.Errorf("delivery %q after the fault", got)
+	}
+}
+
+// TestLongestHoldCounts: two faults that hold one event do not add up, and the
+// shorter hold goes on when the longer one is gone.
+func TestLongestHoldCounts(t *testing.T) {
+	h := startHolding(t, time.Hour)
+	h.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
+	h.server.event(history.Added, pod("a", 1))
+	h.awaitHeld(t)
+	h.remove()
+	h.awaitHeld(t)
+	h.clock.Step(59 * time.Second)
+	if got := h.deliveries(); got != nil {
+		t.Errorf("delivered too early: %v", got)
+	}
+	h.awaitHeld(t)
+	h.clock.Step(time.Second)
+	<-h.stream.ResultChan()
+	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
+		t.Errorf("delivery %q", got)
+	}
+}
+
+// TestSubjectLeavesHeldStream: a hold does not keep a stream that nobody reads.
+func TestSubjectLeavesHeldStream(t *testing.T) {
+	h := startHolding(t, time.Hour)
+	h.server.event(history.Added, pod("a", 1))
+	h.awaitHeld(t)
+	h.stream.Stop()
+	h.await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+	<-h.server.gone
+	if got := h.deliveries(); got != nil {
+		t.Errorf("delivered to nobody: %v", got)
+	}
+}

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestFaultsInTurn: the first fault that answers has the request, and none is
+// asked once it is removed.
+func TestFaultsInTurn(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	var asked []string
+	fault := func(name string, effect *RequestEffect) func() {
+		return f.proxy.OnRequest(func(*history.Request) *RequestEffect {
+			asked = append(asked, name)
+			return effect
+		})
+	}
+	fault("unconcerned", nil)
+	removeFirst := fault("first", &RequestEffect{Fault: "first", Refuse: &Refusal{Code: 500}})
+	removeSecond := fault("second", &RequestEffect{Fault: "second", Refuse: &Refusal{Code: 503}})
+
+	for _, want := range []struct {
+		code int
+		by   string
+	}{{500, "unconcerned first"}, {503, "unconcerned second"}, {200, "unconcerned"}} {
+		asked = nil
+		response, _ := f.do(t, http.MethodGet, "/healthz", "")
+		if response.StatusCode != want.code || strings.Join(asked, " ") != want.by {
+			t.Errorf("code %d by %v, want %d by %s", response.StatusCode, asked, want.code, want.by)
+		}
+		if want.code == 500 {
+			removeFirst()
+			removeFirst() // idempotent
+		} else {
+			removeSecond()
+		}
+	}
+}
+
+// TestRemoveWaits: when remove has returned, no call is under way.
+func TestRemoveWaits(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	called, proceed := make(chan struct{}), make(chan struct{})
+	fired := false
+	remove := f.proxy.OnRequest(func(*history.Request) *RequestEffect {
+		close(called)
+		<-proceed
+		fired = true
+		return nil
+	})
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		f.do(t, http.MethodGet, "/healthz", "")
+	}()
+	<-called
+	removed := make(chan struct{})
+	go func() {
+		defer close(removed)
+		remove()
+		if !fired {
+			t.Error("removed while a call was under way")
+		}
+	}()
+	select {
+	case <-removed:
+		t.Error("remove did not wait")
+	case <-time.After(time.Millisecond): // too short a wait can only hide the error
+	}
+	close(proceed)
+	<-removed
+	<-answered
+}

@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"context"
+	"testing"
+)
+
+// TestQueueIsBounded: a full queue takes nothing until something is taken out,
+// but one event always fits.
+func TestQueueIsBounded(t *testing.T) {
+	q := newQueue(10)
+	big, small := &event{raw: make([]byte, 20)}, &event{raw: make([]byte, 1)}
+	if err := q.push(t.Context(), big); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := q.push(ended, small); err != context.Canceled {
+		t.Errorf("error %v, want a full queue to wait", err)
+	}
+	pushed := make(chan error, 1)
+	go func() { pushed <- q.push(t.Context(), small) }()
+	for _, want := range []*event{big, small} {
+		if got, err := q.pop(t.Context()); got != want || err != nil {
+			t.Errorf("popped %v, error %v", got, err)
+		}
+	}
+	if err := <-pushed; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// refuse is a fault that refuses everything.
+func refuse(refusal Refusal) RequestFault {
+	return func(*history.Request) *RequestEffect {
+		return &RequestEffect{Fault: "refuse", Refuse: &refusal}
+	}
+}
+
+// TestRefusals has each error read by client-go, in both encodings, and never
+// seen by the API server.
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		code int
+		verb string
+		is   func(error) bool
+		want metav1.StatusReason
+	}{
+		{403, http.MethodPost, apierrors.IsForbidden, metav1.StatusReasonForbidden},
+		{404, http.MethodGet, apierrors.IsNotFound, metav1.StatusReasonNotFound},
+		{409, http.MethodPut, apierrors.IsConflict, metav1.StatusReasonConflict},
+		{409, http.MethodPost, apierrors.IsAlreadyExists, metav1.StatusReasonAlreadyExists},
+		{422, http.MethodPost, apierrors.IsInvalid, metav1.StatusReasonInvalid},
+		{429, http.MethodPost, apierrors.IsTooManyRequests, metav1.StatusReasonTooManyRequests},
+		{500, http.MethodPost, apierrors.IsInternalError, metav1.StatusReasonInternalError},
+		{503, http.MethodDelete, apierrors.IsServiceUnavailable, metav1.StatusReasonServiceUnavailable},
+		{504, http.MethodPost, apierrors.IsTimeout, metav1.StatusReasonTimeout},
+	}
+	for _, test := range tests {
+		for name, contentType := range contentTypes {
+			t.Run(string(test.want)+" "+name, func(t *testing.T) {
+				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					t.Error("the API server saw the request")
+				}))
+				defer f.proxy.OnRequest(refuse(Refusal{Code: test.code, RetryAfterSeconds: 3}))()
+				request := f.client(t, contentType).AppsV1().RESTClient().Verb(test.verb).Namespace("ns").Resource("replicasets").MaxRetries(0)
+				if test.verb != http.MethodPost {
+					request = request.Name("web")
+				}
+				err := request.Do(t.Context()).Error()
+				if !test.is(err) {
+					t.Errorf("error %v", err)
+				}
+				details := err.(*apierrors.StatusError).ErrStatus.Details
+				if details.Kind != "replicasets" || details.Group != "apps" || details.RetryAfterSeconds != 3 {
+					t.Errorf("details %+v", details)
+				}
+				want := &history.Response{ID: 1, Code: test.code, Reason: string(test.want), Fault: "refuse"}
+				if diff := cmp.Diff(want, f.all()[1].Response); diff != "" {
+					t.Errorf("response (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusalCodesRise(t *testing.T) {
+	want := []int{403, 404, 409, 422, 429, 500, 503, 504}
+	if diff := cmp.Diff(want, RefusalCodes()); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+}
+
+// TestRetryAfterHeader: client-go goes by the header, not by the Status.
+func TestRetryAfterHeader(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.NotFoundHandler())
+	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))
+	response, _ := f.do(t, http.MethodGet, "/api/v1/pods", "")
+	if got := response.Header.Get("Retry-After"); got != "3" {
+		t.Errorf("Retry-After %q", got)
+	}
+	remove()
+	f.proxy.OnRequest(refuse(Refusal{Code: 429}))
+	response, _ = f.do(t, http.MethodGet, "/api/v1/pods", "")
+	if got, ok := response.Header["Retry-After"]; ok {
+		t.Errorf("Retry-After %q, want none", got)
+	}
+}
