@@ -277,7 +277,7 @@ func TestStartErrors(t *testing.T) {
 
 func TestStartGivesUpWhenItsContextEnds(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := Start(ctx, Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
 	if !errorHas(err, "waiting for kube-apiserver", "deadline exceeded", "connection refused", "fake kube-apiserver") {

@@ -165,15 +165,19 @@ const pollInterval = 25 * time.Millisecond
 func poll(ctx context.Context, what string, look func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
+	last := errors.New("nothing yet")
 	for {
 		err := look(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil {
+			last = err // and not that the look was cut short
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), last)
 		}
 	}
 }
