@@ -20,7 +20,7 @@ type Activity struct {
 
 func (a *Activity) observe(r *history.Record) {
 	switch {
-	case r.Request != nil && isWrite(r.Request):
+	case r.Request != nil && IsWrite(r.Request):
 		a.Writes++
 	case r.Fault != nil && r.Fault.Event == history.FaultInjected:
 		a.Injected++
@@ -33,8 +33,8 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// isWrite reports whether a request of the subject changes what it manages.
-func isWrite(r *history.Request) bool {
+// IsWrite reports whether a request of the subject changes what it manages.
+func IsWrite(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 	default:

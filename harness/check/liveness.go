@@ -156,9 +156,9 @@ func (j *quietJudge) Observe(m *Model, r *history.Record) {
 	case r.Truth != nil && len(m.truth.touched) > 0 && j.violations == 0 && j.stirred == nil:
 		ref := r.Truth.Object.Ref
 		j.stirred = &ref
-	case r.Request != nil && isWrite(r.Request) && j.stirred != nil:
+	case r.Request != nil && IsWrite(r.Request) && j.stirred != nil:
 		j.reacted = true
-	case r.Request != nil && isWrite(r.Request):
+	case r.Request != nil && IsWrite(r.Request):
 		j.accuse(m, r.Request)
 	}
 }

@@ -45,18 +45,18 @@ func TestParseTarget(t *testing.T) {
 }
 
 func TestExecutable(t *testing.T) {
-	ours, upstream := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
+	ours, upstream := filepath.Join(dir, "ours"), filepath.Join(dir, "upstream")
 	if _, err := Ours.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("a missing binary of ours: error %v, want one that names `make build`", err)
 	}
 	if _, err := Upstream.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "make upstream") {
 		t.Errorf("a missing upstream binary: error %v, want one that names `make upstream`", err)
 	}
-	want := filepath.Join(upstream, "kube-controller-manager")
-	if err := os.WriteFile(want, nil, 0o755); err != nil {
+	if err := os.WriteFile(upstream, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Upstream.Executable(ours, upstream); err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	if got, err := Upstream.Executable(ours, upstream); err != nil || got != upstream {
+		t.Errorf("got %q, %v; want %q", got, err, upstream)
 	}
 }

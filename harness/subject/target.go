@@ -62,17 +62,17 @@ func (t Target) String() string {
 	return t.kind
 }
 
-// Executable returns the target's executable: Ours and Upstream are looked up
-// in their folders, and missing says what would put them there.
-func (t Target) Executable(oursDir, upstreamDir string) (string, error) {
-	path, remedy := t.path, ""
+// Executable returns the target's executable, given where ours and upstream's
+// are. The error of one that is missing says what would put it there.
+func (t Target) Executable(ours, upstream string) (string, error) {
+	var path, remedy string
 	switch t {
 	case Ours:
-		path, remedy = filepath.Join(oursDir, "workload-controller-manager"), "make build"
+		path, remedy = ours, "make build"
 	case Upstream:
-		path, remedy = filepath.Join(upstreamDir, "kube-controller-manager"), "make upstream"
+		path, remedy = upstream, "make upstream"
 	default:
-		return path, nil
+		return t.path, nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("subject %s: no executable (run `%s`): %w", t, remedy, err)

@@ -16,6 +16,19 @@ const (
 	KWOKVersion       = "v0.8.0"
 )
 
+// Versions are the versions of the programs by project, given the directory that
+// they are taken from; of a directory of the user's own it is not known what is
+// in it.
+func Versions(dir string) map[string]string {
+	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
+	if dir != "" {
+		for project := range versions {
+			versions[project] = "as found in " + dir
+		}
+	}
+	return versions
+}
+
 // Binaries is the paths of the programs of a control plane.
 type Binaries struct {
 	Etcd                  string

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+)
+
+func newList() *cobra.Command {
+	sections := []struct {
+		name string
+		list func(io.Writer)
+	}{
+		{"scenarios", listScenarios},
+		{"faults", listFaults},
+		{"checks", listChecks},
+	}
+	var names []string
+	for _, section := range sections {
+		names = append(names, section.name)
+	}
+	return &cobra.Command{
+		Use:       "list [" + strings.Join(names, "|") + "]",
+		Short:     "List scenarios, faults and checks",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: names,
+		Run: func(cmd *cobra.Command, args []string) {
+			for _, section := range sections {
+				switch {
+				case len(args) == 0:
+					fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", strings.ToUpper(section.name))
+				case args[0] != section.name:
+					continue
+				}
+				section.list(cmd.OutOrStdout())
+			}
+		},
+	}
+}
+
+func listScenarios(out io.Writer) {
+	for _, s := range library.All() {
+		fmt.Fprintf(out, "%s\n%s\n", s.Name, indent(s.Description))
+	}
+}
+
+func listFaults(out io.Writer) {
+	for _, kind := range catalogue.All {
+		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(kind.Sentence))
+		for _, param := range kind.Params {
+			value := "required"
+			if param.Default != "" {
+				value = "default " + param.Default
+			}
+			fmt.Fprintf(out, "    %-18s %s (%s; %s)\n", param.Name, param.Sentence, param.Bounds, value)
+		}
+		fmt.Fprintf(out, "    healing: %s\n    on: %s\n\n", kind.Healing, strings.Join(kind.Providers, ", "))
+	}
+}
+
+func listChecks(out io.Writer) {
+	for _, c := range check.All {
+		fmt.Fprintf(out, "%s (%s; contract: %s)\n%s\n", c.ID, c.Property, c.Clause, indent(c.Guarantee))
+	}
+}
+
+// indent wraps a text for a terminal of 80 columns.
+func indent(text string) string {
+	const columnsMax = 76
+	var out, line strings.Builder
+	for word := range strings.FieldsSeq(text) {
+		if line.Len() > 0 && line.Len()+1+len(word) > columnsMax {
+			fmt.Fprintf(&out, "    %s\n", line.String())
+			line.Reset()
+		}
+		if line.Len() > 0 {
+			line.WriteByte(' ')
+		}
+		line.WriteString(word)
+	}
+	fmt.Fprintf(&out, "    %s\n", line.String())
+	return out.String()
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of gauntlet and of the control plane it builds",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "gauntlet %s\n", revision)
+			versions := embedded.Versions("")
+			for _, project := range slices.Sorted(maps.Keys(versions)) {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", project, versions[project])
+			}
+		},
+	}
+}

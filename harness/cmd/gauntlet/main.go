@@ -1,0 +1,69 @@
+// Command gauntlet runs chaos scenarios against Kubernetes' workload controllers
+// and judges what they did.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// What gauntlet exits with.
+const (
+	exitPass    = 0 // every check passed
+	exitFail    = 1 // a check failed
+	exitUnknown = 2 // nothing failed, but a verdict is unknown or a run broke off
+	exitUsage   = 3 // bad usage: nothing was run
+)
+
+// revision is set by the linker.
+var revision = "unknown"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends gauntlet at once; its guard cleans up.
+	context.AfterFunc(ctx, stop)
+	code := exitPass
+	root := newRoot(&code)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", err)
+		if broken := (*unfinishedError)(nil); errors.As(err, &broken) {
+			code = max(code, exitUnknown)
+		} else {
+			code = exitUsage
+		}
+	}
+	stop()
+	os.Exit(code)
+}
+
+// unfinishedError is an error of a run, as opposed to one of its user: any other
+// error that a command returns is about how it was called.
+type unfinishedError struct{ err error }
+
+func (e *unfinishedError) Error() string { return e.err.Error() }
+func (e *unfinishedError) Unwrap() error { return e.err }
+
+// newRoot returns the command line. Commands leave what their verdicts amount to
+// in code.
+func newRoot(code *int) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gauntlet",
+		Short: "Chaos and conformance for Kubernetes' workload controllers",
+		Long: `gauntlet puts an unmodified controller binary on a real control plane, stands a
+fault proxy between the two, lets things go wrong, records everything, and
+judges what the controllers did.
+
+Exit status: 0 every check passed, 1 a check failed, 2 a verdict is unknown or a
+run broke off, 3 bad usage.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newRun(code), newCheck(code), newList(), newVersion())
+	return root
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// runFlags are the flags of `gauntlet run`.
+type runFlags struct {
+	subject     string
+	provider    string
+	seed        uint64
+	out         string
+	keep        bool
+	upstreamDir string
+}
+
+func newRun(code *int) *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO…]",
+		Short: "Run scenarios and judge them",
+		Long: `Run scenarios, each on a control plane of its own, and judge them.
+
+SCENARIO is the name of a scenario that gauntlet brings along (see gauntlet list)
+or a YAML file, such as the scenario.yaml of an earlier run; none means all that
+gauntlet brings along.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			options, err := flags.options(cmd, names)
+			if err != nil {
+				return err
+			}
+			*code, err = runAll(cmd, options)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
+	f.StringVar(&flags.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers, ", "))
+	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
+	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
+	f.BoolVar(&flags.keep, "keep", false, "leave the control plane up after each run, until Ctrl-C, and print its kubeconfig")
+	f.StringVar(&flags.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+	return cmd
+}
+
+// options turns the command line into what to run, and refuses what cannot be
+// run before anything is started.
+func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, error) {
+	target, err := subject.ParseTarget(f.subject)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(run.Providers, f.provider) {
+		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers, " or "))
+	}
+	gauntlet, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+	}
+	scenarios, err := loadScenarios(names)
+	if err != nil {
+		return nil, err
+	}
+	terminal := newTerminal(cmd.ErrOrStderr())
+	var all []run.Options
+	for _, s := range scenarios {
+		if err := run.Validate(s); err != nil {
+			return nil, err
+		}
+		s.Seed = seedOf(f.seed, s.Seed)
+		o := run.Options{
+			Scenario:    s,
+			Target:      target,
+			Provider:    f.provider,
+			Out:         f.out,
+			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
+			UpstreamDir: f.upstreamDir,
+			Progress:    func(message string) { terminal.progress(s.Name, message) },
+			Clock:       clock.RealClock{},
+			Revision:    revision,
+			Versions:    embedded.Versions(f.upstreamDir),
+		}
+		if f.keep {
+			o.Hold = terminal.hold
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// loadScenarios reads the scenarios that names stand for.
+func loadScenarios(names []string) ([]*scenario.Scenario, error) {
+	if len(names) == 0 {
+		return library.All(), nil
+	}
+	var all []*scenario.Scenario
+	for _, name := range names {
+		s, err := loadScenario(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func loadScenario(name string) (*scenario.Scenario, error) {
+	if s, ok := library.Find(name); ok {
+		return s, nil
+	}
+	s, err := scenario.Load(name)
+	if errors.Is(err, os.ErrNotExist) {
+		var known []string
+		for _, s := range library.All() {
+			known = append(known, s.Name)
+		}
+		return nil, fmt.Errorf("scenario %q: expected a YAML file or one of %s", name, strings.Join(known, ", "))
+	}
+	return s, err
+}
+
+// seedOf is the first seed that is set, or a new one.
+func seedOf(seeds ...uint64) uint64 {
+	for _, seed := range seeds {
+		if seed != 0 {
+			return seed
+		}
+	}
+	return 1 + rand.Uint64N(1<<32) // short enough to be typed
+}
+
+// runAll carries out the runs, one after another, and prints what they came to.
+// An interruption ends the series; any other broken run does not.
+func runAll(cmd *cobra.Command, all []run.Options) (int, error) {
+	ctx, done := cmd.Context(), 0
+	var summaries []reports.Run
+	var broken []error
+	for _, o := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
+		judged, err := run.Run(ctx, o)
+		if err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", o.Scenario.Name, err))
+		}
+		if judged != nil {
+			o.Progress(string(judged.Verdict))
+			summaries = append(summaries, *judged)
+		}
+		done++
+	}
+	if skipped := len(all) - done; skipped > 0 {
+		broken = append(broken, fmt.Errorf("%d scenarios were not run", skipped))
+	}
+	if len(summaries) > 0 {
+		if err := print(cmd, summaries); err != nil {
+			return exitUnknown, err
+		}
+	}
+	if len(broken) > 0 {
+		return verdictCode(summaries), &unfinishedError{errors.Join(broken...)}
+	}
+	return verdictCode(summaries), nil
+}

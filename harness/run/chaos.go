@@ -1,0 +1,134 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
+)
+
+// chaos runs the workload and, beside it, every fault in its time. It returns
+// when the workload has ended and every fault is healed.
+func (s *stage) chaos(ctx context.Context) error {
+	s.mark(history.PhaseChaos)
+	s.progress("chaos: %d steps, %d faults", len(s.Scenario.Workload), len(s.Scenario.Faults))
+	var group errgroup.Group
+	worked := make(chan struct{}) // closed when the workload has ended
+	begun := s.Clock.Now()
+	for i := range s.Scenario.Faults {
+		group.Go(func() error { return s.fault(ctx, i, begun, worked) })
+	}
+	group.Go(func() error {
+		defer close(worked)
+		err := workload.Run(ctx, workload.Env{
+			Client:    s.admin,
+			Namespace: namespace,
+			Recorder:  s.recorder,
+			Clock:     s.Clock,
+		}, s.Scenario.Workload)
+		if errors.Is(err, workload.ErrUnmet) {
+			s.progress("%v", err)
+			return nil // for the checks to judge
+		}
+		return err
+	})
+	return group.Wait()
+}
+
+// fault takes one fault through its life: wait for its time, see that the
+// control plane is healthy, inject, wait, heal, see that it is healthy again.
+// Whatever ends the run, the fault is healed.
+func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-chan struct{}) (err error) {
+	spec := s.Scenario.Faults[index]
+	fault, err := newFault(spec)
+	if err != nil {
+		return err
+	}
+	over := worked // whatever lasts as long as the workload does not begin after it
+	if spec.For > 0 {
+		over = nil
+	}
+	if !s.sleep(ctx, spec.From-s.Clock.Since(begun), over) {
+		return ctx.Err()
+	}
+	if err := s.cluster.Health(ctx); err != nil {
+		return fmt.Errorf("before fault %d (%s): %w", index, spec.Name, err)
+	}
+	env := &faults.Env{
+		Rand:      s.random(index),
+		Proxy:     s.proxy,
+		Admin:     s.admin,
+		Namespace: namespace,
+		Clock:     s.Clock,
+		Report:    faults.NewReporter(s.recorder, index, spec.Name),
+	}
+	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
+	if err := faults.Inject(ctx, fault, env); err != nil {
+		return err
+	}
+	if spec.For > 0 {
+		s.sleep(ctx, spec.For, nil)
+		return ctx.Err()
+	}
+	select {
+	case <-worked:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// newFault makes the fault that a scenario asks for. Its error says where the
+// scenario is wrong.
+func newFault(spec scenario.Fault) (faults.Fault, error) {
+	kind, err := catalogue.Find(spec.Name)
+	if err != nil {
+		return nil, spec.Errorf("%w", err)
+	}
+	return kind.New(spec.Params)
+}
+
+// heal ends a fault, however the run ended, and sees that the control plane is
+// healthy again.
+func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lowerWithin)
+	defer cancel()
+	if err := faults.Heal(ctx, fault, env); err != nil {
+		return err
+	}
+	if err := s.cluster.Health(ctx); err != nil {
+		return fmt.Errorf("after %s: %w", env.Report, err)
+	}
+	return nil
+}
+
+// sleep waits, and reports whether neither ctx nor early ended before the time was over.
+func (s *stage) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	timer := s.Clock.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-early:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// random is the fault's own source of draws: a fault that is added, removed or
+// fires at another time does not change what the others draw.
+func (s *stage) random(index int) *rand.Rand {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)
+	return rand.New(rand.NewPCG(s.Scenario.Seed, hash.Sum64()))
+}

@@ -1,0 +1,92 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Validate reports what is wrong with a scenario beyond what its own package
+// knows: faults that the catalogue does not have or whose parameters make no
+// sense, and checks that do not exist. The error says where it stands.
+func Validate(s *scenario.Scenario) error {
+	for _, fault := range s.Faults {
+		if _, err := newFault(fault); err != nil {
+			return err
+		}
+	}
+	for i, id := range s.Exercises {
+		if _, ok := check.Find(id); !ok {
+			var known []string
+			for _, c := range check.All {
+				known = append(known, c.ID)
+			}
+			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "no check %q: expected one of %s", id, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// setting is what the checks need to know of a scenario.
+func setting(s *scenario.Scenario) check.Setting {
+	return check.Setting{
+		Within:    s.Settle.Within,
+		Quiet:     s.Settle.Quiet,
+		QPS:       float64(s.Subject.QPS),
+		Exercises: s.Exercises,
+	}
+}
+
+// Judge judges the run in a directory, from what is in it alone, and writes the
+// reports anew. The same directory always gets the same verdicts.
+func Judge(path string) (*reports.Run, error) {
+	dir, asked, environment, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Validate(asked); err != nil {
+		return nil, err
+	}
+	var duration time.Duration
+	results, activity, err := check.Run(setting(asked), func(yield func(*history.Record, error) bool) {
+		for record, err := range history.ReadFile(dir.history()) {
+			if record != nil {
+				duration = record.At
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	summary := summarize(dir, asked, environment, results)
+	summary.Duration = duration
+	summary.Verdict, summary.Reason = check.Overall(results, activity)
+	return summary, reports.WriteFiles(path, summary)
+}
+
+// summarize says what was run, and how to run it again.
+func summarize(dir directory, asked *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
+	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
+	maps.Copy(versions, environment.Versions)
+	return &reports.Run{
+		Scenario:    asked.Name,
+		Description: asked.Description,
+		Subject:     environment.Subject,
+		Provider:    environment.Provider,
+		Seed:        environment.Seed,
+		Directory:   string(dir),
+		Versions:    versions,
+		Results:     results,
+		Again: fmt.Sprintf("gauntlet run %s --subject=%s --provider=%s --seed=%d",
+			dir.scenario(), environment.Subject, environment.Provider, environment.Seed),
+	}
+}

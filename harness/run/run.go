@@ -1,0 +1,163 @@
+// Package run carries out one scenario on one subject. It is the procedure of
+// the harness and the one package that knows every stage of it:
+//
+//	prepare   a run directory with what is asked in it
+//	raise     control plane, history, observer, fault proxy, subject
+//	chaos     what users do, while things go wrong
+//	settle    heal everything; wait until the subject has converged and is quiet
+//	lower     stop everything, in the opposite order
+//	judge     from the recorded history alone
+//
+// A run that breaks off half-way is judged all the same: what its history shows
+// broken is broken, and what it does not show is unknown.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Options says what to run, on what, and where to keep it.
+type Options struct {
+	Scenario *scenario.Scenario // its Seed is the run's, and set
+	Target   subject.Target
+	Provider string // see Providers
+	// Out is the directory that the run directory is made in.
+	Out string
+	// Ours is the executable of controllers/.
+	Ours string
+	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
+	// cache that harness/upstream fills.
+	UpstreamDir string
+	// Direct leaves the fault proxy out, for measuring what it costs. A scenario
+	// with faults cannot be run so.
+	Direct bool
+	// Hold, if set, is called when the run is over and everything still stands;
+	// the control plane goes when it returns.
+	Hold func(ctx context.Context, kubeconfig string)
+	// Progress, if set, is told what the run is doing. It must be quick.
+	Progress func(message string)
+
+	Clock    clock.WithTicker
+	Revision string            // of gauntlet
+	Versions map[string]string // of the control plane's parts
+}
+
+// Providers are the kinds of control plane that a run can have.
+var Providers = []string{"embedded"}
+
+// Run carries out a scenario, judges it and writes its reports. The error says
+// what kept the run from being carried out to its end; what its history shows up
+// to there is judged all the same, unless there is none.
+func Run(ctx context.Context, o Options) (*reports.Run, error) {
+	dir, err := prepare(&o)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := perform(ctx, &o, dir)
+	if !begun {
+		return nil, err
+	}
+	o.progress("judging")
+	judged, judgeErr := Judge(string(dir))
+	if judgeErr != nil {
+		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
+	}
+	return judged, err
+}
+
+// perform makes the history of a run, and reports whether it came to begin one.
+func perform(ctx context.Context, o *Options, dir directory) (begun bool, err error) {
+	s := &stage{Options: o, dir: dir}
+	defer func() { err = errors.Join(err, s.lower(ctx, err)) }()
+	if err := s.raise(ctx); err != nil {
+		return s.recorder != nil, err
+	}
+	ctx, cancel := s.supervise(ctx)
+	defer cancel()
+	if err := s.chaos(ctx); err != nil {
+		return true, s.because(ctx, err)
+	}
+	if err := s.settle(ctx); err != nil {
+		return true, s.because(ctx, err)
+	}
+	if o.Hold != nil {
+		return true, s.hold(ctx)
+	}
+	return true, nil
+}
+
+// errSubjectDied ends a run early. It is a finding, not a failure of the run:
+// the history shows it.
+var errSubjectDied = errors.New("the subject died")
+
+// supervise returns a context that ends when something that the run stands on
+// does: a part of the control plane, the recorder, the subject.
+func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-s.cluster.Failed():
+			cancel(s.cluster.Err())
+		case <-s.recorder.Failed():
+			cancel(s.recorder.Flush())
+		case <-s.subject.Failed():
+			cancel(errSubjectDied)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// because replaces the error of a stage that was broken off by the reason.
+func (s *stage) because(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, errSubjectDied):
+		return nil
+	case errors.Is(cause, context.Canceled):
+		return errors.New("interrupted")
+	default:
+		return cause
+	}
+}
+
+// mark records that a phase begins.
+func (s *stage) mark(phase history.PhaseName) {
+	s.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
+}
+
+func (o *Options) progress(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// lowerWithin bounds the teardown, which goes on when the run was cancelled.
+const lowerWithin = 30 * time.Second
+
+// lower stops what was raised, last first, and removes the credentials. A run
+// that broke off says so in its history.
+func (s *stage) lower(ctx context.Context, broken error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lowerWithin)
+	defer cancel()
+	if broken != nil && s.recorder != nil {
+		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: broken.Error()}})
+	}
+	var all []error
+	for i := len(s.raised) - 1; i >= 0; i-- {
+		all = append(all, s.raised[i](ctx))
+	}
+	return errors.Join(append(all, os.RemoveAll(s.dir.state()))...)
+}

@@ -1,0 +1,225 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/observe"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// namespace is where the workload of a run lives.
+const namespace = "gauntlet"
+
+// Bounds on how long the parts of a stage may take to stand. They are far above
+// what a slow machine needs: reaching one is an error of its own.
+const (
+	clusterWithin = 2 * time.Minute
+	subjectWithin = 60 * time.Second
+	catchUpWithin = 10 * time.Second
+)
+
+// stage is everything that stands while a run goes on.
+type stage struct {
+	*Options
+	dir directory
+
+	cluster  *embedded.Cluster
+	admin    kubernetes.Interface
+	recorder *history.Recorder
+	monitor  *monitor
+	observer *observe.Observer
+	proxy    *proxy.Proxy
+	subject  *subject.Subject
+
+	// raised holds how to stop what stands, in the order in which it was raised.
+	raised []func(context.Context) error
+}
+
+// raise brings up everything, in the order in which it depends on each other.
+func (s *stage) raise(ctx context.Context) error {
+	for _, part := range []struct {
+		name  string
+		raise func(context.Context) error
+	}{
+		{"control plane", s.raiseCluster},
+		{"namespace", s.raiseNamespace},
+		{"history", s.raiseHistory},
+		{"observer", s.raiseObserver},
+		{"fault proxy", s.raiseProxy},
+		{"subject", s.raiseSubject},
+	} {
+		begun := s.Clock.Now()
+		if err := part.raise(ctx); err != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("interrupted while raising the %s", part.name)
+			}
+			return fmt.Errorf("raising the %s: %w", part.name, err)
+		}
+		if took := s.Clock.Since(begun); took > 100*time.Millisecond {
+			s.progress("%s up in %.1f s", part.name, took.Seconds())
+		}
+	}
+	return nil
+}
+
+func (s *stage) raiseCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+	defer cancel()
+	c, err := embedded.Start(ctx, embedded.Options{
+		Nodes:         s.Scenario.Cluster.Nodes,
+		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
+		Dir:           s.dir.state(),
+		LogDir:        s.dir.logs(),
+		BinDir:        s.UpstreamDir,
+	})
+	if err != nil {
+		return err
+	}
+	s.cluster = c
+	s.raised = append(s.raised, c.Stop)
+	s.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
+	return err
+}
+
+// raiseNamespace makes the run's namespace and waits for its service account,
+// without which no pod is admitted.
+func (s *stage) raiseNamespace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+	defer cancel()
+	_, err := s.admin.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	accounts, err := s.admin.CoreV1().ServiceAccounts(namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=default"})
+	if err != nil {
+		return err
+	}
+	defer accounts.Stop()
+	if _, open := <-accounts.ResultChan(); !open {
+		return errors.New("its service account was not made")
+	}
+	return nil
+}
+
+func (s *stage) raiseHistory(context.Context) (err error) {
+	s.monitor = newMonitor()
+	s.recorder, err = history.Create(s.dir.history(), history.Start{
+		Scenario:  s.Scenario.Name,
+		Seed:      s.Scenario.Seed,
+		Subject:   s.Target.String(),
+		Provider:  s.Provider,
+		Namespace: namespace,
+	}, s.Clock, s.monitor.follow)
+	if err != nil {
+		return err
+	}
+	s.raised = append(s.raised, func(context.Context) error { return s.recorder.Close() })
+	return nil
+}
+
+func (s *stage) raiseObserver(ctx context.Context) (err error) {
+	s.observer, err = observe.Start(ctx, observe.Options{
+		Config:    s.cluster.Config(cluster.Admin),
+		Namespace: namespace,
+		Resources: observe.Resources,
+		Recorder:  s.recorder,
+	})
+	if err != nil {
+		return err
+	}
+	s.raised = append(s.raised, func(context.Context) error { s.observer.Stop(); return nil })
+	return nil
+}
+
+func (s *stage) raiseProxy(ctx context.Context) (err error) {
+	if s.Direct {
+		return nil
+	}
+	direct := s.cluster.Config(cluster.Subject)
+	target, err := url.Parse(direct.Host)
+	if err != nil {
+		return err
+	}
+	s.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
+		Target:   target,
+		TargetCA: direct.CAData,
+		Recorder: s.recorder,
+		Clock:    s.Clock,
+	})
+	if err != nil {
+		return err
+	}
+	s.raised = append(s.raised, s.proxy.Stop)
+	return nil
+}
+
+// raiseSubject starts the subject and waits until it leads and watches.
+func (s *stage) raiseSubject(ctx context.Context) (err error) {
+	executable, err := s.Target.Executable(s.Ours, s.cluster.Binaries().KubeControllerManager)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
+	defer cancel()
+	s.subject, err = subject.Start(ctx, subject.Options{
+		Target:      s.Target,
+		Executable:  executable,
+		Cluster:     s.cluster,
+		Route:       s.route,
+		Replicas:    s.Scenario.Subject.Replicas,
+		QPS:         s.Scenario.Subject.QPS,
+		Burst:       s.Scenario.Subject.Burst,
+		Concurrency: s.Scenario.Subject.Concurrency,
+		StateDir:    s.dir.state(),
+		LogDir:      s.dir.logs(),
+		Recorder:    s.recorder,
+	})
+	if err != nil {
+		return err
+	}
+	s.raised = append(s.raised, s.subject.Stop)
+	if err := s.subject.WaitForLeader(ctx); err != nil || s.Direct {
+		return err
+	}
+	return s.monitor.waitWatching(ctx)
+}
+
+// route leads a replica to the API server through the fault proxy, unless the
+// run does without.
+func (s *stage) route(replica string, config *rest.Config) error {
+	if s.Direct {
+		return nil
+	}
+	endpoint, err := s.proxy.Listen(replica)
+	if err != nil {
+		return err
+	}
+	config.Host, config.CAData = endpoint.URL, endpoint.CA
+	return nil
+}
+
+// hold leaves everything standing until the caller has had enough.
+func (s *stage) hold(ctx context.Context) error {
+	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
+	if err := cluster.WriteKubeconfig(path, s.cluster.Config(cluster.Admin)); err != nil {
+		return err
+	}
+	s.Hold(ctx, path)
+	return nil
+}
