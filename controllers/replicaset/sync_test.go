@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -45,7 +47,15 @@ type rig struct {
 
 func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 	t.Helper()
-	r := &rig{clock: clocktesting.NewFakePassiveClock(now), answers: map[string][]error{}, live: set}
+	fake := clocktesting.NewFakePassiveClock(now)
+	r := newRigAt(t, fake, set, pods...)
+	r.clock = fake
+	return r
+}
+
+func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+	t.Helper()
+	r := &rig{answers: map[string][]error{}, live: set}
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", r.react)
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -55,7 +65,7 @@ func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 	}
 	r.Controller, err = New(t.Context(), Config{
 		Kind: kind, Client: client, Pods: factory.Core().V1().Pods().Informer(),
-		Events: &record.FakeRecorder{}, Clock: r.clock, Burst: Burst,
+		Events: &record.FakeRecorder{}, Clock: clock, Burst: Burst,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +113,11 @@ func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	case "update":
 		set := action.(clienttesting.UpdateAction).GetObject().(*appsv1.ReplicaSet)
 		r.written = append(r.written, set.Status)
-		return true, set, nil
+		return true, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "3000"}}, nil
 	case "get":
 		return true, r.live, nil
 	case "patch":
-		return true, &corev1.Pod{}, nil
+		return true, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2000"}}, nil
 	default:
 		return true, nil, nil
 	}
@@ -327,7 +337,7 @@ func TestReplicaFailure(t *testing.T) {
 	condition := func() string {
 		t.Helper()
 		last := r.written[len(r.written)-1]
-		r.cache(t, newSet(5, func(s *appsv1.ReplicaSet) { s.Status = last }))
+		r.cache(t, newSet(5, func(s *appsv1.ReplicaSet) { s.Status, s.ResourceVersion = last, "3000" }))
 		var text string
 		for _, c := range last.Conditions {
 			text += fmt.Sprintf("%s=%s %s;", c.Type, c.Status, c.Reason)
@@ -442,6 +452,84 @@ func TestSelectors(t *testing.T) {
 			}
 			if err == nil && owner.Selector.Matches(labels.Set{"app": "web"}) != test.matches {
 				t.Errorf("matches: %t, want %t", !test.matches, test.matches)
+			}
+		})
+	}
+}
+
+// Whatever a sync writes for its owner must be in the caches before the next.
+func TestRemembersItsWrites(t *testing.T) {
+	tests := []struct {
+		name string
+		set  *appsv1.ReplicaSet
+		pods []*corev1.Pod
+		want string
+	}{
+		{"created", newSet(1, reporting(0)), []*corev1.Pod{member("old", phase(corev1.PodFailed))}, "the cache of pods is at resourceVersion 10, own write at 1001"},
+		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{member("a")}, "the deletion of ns/a"},
+		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{member("a", orphaned)}, "own write at 2000"},
+		{"released", newSet(0, reporting(0)), []*corev1.Pod{member("a", relabelled)}, "own write at 2000"},
+		{"reported", newSet(0), nil, "the cache of replicasets is at resourceVersion 10, own write at 3000"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, test.set, test.pods...)
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.writes.Missing(key); !strings.Contains(got, test.want) {
+				t.Errorf("missing %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// runRig runs the controller for a while of the bubble's time.
+func runRig(t *testing.T, r *rig, d time.Duration) {
+	drain, done := make(chan struct{}), make(chan struct{})
+	r.synced = nil // the rig's informers never start
+	r.loop.Add(key)
+	go func() {
+		defer close(done)
+		r.Run(t.Context(), drain, 1)
+	}()
+	time.Sleep(d)
+	close(drain)
+	<-done
+	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+}
+
+func TestComesBackWhenAPodBecomesAvailable(t *testing.T) {
+	for _, test := range []struct {
+		after time.Duration
+		want  int32
+	}{{19 * time.Second, 0}, {20 * time.Second, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			set := newSet(1, func(s *appsv1.ReplicaSet) {
+				s.Spec.MinReadySeconds = 30
+				s.ResourceVersion = "3000" // so that the cache is not behind the status
+			})
+			pod := member("a", func(p *corev1.Pod) { p.Status.Conditions = readySince(time.Now().Add(-10 * time.Second)) })
+			r := newRigAt(t, clock.RealClock{}, set, pod)
+			runRig(t, r, test.after+time.Millisecond)
+			if got := r.written[len(r.written)-1].AvailableReplicas; got != test.want {
+				t.Errorf("after %s %d are available, want %d", test.after, got, test.want)
+			}
+		})
+	}
+}
+
+func TestComesBackWhenExpectationsRunOut(t *testing.T) {
+	for _, test := range []struct {
+		after time.Duration
+		want  []string
+	}{{5*time.Minute - time.Second, nil}, {5 * time.Minute, []string{create}}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRigAt(t, clock.RealClock{}, newSet(1, reporting(0)))
+			r.expectations.ExpectCreations(mustOwner(r).ID(), 1)
+			runRig(t, r, test.after+time.Millisecond)
+			if diff := cmp.Diff(test.want, r.calls); diff != "" {
+				t.Errorf("calls after %s (-want +got):\n%s", test.after, diff)
 			}
 		})
 	}
