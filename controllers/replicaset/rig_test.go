@@ -1,0 +1,191 @@
+package replicaset
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const key = "ns/web"
+
+// rig is a controller whose caches a test fills by hand, and whose API calls
+// are answered and written down by the rig.
+type rig struct {
+	*Controller
+	clock *clocktesting.FakePassiveClock
+
+	mu      sync.Mutex
+	calls   []string
+	created int
+	// answers are the errors of calls, by call; the last one of a call stays.
+	answers map[string][]error
+	live    *appsv1.ReplicaSet
+	written []appsv1.ReplicaSetStatus
+}
+
+func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+	t.Helper()
+	fake := clocktesting.NewFakePassiveClock(now)
+	r := newRigAt(t, fake, set, pods...)
+	r.clock = fake
+	return r
+}
+
+func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+	t.Helper()
+	r := &rig{answers: map[string][]error{}, live: set}
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", r.react)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	kind, err := ReplicaSets(client, factory.Apps().V1().ReplicaSets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Controller, err = New(t.Context(), Config{
+		Kind: kind, Client: client, Pods: factory.Core().V1().Pods().Informer(),
+		Events: &record.FakeRecorder{}, Clock: clock, Burst: Burst,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cache(t, set, pods...)
+	return r
+}
+
+// cache puts objects into the informers' caches.
+func (r *rig) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
+	t.Helper()
+	err := r.owners.Add(set)
+	for _, pod := range pods {
+		err = errors.Join(err, r.pods.Add(pod))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
+	switch a := action.(type) {
+	case clienttesting.DeleteAction:
+		call += " " + a.GetName()
+	case clienttesting.PatchAction:
+		call += " " + a.GetName()
+	}
+	r.calls = append(r.calls, call)
+	if errs := r.answers[call]; len(errs) > 0 {
+		r.answers[call] = errs[min(1, len(errs)-1):]
+		if errs[0] != nil {
+			return true, nil, errs[0]
+		}
+	}
+	switch action.GetVerb() {
+	case "create":
+		r.created++
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		pod.Name = fmt.Sprintf("new-%d", r.created)
+		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(1000+r.created)
+		return true, pod, nil
+	case "update":
+		set := action.(clienttesting.UpdateAction).GetObject().(*appsv1.ReplicaSet)
+		r.written = append(r.written, set.Status)
+		return true, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "3000"}}, nil
+	case "get":
+		return true, r.live, nil
+	case "patch":
+		return true, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2000"}}, nil
+	default:
+		return true, nil, nil
+	}
+}
+
+func newSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "set", Generation: 1, ResourceVersion: "10"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}},
+		},
+	}
+	for _, c := range change {
+		c(set)
+	}
+	return set
+}
+
+func deleting(set *appsv1.ReplicaSet) { set.DeletionTimestamp = &metav1.Time{Time: now} }
+
+func reporting(replicas int32) func(*appsv1.ReplicaSet) {
+	return func(set *appsv1.ReplicaSet) {
+		set.Status = appsv1.ReplicaSetStatus{
+			Replicas: replicas, FullyLabeledReplicas: replicas, TerminatingReplicas: new(int32(0)), ObservedGeneration: 1,
+		}
+	}
+}
+
+// member is a pending pod of the set that newSet makes.
+func member(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}, ResourceVersion: "10",
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(newSet(0), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func orphaned(pod *corev1.Pod)    { pod.OwnerReferences = nil }
+func relabelled(pod *corev1.Pod)  { pod.Labels = map[string]string{"app": "db"} }
+func foreign(pod *corev1.Pod)     { pod.OwnerReferences[0].UID = "another" }
+func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: now} }
+
+var (
+	podResource = schema.GroupResource{Resource: "pods"}
+	setResource = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	refused     = apierrors.NewTooManyRequests("slow down", 1)
+	conflict    = apierrors.NewConflict(setResource, "web", errors.New("modified"))
+	gone        = apierrors.NewNotFound(podResource, "p")
+)
+
+func namespaceTerminating() error {
+	err := apierrors.NewForbidden(podResource, "", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+const (
+	create = "create pods"
+	status = "update replicasets/status"
+	read   = "get replicasets"
+)
+
+func repeat(call string, n int) []string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = call
+	}
+	return calls
+}

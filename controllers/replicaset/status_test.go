@@ -1,0 +1,66 @@
+package replicaset
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const key = "ns/web"
+
+func TestReplicaFailure(t *testing.T) {
+	r := newRig(t, newSet(5), member("a"))
+	condition := func() string {
+		t.Helper()
+		last := r.written[len(r.written)-1]
+		r.cache(t, newSet(5, func(s *appsv1.ReplicaSet) { s.Status, s.ResourceVersion = last, "3000" }))
+		var text string
+		for _, c := range last.Conditions {
+			text += fmt.Sprintf("%s=%s %s;", c.Type, c.Status, c.Reason)
+		}
+		return text
+	}
+	r.answers[create] = []error{refused}
+	_ = r.sync(t.Context(), key) // fails, as TestSync has it
+	if got, want := condition(), "ReplicaFailure=True FailedCreate;"; got != want {
+		t.Errorf("after a failed create: %q, want %q", got, want)
+	}
+	writes := len(r.written)
+	_ = r.sync(t.Context(), key)
+	if len(r.written) != writes {
+		t.Error("the same failure was written again")
+	}
+	r.answers[create] = nil
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if got := condition(); got != "" {
+		t.Errorf("after success: %q, want no condition", got)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	set := newSet(4, func(s *appsv1.ReplicaSet) {
+		s.Generation = 7
+		s.Spec.MinReadySeconds = 10
+		s.Spec.Template.Labels["tier"] = "front"
+		s.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: "Other", Status: corev1.ConditionTrue}}
+	})
+	tiered := func(p *corev1.Pod) { p.Labels["tier"] = "front" }
+	r := newRig(t, set, member("pending"), member("full", tiered), member("ready", ready(9*time.Second)), member("available", ready(10*time.Second)),
+		member("leaving", terminating), member("left", terminating, phase(corev1.PodFailed)), member("relabelled", terminating, relabelled), member("failed", phase(corev1.PodFailed)))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	want := []appsv1.ReplicaSetStatus{{
+		Replicas: 4, FullyLabeledReplicas: 1, ReadyReplicas: 2, AvailableReplicas: 1, TerminatingReplicas: new(int32(1)), ObservedGeneration: 7,
+		Conditions: []appsv1.ReplicaSetCondition{{Type: "Other", Status: corev1.ConditionTrue}},
+	}}
+	if diff := cmp.Diff(want, r.written); diff != "" {
+		t.Errorf("status written (-want +got):\n%s", diff)
+	}
+}
