@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const key = "ns/web"
-
 func TestReplicaFailure(t *testing.T) {
 	r := newRig(t, newSet(5), member("a"))
 	condition := func() string {

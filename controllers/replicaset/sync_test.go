@@ -18,8 +18,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const key = "ns/web"
-
 // sortDeletes forgets the order of deletes, which are sent at once.
 var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	sorted := slices.Clone(calls)
