@@ -28,6 +28,7 @@ const key = "ns/web"
 // are answered and written down by the rig.
 type rig struct {
 	*Controller
+	t     *testing.T
 	clock *clocktesting.FakePassiveClock
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 
 func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 	t.Helper()
-	r := &rig{answers: map[string][]error{}, live: set}
+	r := &rig{t: t, answers: map[string][]error{}, live: set}
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", r.react)
 	factory := informers.NewSharedInformerFactory(client, 0)

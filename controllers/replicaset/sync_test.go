@@ -1,8 +1,6 @@
 package replicaset
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,9 +145,9 @@ func TestSync(t *testing.T) {
 }
 
 func mustOwner(r *rig) Owner {
-	owner, found, err := r.cached(context.TODO(), key)
+	owner, found, err := r.cached(r.t.Context(), key)
 	if err != nil || !found {
-		panic(fmt.Sprint("the rig has no owner: ", err))
+		r.t.Fatalf("the rig has no owner, error %v", err)
 	}
 	return owner
 }
