@@ -155,10 +155,10 @@ type allowance struct {
 	spell   int
 	creates int
 	deletes int
-	// missing and excess are by how many pods the view was off, at the moments
-	// since the last call when a decision could be taken.
-	active    lately // pods that certainly count
-	claimable lately // pods that may count
+	// Numbers of pods in the view, at the moments of late when a decision could
+	// be taken: those that count for certain, and those that may count.
+	active    lately
+	claimable lately
 }
 
 func newExpectations(Setting) Judge { return &expectationsJudge{} }

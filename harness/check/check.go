@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -238,7 +239,7 @@ func (s *seat) result(setting Setting, doubt string) (result Result) {
 		}()
 	}
 	result.Check = s.check.ID
-	exercised := contains(setting.Exercises, s.check.ID)
+	exercised := slices.Contains(setting.Exercises, s.check.ID)
 	switch {
 	case s.panic != "":
 		return Result{Check: s.check.ID, Verdict: Unknown, Reason: s.panic}
@@ -251,15 +252,6 @@ func (s *seat) result(setting Setting, doubt string) (result Result) {
 		result.Reason += ", though the scenario says that it exercises this check"
 	}
 	return result
-}
-
-func contains(ids []string, id string) bool {
-	for _, other := range ids {
-		if other == id {
-			return true
-		}
-	}
-	return false
 }
 
 // findings is what a judge has found so far; judges embed it.

@@ -163,10 +163,9 @@ func (l *ledger) look(t touch, at time.Duration) {
 	o := view.owners[l.uid]
 	l.tally = view.tally(l.uid)
 	created := l.arrived(t.arrivals, at)
-	deleted := l.departed(t.departures)
 	if l.ready {
 		l.joined.add(at, max(0, l.tally.replicas-before.replicas-created))
-		l.left.add(at, max(0, before.claimable()-l.tally.claimable()-deleted))
+		l.left.add(at, max(0, before.claimable()-l.tally.claimable()))
 	}
 	l.ready = o != nil && view.reached[podResource] > 0
 	ceiling, floor := 0, unlimited
@@ -199,7 +198,11 @@ func (l *ledger) arrived(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if l.creates.unseen[uid] != nil {
 			delete(l.creates.unseen, uid)
-			own++
+			if l.credit == 0 {
+				own++
+			} else { // it may have decided without this one, and earns the credit again
+				l.creditAt = at
+			}
 			continue
 		}
 		l.forgetCredit(at)
@@ -212,30 +215,28 @@ func (l *ledger) arrived(pods []types.UID, at time.Duration) (own int) {
 	return own
 }
 
-// departed takes in pods that the view shows no longer active, and returns how
-// many of them the process has deleted.
-func (l *ledger) departed(pods []types.UID) (own int) {
-	for _, uid := range pods {
-		if l.deletes.unseen[uid] != nil {
-			delete(l.deletes.unseen, uid)
-			own++
-			continue
-		}
-		for _, c := range l.deletes.inFlight {
-			if c.pod.UID == uid && !c.effectSeen {
-				c.effectSeen = true
-				own++
-				break
-			}
+// departs takes in that the view shows a pod gone that the process deletes.
+func (l *ledger) departs(pod types.UID, at time.Duration) {
+	delete(l.process.deleting, pod)
+	if l.deletes.unseen[pod] != nil {
+		delete(l.deletes.unseen, pod)
+		l.left.add(at, -1)
+		return
+	}
+	for _, c := range l.deletes.inFlight {
+		if c.pod.UID == pod && !c.effectSeen {
+			c.effectSeen = true
+			l.left.add(at, -1)
+			return
 		}
 	}
-	return own
 }
 
 // forgetCredit drops the credit that no expectation can have used: expectations
-// are set when a batch begins, which may be a while before its first call.
+// are set when a batch begins, which may be a while before its first call, and
+// hold while a call of the batch is asleep in the client.
 func (l *ledger) forgetCredit(at time.Duration) {
-	if l.creates.outstanding() == 0 && at-l.creditAt > lag {
+	if l.creates.outstanding() == 0 && at-l.creditAt > lag && !l.process.napping(at) {
 		l.credit = 0
 	}
 }
@@ -250,6 +251,9 @@ func (l *ledger) send(c *call) {
 		l.creates.inFlight[c.id] = c
 	case callDelete:
 		l.deletes.inFlight[c.id] = c
+		if c.hitsActive() {
+			l.process.deleting[c.pod.UID] = l
+		}
 	}
 }
 
@@ -271,6 +275,8 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 			l.deletes.await(c.pod.UID, c)
 		case !r.OK() && c.effectSeen: // it was somebody else's doing
 			l.left.add(at, 1)
+		case !r.OK():
+			delete(l.process.deleting, c.pod.UID)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func newModel(rest time.Duration) *Model {
 func (m *Model) observe(r *history.Record) error {
 	m.at, m.seq = r.At, r.Seq
 	m.sent, m.answered, m.touched, m.died = nil, nil, m.touched[:0], nil
-	clear(m.truth.touched)
+	m.truth.settle()
 	switch {
 	case r.Start != nil:
 		m.start = *r.Start
@@ -181,6 +181,12 @@ func (m *Model) look(p *process, complete bool) {
 			}
 		}
 	}
+	for _, uid := range p.view.departed {
+		if l := p.deleting[uid]; l != nil {
+			l.departs(uid, m.at)
+			p.view.touch(l.uid, false)
+		}
+	}
 	for uid, t := range p.view.touched {
 		if p.view.owners[uid] == nil && p.ledgers[uid] == nil {
 			continue // the pods of an owner that is not the subject's
@@ -189,7 +195,7 @@ func (m *Model) look(p *process, complete bool) {
 		l.look(t, m.at)
 		m.touched = append(m.touched, touched{ledger: l, itself: t.itself})
 	}
-	clear(p.view.touched)
+	p.view.settle()
 }
 
 // bury ends the process of that name: what starts, starts anew.

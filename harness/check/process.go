@@ -27,6 +27,9 @@ type process struct {
 	// spells counts the times that it was idle.
 	spells int
 
+	// deleting is for which owner the process deletes each pod that its view
+	// shows active. The view may show the pod to be another's when it goes.
+	deleting map[types.UID]*ledger
 	// adopted is the owner of each pod that the process was told it adopted,
 	// before its view shows so.
 	adopted map[types.UID]types.UID
@@ -86,7 +89,9 @@ func newProcess(name string, facts *decoder, rest time.Duration) *process {
 		rest:    rest,
 		naps:    map[string]time.Duration{},
 		adopted: map[types.UID]types.UID{},
-		reads:   map[types.UID]liveRead{},
+
+		deleting: map[types.UID]*ledger{},
+		reads:    map[types.UID]liveRead{},
 	}
 }
 
@@ -114,10 +119,10 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) (*call, 
 	if err := p.classify(c, r); err != nil {
 		return nil, err
 	}
-	delete(p.naps, c.key)
 	if c.ledger != nil {
 		c.ledger.send(c)
 	}
+	delete(p.naps, c.key)
 	return c, nil
 }
 

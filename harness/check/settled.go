@@ -2,7 +2,8 @@ package check
 
 import (
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ func (s *Settled) Observe(r *history.Record) {
 		if err := setTruth(s.truth, s.facts, r.Truth); err != nil && s.err == nil {
 			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		clear(s.truth.touched)
+		s.truth.settle()
 	}
 }
 
@@ -72,7 +73,7 @@ func (w *world) ownersIn(namespace string) []*owner {
 			owners = append(owners, o)
 		}
 	}
-	sort.Slice(owners, func(i, k int) bool { return owners[i].String() < owners[k].String() })
+	slices.SortFunc(owners, func(a, b *owner) int { return strings.Compare(a.String(), b.String()) })
 	return owners
 }
 

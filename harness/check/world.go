@@ -18,6 +18,8 @@ type world struct {
 	// touched is the owners whose own version, pods or matching orphans have
 	// changed since it was last cleared, and how.
 	touched map[types.UID]touch
+	// departed is the pods that have ceased to be active in the same time.
+	departed []types.UID
 }
 
 // objectName is what an object can be asked for by.
@@ -25,9 +27,8 @@ type objectName struct{ resource, namespace, name string }
 
 // touch is how an owner was touched.
 type touch struct {
-	itself     bool        // by a version of its own, not only by pods
-	arrivals   []types.UID // pods it controls that were not there before
-	departures []types.UID // pods of its that were active and are so, or its, no more
+	itself   bool        // by a version of its own, not only by pods
+	arrivals []types.UID // pods it controls that were not there before
 }
 
 // tally counts the active pods that matter to an owner.
@@ -87,17 +88,8 @@ func (w *world) setPod(p *pod) {
 		t := w.touched[p.controller.UID]
 		t.arrivals = append(t.arrivals, p.UID)
 		w.touched[p.controller.UID] = t
-	case old != nil && old.active && (!p.active || p.controller.UID != old.controller.UID):
-		w.departs(old)
-	}
-}
-
-// departs says that a pod is active no more, or no more its controller's.
-func (w *world) departs(p *pod) {
-	if !p.orphan() {
-		t := w.touched[p.controller.UID]
-		t.departures = append(t.departures, p.UID)
-		w.touched[p.controller.UID] = t
+	case old != nil && old.active && !p.active:
+		w.departed = append(w.departed, p.UID)
 	}
 }
 
@@ -110,7 +102,7 @@ func (w *world) removePod(uid types.UID) {
 	w.unindex(p)
 	delete(w.pods, uid)
 	if p.active {
-		w.departs(p)
+		w.departed = append(w.departed, uid)
 	}
 	if name := (objectName{podResource, p.Namespace, p.Name}); w.names[name] == uid {
 		delete(w.names, name)
@@ -172,6 +164,12 @@ func (w *world) count(p *pod, sign int) {
 			w.tallies[uid].add(o, p, sign)
 		}
 	}
+}
+
+// settle begins anew with what is touched and departed.
+func (w *world) settle() {
+	clear(w.touched)
+	w.departed = w.departed[:0]
 }
 
 func (w *world) touch(uid types.UID, itself bool) {

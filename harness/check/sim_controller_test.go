@@ -1,0 +1,412 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// rules are those that the model of a controller breaks.
+type rules struct {
+	noExpectations bool // acts whatever it has not observed
+	noBurstLimit   bool
+	noSlowStart    bool
+	noBackOff      bool // requeues at once
+	countsFailed   bool // takes failed pods for active (and so does not replace them)
+	takesForeign   bool // takes matching pods of other controllers for its own
+	noLiveRead     bool // adopts by its cached owner (R10)
+	noLowering     bool // a failed create stays expected (R16)
+	countsDying    bool // counts terminating pods when it scales down (R2)
+	repeatsBatch   bool // a new leader creates as if there were no pods (R28)
+}
+
+// controller is a life of a controller that counts what it observes, as
+// ReplicationController does.
+type controller struct {
+	*cluster
+	rules
+	pods, owners map[types.UID]*thing
+	feeds        map[string]*feedline // from the API server to the proxy
+	caches       map[string]*feedline // from the proxy to the cache
+	watches      map[string]uint64
+	expected     map[types.UID]*expected
+	queued       map[types.UID]bool
+	running      map[types.UID]bool
+	failures     map[types.UID]int
+	fresh        map[types.UID]bool
+}
+
+type expected struct {
+	creates int
+	deletes map[types.UID]bool
+}
+
+// restart ends the subject, if there is one, and starts another.
+func (s *cluster) restart(r rules) {
+	if s.subject != nil {
+		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
+	}
+	s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	c := &controller{
+		cluster: s, rules: r, feeds: map[string]*feedline{}, caches: map[string]*feedline{}, watches: map[string]uint64{},
+		pods: map[types.UID]*thing{}, owners: map[types.UID]*thing{}, expected: map[types.UID]*expected{},
+		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, fresh: map[types.UID]bool{},
+	}
+	s.subject = c
+	for _, resource := range []string{s.resource, podResource} {
+		c.list(resource)
+	}
+}
+
+func (c *controller) alive() bool { return c.subject == c }
+
+func (c *controller) list(resource string) {
+	id := c.sent(history.Request{Verb: "list", Resource: resource})
+	c.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
+	c.caches[resource] = &feedline{}
+	list := &history.List{ID: id, Subject: "subject-0", Resource: resource, Version: c.version}
+	for _, t := range c.live(resource) {
+		list.Items = append(list.Items, t.Object)
+		c.caches[resource].send(c.cluster, time.Millisecond, func() { c.notice(history.Added, t) })
+	}
+	c.append(history.Record{List: list})
+	c.watches[resource] = c.sent(history.Request{Verb: "watch", Resource: resource})
+	c.feeds[resource] = &feedline{last: c.now + time.Millisecond}
+}
+
+// tell hands an event to the proxy, which delivers it when its time has come.
+func (c *controller) tell(kind history.EventType, t *thing) {
+	lag := time.Millisecond
+	if c.chaos {
+		lag += c.upTo(map[bool]time.Duration{true: c.podLag, false: c.ownerLag}[t.Resource == podResource])
+	}
+	c.feeds[t.Resource].send(c.cluster, lag, func() {
+		if !c.alive() {
+			return
+		}
+		c.append(history.Record{Delivery: &history.Delivery{
+			ID: c.watches[t.Resource], Subject: "subject-0", Resource: t.Resource, Type: kind, Object: t.Object,
+		}})
+		c.caches[t.Resource].send(c.cluster, c.upTo(2*time.Millisecond), func() { c.notice(kind, t) })
+	})
+}
+
+// notice is the cache and the handlers.
+func (c *controller) notice(kind history.EventType, t *thing) {
+	if !c.alive() {
+		return
+	}
+	if t.Resource != podResource {
+		c.fresh[t.UID] = c.owners[t.UID] == nil
+		c.owners[t.UID] = t
+		c.enqueue(t.UID)
+		return
+	}
+	old := c.pods[t.UID]
+	switch {
+	case kind == history.Deleted:
+		delete(c.pods, t.UID)
+		c.observeDelete(t)
+	default:
+		c.pods[t.UID] = t
+		if t.Terminating() {
+			c.observeDelete(t)
+		} else if e := c.expected[t.controller()]; e != nil && old == nil {
+			e.creates--
+		}
+	}
+	c.wake(old, t)
+}
+
+// observeDelete does not go by the pod's controller: a pod that is stripped of
+// it while it is deleted must not be waited for.
+func (c *controller) observeDelete(t *thing) {
+	for uid, e := range c.expected {
+		if e.deletes[t.UID] {
+			delete(e.deletes, t.UID)
+			c.enqueue(uid)
+		}
+	}
+}
+
+// wake enqueues whom a pod's event concerns.
+func (c *controller) wake(old, now *thing) {
+	for uid, o := range c.owners {
+		mine := now.controller() == uid || old != nil && old.controller() == uid
+		if mine || now.controller() == "" && now.app() == o.Name {
+			defer c.enqueue(uid)
+		}
+	}
+}
+
+func (c *controller) enqueue(uid types.UID) {
+	if c.queued[uid] || !c.alive() {
+		return
+	}
+	c.queued[uid] = true
+	c.after(500*time.Microsecond, func() { c.work(uid) })
+}
+
+func (c *controller) work(uid types.UID) {
+	if !c.queued[uid] || c.running[uid] || !c.alive() {
+		return
+	}
+	c.queued[uid], c.running[uid] = false, true
+	c.sync(uid, func(ok bool) {
+		c.running[uid] = false
+		switch {
+		case ok:
+			c.failures[uid] = 0
+		case c.noBackOff:
+			c.enqueue(uid)
+		default:
+			delay := 5 * time.Millisecond << min(c.failures[uid], 17)
+			c.failures[uid]++
+			c.after(delay, func() { c.enqueue(uid) })
+		}
+		c.work(uid) // if it was woken meanwhile
+	})
+}
+
+// sync claims, creates or deletes, and writes the status, in this order.
+func (c *controller) sync(uid types.UID, done func(ok bool)) {
+	o := c.owners[uid]
+	e := c.expected[uid]
+	settled := e == nil || c.noExpectations || e.creates <= 0 && len(e.deletes) == 0
+	var mine, orphans []*thing
+	dying := 0
+	for _, id := range slices.Sorted(maps.Keys(c.pods)) {
+		p := c.pods[id]
+		foreign := c.takesForeign && p.controller() == foreign().UID
+		switch {
+		case p.Terminating():
+			if p.controller() == uid {
+				dying++
+			}
+		case p.app() != o.Name || p.failed && !c.countsFailed:
+		case p.controller() == uid || foreign:
+			mine = append(mine, p)
+		case p.controller() == "":
+			orphans = append(orphans, p)
+		}
+	}
+	c.adopt(o, orphans, func(ok bool) {
+		if !ok {
+			done(false)
+			return
+		}
+		mine = append(mine, orphans...)
+		finish := func(managed bool) { c.writeStatus(o, mine, func(written bool) { done(managed && written) }) }
+		if !settled {
+			finish(true)
+			return
+		}
+		c.manage(o, mine, dying, finish)
+	})
+}
+
+func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok bool)) {
+	limit := 500
+	if c.noBurstLimit {
+		limit = 1 << 20
+	}
+	counted := len(mine)
+	if c.repeatsBatch && c.fresh[o.UID] {
+		counted = 0
+	}
+	c.fresh[o.UID] = false
+	excess := counted - o.replicas
+	if c.countsDying && excess > 0 {
+		excess = min(excess+dying, len(mine))
+	}
+	switch {
+	case excess < 0:
+		n := min(-excess, limit)
+		c.expected[o.UID] = &expected{creates: n}
+		c.create(o, n, 1, done)
+	case excess > 0:
+		c.delete(o, mine[:min(excess, limit)], done)
+	default:
+		done(true)
+	}
+}
+
+// create sends n creates in batches.
+func (c *controller) create(o *thing, n, batch int, done func(ok bool)) {
+	e := c.expected[o.UID]
+	batch = min(batch, n)
+	if c.noSlowStart {
+		batch = n
+	}
+	if batch == 0 {
+		done(true)
+		return
+	}
+	answers, failed := 0, 0
+	for range batch {
+		request := history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
+			GenerateName: o.Name + "-", Owners: controlledBy(&o.Object),
+		}}
+		c.call(request, func() (int, *thing) { return 201, c.addPod(o.Name, controlledBy(&o.Object)) }, func(code int, _ *thing) {
+			answers++
+			if code != 201 {
+				failed++
+				if !c.noLowering {
+					e.creates--
+				}
+			}
+			switch {
+			case answers < batch:
+			case failed > 0:
+				e.creates -= n - batch
+				done(false)
+			default:
+				c.create(o, n-batch, 2*batch, done)
+			}
+		})
+	}
+}
+
+func (c *controller) delete(o *thing, pods []*thing, done func(ok bool)) {
+	e := &expected{deletes: map[types.UID]bool{}}
+	c.expected[o.UID] = e
+	for _, p := range pods {
+		e.deletes[p.UID] = true
+	}
+	answers, failed := 0, false
+	for _, p := range pods {
+		effect := func() (int, *thing) {
+			now := c.things[p.UID]
+			if now == nil {
+				return 404, nil
+			}
+			c.kill(now)
+			return 200, nil
+		}
+		c.call(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: p.Name}, effect, func(code int, _ *thing) {
+			answers++
+			if code != 200 {
+				delete(e.deletes, p.UID)
+				failed = failed || code != 404
+			}
+			if answers == len(pods) {
+				done(!failed)
+			}
+		})
+	}
+}
+
+// adopt takes orphans one by one, after one live read.
+func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
+	if len(orphans) == 0 {
+		done(true)
+		return
+	}
+	var next func(i int)
+	next = func(i int) {
+		if i == len(orphans) {
+			done(true)
+			return
+		}
+		p := orphans[i]
+		effect := func() (int, *thing) {
+			now := c.things[p.UID]
+			switch {
+			case now == nil:
+				return 404, nil
+			case now.controller() != "" && now.controller() != o.UID:
+				return 422, nil
+			}
+			adopted := *now
+			adopted.Owners = controlledBy(&o.Object)
+			return 200, c.put(history.Modified, adopted)
+		}
+		request := (&story{}).adopt(&p.Object, &o.Object).request
+		c.call(request, effect, func(code int, _ *thing) {
+			if code == 200 {
+				next(i + 1)
+			} else {
+				done(false)
+			}
+		})
+	}
+	if c.noLiveRead {
+		next(0)
+		return
+	}
+	read := history.Request{Verb: "get", Resource: o.Resource, Namespace: namespace, Name: o.Name}
+	c.call(read, func() (int, *thing) { return 200, c.things[o.UID] }, func(code int, _ *thing) {
+		if code == 200 {
+			next(0)
+		} else {
+			done(false)
+		}
+	})
+}
+
+func (c *controller) writeStatus(o *thing, mine []*thing, done func(ok bool)) {
+	ready := 0
+	for _, p := range mine {
+		if p.ready {
+			ready++
+		}
+	}
+	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation}
+	if o.status == status {
+		done(true)
+		return
+	}
+	request := history.Request{Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name}
+	c.call(request, func() (int, *thing) {
+		now := *c.things[o.UID]
+		if now.Version != o.Version {
+			return 409, nil
+		}
+		now.status = status
+		return 200, c.put(history.Modified, now)
+	}, func(code int, _ *thing) { done(code == 200) })
+}
+
+// call sends a request through the proxy, where it may be refused or its answer
+// lost. A refusal with Retry-After is repeated without the controller knowing.
+func (c *controller) call(r history.Request, effect func() (int, *thing), then func(code int, made *thing)) {
+	if !c.alive() {
+		return
+	}
+	id := c.sent(r)
+	reply := func(response history.Response, made *thing, repeat bool) {
+		response.ID = id
+		if made != nil && response.OK() {
+			response.Object = &made.Object
+		}
+		c.append(history.Record{Response: &response})
+		switch {
+		case !c.alive():
+		case repeat:
+			c.after(time.Second, func() { c.call(r, effect, then) })
+		default:
+			c.after(c.upTo(time.Millisecond), func() { then(response.Code, made) })
+		}
+	}
+	c.after(c.upTo(3*time.Millisecond), func() {
+		if c.chance(c.refused) {
+			code := c.codes[c.random.IntN(len(c.codes))]
+			repeat := (code == 429 || code == 503) && c.chance(0.5)
+			reply(history.Response{Code: code}, nil, repeat)
+			return
+		}
+		code, made := effect()
+		lost := c.chance(c.lost)
+		c.after(c.upTo(5*time.Millisecond), func() {
+			if lost {
+				reply(history.Response{Reached: true}, nil, false)
+			} else {
+				reply(history.Response{Code: code, ServerCode: code, Reached: true}, made, false)
+			}
+		})
+	})
+}

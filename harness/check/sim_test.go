@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var anyCode = []int{403, 409, 429, 500, 503}
+
+func drawConditions(t *rapid.T) conditions {
+	ms := func(label string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Millisecond
+	}
+	return conditions{
+		seed:     rapid.Uint64().Draw(t, "seed"),
+		podLag:   ms("pod lag", 3000),
+		ownerLag: ms("owner lag", 2000),
+		grace:    ms("grace", 3000),
+		unrest:   rapid.IntRange(0, 25).Draw(t, "unrest"),
+		codes:    anyCode,
+		refused:  rapid.SampledFrom([]float64{0, 0, 0.1, 0.5}).Draw(t, "refused"),
+		lost:     rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(t, "lost"),
+		restarts: rapid.IntRange(0, 2).Draw(t, "restarts"),
+		resource: rapid.SampledFrom([]string{controllers, replicaSets}).Draw(t, "resource"),
+		replicas: rapid.IntRange(1, 40).Draw(t, "replicas"),
+	}
+}
+
+// judged are the verdicts on a simulated run, under a bound that no correct
+// controller misses.
+func judged(t testing.TB, s *cluster) []Result {
+	t.Helper()
+	asked := setting
+	asked.Within = time.Minute
+	results, _, err := Run(asked, s.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func TestCorrectControllerIsNeverAccused(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := simulate(drawConditions(r), rules{})
+		for _, result := range judged(t, s) {
+			if result.Verdict == Fail || result.Verdict == Unknown {
+				r.Errorf("%s: %s: %s %+v", result.Check, result.Verdict, result.Reason, result.Evidence)
+			}
+		}
+	})
+}
+
+func TestCorrectControllerOfManyPodsIsNeverAccused(t *testing.T) {
+	for seed := range uint64(3) {
+		c := conditions{
+			seed: seed, podLag: 500 * time.Millisecond, replicas: 1200, resource: replicaSets, refused: 0.001, codes: anyCode, unrest: 10,
+		}
+		for _, result := range judged(t, simulate(c, rules{})) {
+			if result.Verdict == Fail || result.Verdict == Unknown {
+				t.Errorf("seed %d: %s: %s: %s", seed, result.Check, result.Verdict, result.Reason)
+			}
+		}
+	}
+}
+
+// TestBrokenControllersAreCaught breaks one rule at a time and counts in how
+// many runs the right check notices.
+func TestBrokenControllersAreCaught(t *testing.T) {
+	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, unrest: 20}
+	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, unrest: 10}
+	outage := failing
+	outage.refused, outage.codes = 1, []int{500}
+	many := conditions{podLag: 2 * time.Second, resource: replicaSets, replicas: 1200, unrest: 10}
+	graceful := lagging
+	graceful.grace, graceful.podLag = 4*time.Second, 300*time.Millisecond
+	restarting := lagging
+	restarting.restarts = 2
+	for _, c := range []struct {
+		name  string
+		rules rules
+		under conditions
+		check string
+		runs  uint64
+		least uint64 // catches, of the runs
+	}{
+		{"no expectations", rules{noExpectations: true}, lagging, "expectations", 20, 18},
+		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 3, 3},
+		{"no slow start", rules{noSlowStart: true}, lagging, "slow-start", 20, 20},
+		{"no back-off", rules{noBackOff: true}, outage, "back-off", 20, 18},
+		{"counts failed pods", rules{countsFailed: true}, lagging, "converged", 20, 10},
+		{"takes foreign pods", rules{takesForeign: true}, lagging, "ownership", 20, 4},
+		{"adopts without a live read (R10)", rules{noLiveRead: true}, lagging, "ownership", 20, 15},
+		{"failed creates stay expected (R16)", rules{noLowering: true}, failing, "converged", 20, 15},
+		{"counts terminating pods (R2)", rules{countsDying: true}, graceful, "not-below-desired", 20, 5},
+		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			caught, by := uint64(0), map[string]int{}
+			for seed := range c.runs {
+				c.under.seed = seed
+				for _, result := range judged(t, simulate(c.under, c.rules)) {
+					if result.Verdict != Fail {
+						continue
+					}
+					by[result.Check]++
+					if result.Check == c.check {
+						caught++
+					}
+				}
+			}
+			t.Logf("%s caught it in %d of %d runs; all checks: %v", c.check, caught, c.runs, by)
+			if caught < c.least {
+				t.Errorf("caught in %d of %d runs, want at least %d", caught, c.runs, c.least)
+			}
+		})
+	}
+}
+
+// BenchmarkRun judges runs of about 10^4 and 10^5 records.
+func BenchmarkRun(b *testing.B) {
+	for _, pods := range []int{430, 4700} {
+		s := simulate(conditions{seed: 1, podLag: 100 * time.Millisecond, replicas: pods, resource: replicaSets, unrest: 20}, rules{})
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				judged(b, s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(s.records)), "ns/record")
+			b.ReportMetric(float64(len(s.records)), "records")
+		})
+	}
+}
