@@ -74,7 +74,6 @@ func prepare(o *Options) (directory, error) {
 		os.WriteFile(dir.scenario(), encoded, 0o644),
 		os.WriteFile(dir.environment(), append(environment, '\n'), 0o644),
 		os.Mkdir(dir.logs(), 0o755),
-		os.Mkdir(dir.state(), 0o700),
 	)
 	if err != nil {
 		return "", fmt.Errorf("filling the run directory: %w", err)

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,6 +47,10 @@ func setting(s *scenario.Scenario) check.Setting {
 // Judge judges the run in a directory, from what is in it alone, and writes the
 // reports anew. The same directory always gets the same verdicts.
 func Judge(path string) (*reports.Run, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	dir, asked, environment, err := open(path)
 	if err != nil {
 		return nil, err

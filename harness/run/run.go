@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -147,8 +146,8 @@ func (o *Options) progress(format string, args ...any) {
 // lowerWithin bounds the teardown, which goes on when the run was cancelled.
 const lowerWithin = 30 * time.Second
 
-// lower stops what was raised, last first, and removes the credentials. A run
-// that broke off says so in its history.
+// lower stops what was raised, last first. A run that broke off says so in its
+// history.
 func (s *stage) lower(ctx context.Context, broken error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lowerWithin)
 	defer cancel()
@@ -159,5 +158,5 @@ func (s *stage) lower(ctx context.Context, broken error) error {
 	for i := len(s.raised) - 1; i >= 0; i-- {
 		all = append(all, s.raised[i](ctx))
 	}
-	return errors.Join(append(all, os.RemoveAll(s.dir.state()))...)
+	return errors.Join(all...)
 }

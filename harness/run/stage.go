@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
+	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -55,6 +57,7 @@ func (s *stage) raise(ctx context.Context) error {
 		name  string
 		raise func(context.Context) error
 	}{
+		{"guard", s.raiseGuard},
 		{"control plane", s.raiseCluster},
 		{"namespace", s.raiseNamespace},
 		{"history", s.raiseHistory},
@@ -74,6 +77,20 @@ func (s *stage) raise(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// raiseGuard makes the directory of what must not outlive the run, and sees to
+// it that it does not, be gauntlet killed.
+func (s *stage) raiseGuard(context.Context) error {
+	release, err := process.GuardDirectory(s.dir.state())
+	if err != nil {
+		return err
+	}
+	s.raised = append(s.raised, func(context.Context) error {
+		defer release()
+		return os.RemoveAll(s.dir.state())
+	})
+	return os.Mkdir(s.dir.state(), 0o700)
 }
 
 func (s *stage) raiseCluster(ctx context.Context) error {

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// thousand is the convergence that the benchmark times: its await ends when 1000
+// pods are ready.
+const thousand = `
+name: thousand
+description: 0 to 1000 pods, nothing goes wrong
+seed: 1
+subject: {qps: 5000, burst: 10000}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 0}
+    await: {until: scaled}
+  - scale: {kind: ReplicaSet, name: web, replicas: 1000}
+    await: {until: ready}
+settle: {within: 60s, quiet: 500ms}
+`
+
+// BenchmarkProxy times 1000 pods, from the scale to the last one ready, with the
+// fault proxy in the subject's way and without it, in turn, and reports the
+// median of the ratios of the pairs. The goal is under 1.05.
+func BenchmarkProxy(b *testing.B) {
+	const pairs = 5
+	for b.Loop() {
+		var ratios, proxied, direct []float64
+		for i := range pairs {
+			order := []bool{false, true}
+			if i%2 == 1 { // whoever runs second finds a warmer machine
+				slices.Reverse(order)
+			}
+			took := map[bool]time.Duration{}
+			for _, without := range order {
+				took[without] = convergence(b, without)
+			}
+			proxied = append(proxied, took[false].Seconds())
+			direct = append(direct, took[true].Seconds())
+			ratios = append(ratios, took[false].Seconds()/took[true].Seconds())
+			b.Logf("pair %d: proxied %v, direct %v", i+1, took[false], took[true])
+		}
+		slices.Sort(ratios)
+		b.ReportMetric(median(ratios), "proxied/direct")
+		b.ReportMetric(ratios[0], "min-ratio")
+		b.ReportMetric(ratios[len(ratios)-1], "max-ratio")
+		b.ReportMetric(median(proxied), "proxied-s")
+		b.ReportMetric(median(direct), "direct-s")
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// convergence makes a run and returns how long its last step took.
+func convergence(b *testing.B, direct bool) time.Duration {
+	b.Helper()
+	asked, err := scenario.Parse("thousand", []byte(thousand))
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := options(asked, subject.Ours, b.TempDir(), nil)
+	o.Direct = direct
+	judged, err := Run(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := map[int]time.Duration{}
+	for record, err := range history.ReadFile(directory(judged.Directory).history()) {
+		switch {
+		case err != nil:
+			b.Fatal(err)
+		case record.Step == nil:
+		case record.Step.Event == history.StepBegun:
+			begun[record.Step.Index] = record.At
+		case record.Step.Event == history.StepDone && record.Step.Index == len(asked.Workload)-1:
+			return record.At - begun[record.Step.Index]
+		}
+	}
+	b.Fatal("the last step was not done")
+	return 0
+}

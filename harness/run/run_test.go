@@ -1,0 +1,257 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// The tests of this file run on a real control plane, which `make upstream`
+// builds, with our controllers, which `make build` builds.
+
+// helperVariable makes the test binary a small gauntlet that makes a run in the
+// directory the variable names.
+const helperVariable = "GAUNTLET_RUN_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	out := os.Getenv(helperVariable)
+	if out == "" {
+		os.Exit(m.Run())
+	}
+	asked, err := scenario.Parse("long", []byte(long))
+	if err != nil {
+		panic(err)
+	}
+	_, err = Run(context.Background(), options(asked, subject.Ours, out, func(message string) { fmt.Println(message) }))
+	fmt.Println(err)
+}
+
+// short is a run that has a bit of everything; long does not end by itself.
+const (
+	short = `
+name: short
+description: a few pods, some of which cannot be created
+seed: 7
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 6}
+    await: {until: ready}
+  - create: {kind: ReplicationController, name: legacy, replicas: 3}
+    await: {until: ready}
+faults:
+  - api-error: {verb: create, resource: pods, code: 500, every: 3}
+settle: {within: 30s, quiet: 1s}
+exercises: [slow-start, expectations, converged, quiet]
+`
+	long = `
+name: long
+description: an endless wait
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+    await: {until: ready}
+  - scale: {kind: ReplicaSet, name: web, replicas: 4}
+    after: 5m
+faults:
+  - pod-churn: {action: delete, every: 100ms}
+`
+)
+
+func options(asked *scenario.Scenario, target subject.Target, out string, progress func(string)) Options {
+	return Options{
+		Scenario: asked,
+		Target:   target,
+		Provider: "embedded",
+		Out:      out,
+		Ours:     filepath.Join("..", "..", "bin", "workload-controller-manager"),
+		Progress: progress,
+		Clock:    clock.RealClock{},
+		Revision: "test",
+	}
+}
+
+func parse(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
+	asked, err := scenario.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func TestRun(t *testing.T) {
+	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+		t.Run(target.String(), func(t *testing.T) {
+			judged, err := Run(t.Context(), options(parse(t, short), target, t.TempDir(), func(m string) { t.Log(m) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if judged.Verdict != check.Pass {
+				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+			}
+			again, err := Judge(judged.Directory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(judged, again); diff != "" {
+				t.Errorf("judged again (-first +second):\n%s", diff)
+			}
+			for _, name := range []string{"scenario.yaml", "environment.json", "history.jsonl", "verdicts.json", "junit.xml", "summary.md", "report.html", "logs/subject-0.log"} {
+				if _, err := os.Stat(filepath.Join(judged.Directory, name)); err != nil {
+					t.Error(err)
+				}
+			}
+			if asked, err := scenario.Load(filepath.Join(judged.Directory, "scenario.yaml")); err != nil || asked.Seed != 7 {
+				t.Errorf("the saved scenario: seed %v, error %v; want seed 7", asked, err)
+			}
+			nothingLeft(t, judged.Directory)
+			noCredentials(t, judged.Directory)
+		})
+	}
+}
+
+// A subject that ends by itself is a finding, told with what it said last.
+func TestSubjectThatWillNotStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manager")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	target, err := subject.ParseTarget("exec:" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	judged, err := Run(t.Context(), options(parse(t, short), target, out, nil))
+	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "raising the subject") {
+		t.Errorf("error %v, want one with the end of the subject's log", err)
+	}
+	if judged == nil || judged.Verdict == check.Pass {
+		t.Errorf("got %+v, want a verdict that is no pass", judged)
+	}
+	nothingLeft(t, out)
+}
+
+func TestInterruptedRun(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	out := t.TempDir()
+	judged, err := Run(ctx, options(parse(t, long), subject.Ours, out, func(message string) {
+		if strings.HasPrefix(message, "chaos") {
+			time.AfterFunc(500*time.Millisecond, interrupt)
+		}
+	}))
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("error %v, want one that says interrupted", err)
+	}
+	if judged == nil || judged.Verdict != check.Unknown {
+		t.Errorf("got %+v, want the verdict unknown", judged)
+	}
+	nothingLeft(t, out)
+}
+
+// Nothing of a run outlives gauntlet, not even after SIGKILL.
+func TestKilledRun(t *testing.T) {
+	out := t.TempDir()
+	gauntlet := exec.CommandContext(t.Context(), os.Args[0])
+	gauntlet.Env = append(os.Environ(), helperVariable+"="+out)
+	output, err := gauntlet.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gauntlet.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	for chunk := make([]byte, 1024); !strings.Contains(said.String(), "chaos"); {
+		n, err := output.Read(chunk)
+		said.Write(chunk[:n])
+		if err != nil {
+			t.Fatalf("the run ended before its chaos: %v\n%s", err, said.String())
+		}
+	}
+	if len(processesOf(t, out)) == 0 {
+		t.Fatal("no process names the run directory: this test would see nothing left behind")
+	}
+	if err := gauntlet.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = gauntlet.Wait() // it was killed
+	nothingLeft(t, out)
+}
+
+// nothingLeft waits until no process of the runs below dir is there, and none of
+// their state.
+func nothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		left := processesOf(t, dir)
+		states, err := filepath.Glob(filepath.Join(dir, "*", "state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, states...)
+		if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
+			left = append(left, filepath.Join(dir, "state"))
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// processesOf returns the command lines that name something below dir.
+func processesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(line, []byte(dir+"/")) { // an error: it has ended
+			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return all
+}
+
+// noCredentials searches a run directory for what must not be there.
+func noCredentials(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, secret := range []string{"PRIVATE KEY", "Bearer ", "token:"} {
+			if bytes.Contains(content, []byte(secret)) {
+				t.Errorf("%s contains %q", path, secret)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,157 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+func TestLibraryIsValid(t *testing.T) {
+	for _, s := range library.All() {
+		if err := Validate(s); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	const base = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+	for _, test := range []struct{ name, add, want string }{
+		{"an unknown fault", "faults:\n  - api-eror: {verb: create}\n",
+			`test.yaml:6:5: api-eror: unknown kind of fault "api-eror"; expected one of api-error, watch-delay, pod-churn`},
+		{"a fault that matches nothing known", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
+			`test.yaml:6:41: api-error.resource: unknown value "podz"; expected one of configmaps`},
+		{"an unknown check", "exercises: [quiet, speed]\n",
+			`test.yaml:5:20: exercises[1]: no check "speed": expected one of burst-limit,`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := Validate(parse(t, base+test.add))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRunDirectories(t *testing.T) {
+	out := t.TempDir()
+	target, err := subject.ParseTarget("exec:" + os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Scenario: &scenario.Scenario{Name: "burst", Seed: 5},
+		Target:   target,
+		Clock:    clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+	}
+	for _, want := range []string{
+		"20260102T030405-burst-exec-run.test-seed5",
+		"20260102T030405-burst-exec-run.test-seed5-2", // the same second: nothing is taken over
+	} {
+		dir, err := claim(out, runName(&o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := filepath.Base(string(dir)); got != want {
+			t.Errorf("run directory %s, want %s", got, want)
+		}
+	}
+}
+
+func TestJudgeRefusesWhatIsNoRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		file:               "expected a run directory: it is a file",
+		file + "-missing":  "expected a run directory: stat",
+		filepath.Dir(file): "no run directory: ",
+	} {
+		if _, err := Judge(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", path, err, want)
+		}
+	}
+}
+
+// follow hands a monitor a record that stirs it and one that does not.
+func TestMonitorWaitsForWatches(t *testing.T) {
+	m := newMonitor()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps") {
+		t.Errorf("error %v, want one that names what is not watched", err)
+	}
+	for i, resource := range watched {
+		id := uint64(i + 1)
+		m.follow(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+		m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+	}
+	if err := m.waitWatching(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMonitorQuiet(t *testing.T) {
+	write := &history.Record{Request: &history.Request{Verb: "create", Resource: "pods"}}
+	lease := &history.Record{Request: &history.Request{Verb: "update", Resource: "leases.coordination.k8s.io"}}
+	for _, test := range []struct {
+		name   string
+		record *history.Record
+		want   bool
+	}{
+		{"a write ends it", write, false},
+		{"a lease does not", lease, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMonitor()
+			quiet := make(chan bool)
+			begun := make(chan struct{})
+			go func() {
+				close(begun)
+				quiet <- m.waitQuiet(t.Context(), clock.RealClock{}, 300*time.Millisecond)
+			}()
+			<-begun
+			ticker := time.NewTicker(20 * time.Millisecond)
+			defer ticker.Stop()
+			for {
+				select {
+				case got := <-quiet:
+					if got != test.want {
+						t.Errorf("quiet %v, want %v", got, test.want)
+					}
+					return
+				case <-ticker.C:
+					m.follow(test.record)
+				}
+			}
+		})
+	}
+}
+
+func TestRandomIsTheFaultsOwn(t *testing.T) {
+	draw := func(index int, faults ...string) uint64 {
+		asked := &scenario.Scenario{Seed: 3}
+		for _, name := range faults {
+			asked.Faults = append(asked.Faults, scenario.Fault{Name: name})
+		}
+		return (&stage{Options: &Options{Scenario: asked}}).random(index).Uint64()
+	}
+	if draw(0, "a", "b") != draw(0, "a") {
+		t.Error("a fault behind it changes what a fault draws")
+	}
+	if draw(0, "a", "a") == draw(1, "a", "a") {
+		t.Error("two faults of one kind draw the same")
+	}
+}
