@@ -28,7 +28,7 @@ func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
 	j.tested++
 	l := c.ledger
 	desired := l.ceiling.whole.high
-	pods := l.tally.replicas + l.creates.outstanding() - l.joined.total()
+	pods := l.tally.replicas + l.creates.outstanding() - l.mistaken() - l.joined.total()
 	if pods <= desired {
 		return
 	}

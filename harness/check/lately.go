@@ -62,12 +62,11 @@ func (l *lately) roll(at time.Duration) {
 	case age < lag:
 		return
 	case age < 2*lag:
-		l.former = l.current
+		l.former, l.since = l.current, l.since+lag
 	default:
-		l.former = l.value
+		l.former, l.since = l.value, at
 	}
 	l.current = l.value
-	l.since = at
 }
 
 // sinceIdle follows a value and tells between which bounds it has been since
@@ -112,9 +111,9 @@ func (c *countSinceIdle) roll(at time.Duration) {
 	case age < lag:
 		return
 	case age < 2*lag:
-		c.former = c.current
+		c.former, c.since = c.current, c.since+lag
 	default:
-		c.former = 0
+		c.former, c.since = 0, at
 	}
-	c.current, c.since = 0, at
+	c.current = 0
 }

@@ -157,6 +157,12 @@ func (a *account) awaits(except *call) int {
 	return n
 }
 
+// mistaken is how many of the pods that it made and has not been shown the
+// process may have stopped waiting for.
+func (l *ledger) mistaken() int {
+	return min(len(l.creates.unseen), max(0, l.credit-len(l.early)))
+}
+
 // look takes in what has become of the owner in the view.
 func (l *ledger) look(t touch, at time.Duration) {
 	view, before := l.process.view, l.tally
