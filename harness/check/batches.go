@@ -152,7 +152,6 @@ type expectationsJudge struct {
 
 // allowance is how much a process may still send for one owner.
 type allowance struct {
-	spell   int
 	creates int
 	deletes int
 	// Numbers of pods in the view, at the moments of late when a decision could
@@ -164,6 +163,13 @@ type allowance struct {
 func newExpectations(Setting) Judge { return &expectationsJudge{} }
 
 func (j *expectationsJudge) Observe(m *Model, _ *history.Record) {
+	if m.roused != nil {
+		for _, l := range m.roused.ledgers {
+			s := j.states.of(l)
+			s.creates, s.deletes = 0, 0
+			s.decide(l, m.sent, m.at)
+		}
+	}
 	for _, t := range m.touched {
 		j.states.of(t.ledger).decide(t.ledger, nil, m.at)
 		if t.creates.outstanding()+t.deletes.outstanding() > 0 && t.differs() {
@@ -213,9 +219,6 @@ func (s *allowance) giveBack(verb callVerb) {
 func (j *expectationsJudge) send(m *Model, c *call) {
 	l := c.ledger
 	s := j.states.of(l)
-	if s.spell != c.process.spells {
-		s.spell, s.creates, s.deletes = c.process.spells, 0, 0
-	}
 	s.decide(l, c, m.at)
 	var doing string
 	var left *int

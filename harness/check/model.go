@@ -24,6 +24,7 @@ type Model struct {
 	at       time.Duration
 	seq      int64
 	sent     *call     // a call was sent
+	roused   *process  // with that call a process ended an idle spell
 	answered *answer   // a call was answered
 	touched  []touched // the view of an owner changed
 	died     *process  // a process died
@@ -56,7 +57,7 @@ func newModel(rest time.Duration) *Model {
 // something that no cluster says.
 func (m *Model) observe(r *history.Record) error {
 	m.at, m.seq = r.At, r.Seq
-	m.sent, m.answered, m.touched, m.died = nil, nil, m.touched[:0], nil
+	m.sent, m.roused, m.answered, m.touched, m.died = nil, nil, nil, m.touched[:0], nil
 	m.truth.settle()
 	switch {
 	case r.Start != nil:
@@ -125,9 +126,13 @@ func (m *Model) send(r *history.Request) error {
 	if r.Verb == "watch" {
 		return nil
 	}
+	spells := p.spells
 	c, err := p.send(r, m.seq, m.at)
 	if err != nil {
 		return err
+	}
+	if p.spells > spells {
+		m.roused = p
 	}
 	m.calls[r.ID], m.sent = c, c
 	return nil
