@@ -199,6 +199,7 @@ func (s *allowance) decide(l *ledger, except *call, at time.Duration) {
 	if !l.settled(except) {
 		return
 	}
+	s.active.note(at, max(0, l.tally.replicas-l.unnoticed()))
 	s.active.note(at, l.tally.replicas)
 	s.claimable.note(at, l.tally.claimable())
 	missing := l.ceiling.recent.bounds(at).high - s.active.bounds(at).low

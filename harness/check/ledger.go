@@ -163,11 +163,16 @@ func (l *ledger) mistaken() int {
 	return min(len(l.creates.unseen), max(0, l.credit-len(l.early)))
 }
 
+// unnoticed is how many pods in view the process may have decided without: it
+// took others for the last that it waited for.
+func (l *ledger) unnoticed() int { return max(0, l.credit-len(l.creates.unseen)) }
+
 // look takes in what has become of the owner in the view.
 func (l *ledger) look(t touch, at time.Duration) {
 	view, before := l.process.view, l.tally
 	o := view.owners[l.uid]
 	l.tally = view.tally(l.uid)
+	l.forgetCredit(at)
 	created := l.arrived(t.arrivals, at)
 	if l.ready {
 		l.joined.add(at, max(0, l.tally.replicas-before.replicas-created))
@@ -211,7 +216,9 @@ func (l *ledger) arrived(pods []types.UID, at time.Duration) (own int) {
 			}
 			continue
 		}
-		l.forgetCredit(at)
+		if !l.ready {
+			continue // it begins with these
+		}
 		l.credit++
 		l.creditAt = at
 		if len(l.creates.inFlight) > 0 {
@@ -265,6 +272,7 @@ func (l *ledger) send(c *call) {
 
 // settle enters the answer to a create or delete.
 func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
+	l.forgetCredit(at)
 	switch c.verb {
 	case callCreate:
 		delete(l.creates.inFlight, c.id)
