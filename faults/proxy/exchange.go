@@ -56,6 +56,13 @@ func (x *exchange) serve() {
 		x.refuse(effect)
 		return
 	}
+	if x.target.verb != "watch" {
+		if err := x.gate.acquire(x.request.Context()); err != nil {
+			x.unanswered(false, 0)
+			x.breakOff(err)
+		}
+		defer x.gate.release()
+	}
 	response, reached, err := x.forward(body)
 	if err != nil {
 		x.unanswered(reached, 0)

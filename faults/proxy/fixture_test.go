@@ -129,6 +129,7 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 100} // as the API server
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, conn) // for handlers that cut it
 	}

@@ -29,7 +29,22 @@ type gate struct {
 	subject  string
 	server   *http.Server
 	upstream *http.Transport
+	slots    chan struct{} // has one element for each request at the API server
 }
+
+const (
+	// streamsMax is how many requests a subject may have under way on a
+	// connection: enough for the largest burst of a controller, so that it does
+	// not dial more.
+	streamsMax = 1000
+	// slotsMax is how many of its requests, watches apart, are at the API server
+	// at a time; the others wait. The API server allows 100 streams on a
+	// connection. Without this bound, each request of a burst that finds none free
+	// dials: dozens of handshakes for 1000 pods. (The transport's own way to wait
+	// for a stream, StrictMaxConcurrentRequests, counts waiting requests as
+	// streams, and so comes to a standstill once 100 wait.)
+	slotsMax = 80
+)
 
 // connKey finds a request's connection in its context.
 type connKey struct{}
@@ -39,6 +54,7 @@ func (p *Proxy) newGate(subject string) *gate {
 	g := &gate{
 		proxy:   p,
 		subject: subject,
+		slots:   make(chan struct{}, slotsMax),
 		upstream: &http.Transport{
 			DialContext:         p.dial,
 			TLSClientConfig:     &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
@@ -53,6 +69,7 @@ func (p *Proxy) newGate(subject string) *gate {
 	g.server = &http.Server{
 		Handler:           g,
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsMax},
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return p.ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -72,6 +89,18 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{proxy: g.proxy, gate: g, writer: w, request: r}
 	x.serve()
 }
+
+// acquire waits for a slot at the API server.
+func (g *gate) acquire(ctx context.Context) error {
+	select {
+	case g.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) release() { <-g.slots }
 
 // serve accepts connections until the server is closed.
 func (g *gate) serve(listener net.Listener) error {
