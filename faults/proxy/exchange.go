@@ -56,14 +56,9 @@ func (x *exchange) serve() {
 		x.refuse(effect)
 		return
 	}
-	if x.target.verb != "watch" {
-		if err := x.gate.acquire(x.request.Context()); err != nil {
-			x.unanswered(false, 0)
-			x.breakOff(err)
-		}
-		defer x.gate.release()
-	}
-	response, reached, err := x.forward(body)
+	lane := x.gate.upstream.enter()
+	defer x.gate.upstream.leave(lane)
+	response, reached, err := x.forward(lane, body)
 	if err != nil {
 		x.unanswered(reached, 0)
 		x.breakOff(err)
@@ -151,7 +146,7 @@ func (x *exchange) refuse(effect *RequestEffect) {
 // forward sends the request to the API server and returns its answer, the body
 // yet to be read. Reached is whether the API server may have seen it: a
 // connection to it was there to be written to.
-func (x *exchange) forward(body io.Reader) (response *http.Response, reached bool, err error) {
+func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *http.Response, reached bool, err error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
@@ -160,7 +155,7 @@ func (x *exchange) forward(body io.Reader) (response *http.Response, reached boo
 	if err != nil {
 		return nil, false, err
 	}
-	response, err = x.gate.upstream.RoundTrip(request)
+	response, err = over.RoundTrip(request)
 	return response, connected.Load(), err
 }
 

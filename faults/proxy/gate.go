@@ -28,43 +28,30 @@ type gate struct {
 	proxy    *Proxy
 	subject  string
 	server   *http.Server
-	upstream *http.Transport
-	slots    chan struct{} // has one element for each request at the API server
+	upstream lanes
 }
 
-const (
-	// streamsMax is how many requests a subject may have under way on a
-	// connection: enough for the largest burst of a controller, so that it does
-	// not dial more.
-	streamsMax = 1000
-	// slotsMax is how many of its requests, watches apart, are at the API server
-	// at a time; the others wait. The API server allows 100 streams on a
-	// connection. Without this bound, each request of a burst that finds none free
-	// dials: dozens of handshakes for 1000 pods. (The transport's own way to wait
-	// for a stream, StrictMaxConcurrentRequests, counts waiting requests as
-	// streams, and so comes to a standstill once 100 wait.)
-	slotsMax = 80
-)
+// streamsMax is how many requests a subject may have under way on a connection:
+// enough for the largest burst of a controller, so that it does not dial more.
+const streamsMax = 1000
 
 // connKey finds a request's connection in its context.
 type connKey struct{}
 
 // newGate makes what serves a subject instance, not yet serving.
 func (p *Proxy) newGate(subject string) *gate {
-	g := &gate{
-		proxy:   p,
-		subject: subject,
-		slots:   make(chan struct{}, slotsMax),
-		upstream: &http.Transport{
-			DialContext:         p.dial,
-			TLSClientConfig:     &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:   true,
-			DisableCompression:  true,
-			MaxIdleConnsPerHost: 64, // of HTTP/1.1 only
+	g := &gate{proxy: p, subject: subject}
+	g.upstream.open = func() *http.Transport {
+		return &http.Transport{
+			DialContext:        p.dial,
+			TLSClientConfig:    &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:  true,
+			DisableCompression: true,
+			MaxConnsPerHost:    1, // a lane: who comes while it is dialled waits for it
 			// What client-go uses: without a proxy, the subject itself would notice a
 			// dead connection that soon.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		},
+		}
 	}
 	g.server = &http.Server{
 		Handler:           g,
@@ -90,18 +77,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.serve()
 }
 
-// acquire waits for a slot at the API server.
-func (g *gate) acquire(ctx context.Context) error {
-	select {
-	case g.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g *gate) release() { <-g.slots }
-
 // serve accepts connections until the server is closed.
 func (g *gate) serve(listener net.Listener) error {
 	err := g.server.ServeTLS(listener, "", "")
@@ -114,7 +89,7 @@ func (g *gate) serve(listener net.Listener) error {
 // close breaks all connections, on both sides.
 func (g *gate) close() error {
 	err := g.server.Close()
-	g.upstream.CloseIdleConnections()
+	g.upstream.closeIdle()
 	return err
 }
 

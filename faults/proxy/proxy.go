@@ -184,7 +184,7 @@ func (p *Proxy) Stop(ctx context.Context) error {
 		return fmt.Errorf("fault proxy: requests are still under way: %w", ctx.Err())
 	}
 	for _, g := range gates {
-		g.upstream.CloseIdleConnections() // those that the last requests gave back
+		g.upstream.closeIdle() // those that the last requests gave back
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

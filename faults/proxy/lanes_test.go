@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"k8s.io/utils/clock"
+)
+
+// TestBurst sends far more requests at once than a connection to the API server
+// carries: none waits for another, and a new connection is opened only when the
+// ones there are full.
+func TestBurst(t *testing.T) {
+	const requests = 4*laneMax - 20
+	var mu sync.Mutex
+	under := map[net.Conn]int{}
+	total, most := 0, 0
+	all, proceed := make(chan struct{}), make(chan struct{})
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := r.Context().Value(connKey{}).(net.Conn)
+		mu.Lock()
+		under[conn]++
+		most = max(most, under[conn])
+		if total++; total == requests {
+			close(all)
+		}
+		mu.Unlock()
+		<-proceed
+		respond(w, r, http.StatusCreated, pod("web", 3))
+	}))
+	client := f.client(t, contentTypes["protobuf"])
+	var creates sync.WaitGroup
+	for range requests {
+		creates.Go(func() {
+			if err := createOnce(t.Context(), client); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-all // every one is at the API server, though none has been answered
+	close(proceed)
+	creates.Wait()
+	if most > laneMax {
+		t.Errorf("%d requests at a time over one connection, want %d at most", most, laneMax)
+	}
+	// A lane whose first requests come all at once may dial more than once.
+	if len(under) < 4 {
+		t.Errorf("%d requests at a time over %d connections, want 4 at least", requests, len(under))
+	}
+}
+
+func TestLanesAreUsedAgain(t *testing.T) {
+	l := lanes{open: func() *http.Transport { return &http.Transport{} }}
+	var taken []*lane
+	for range laneMax + 1 {
+		taken = append(taken, l.enter())
+	}
+	if first, last := taken[0], taken[laneMax]; first == last || taken[laneMax-1] != first {
+		t.Error("want a second lane once the first is full, and not before")
+	}
+	l.leave(taken[0])
+	if l.enter() != taken[0] {
+		t.Error("want the place that was left to be taken again")
+	}
+	if len(l.all) != 2 {
+		t.Errorf("%d lanes, want 2", len(l.all))
+	}
+}
