@@ -44,6 +44,7 @@ type repetition struct {
 
 // streak is failures of one call without a success between.
 type streak struct {
+	failed   int64 // the record by which the latest try was known to have failed
 	failures tail
 	records  []int64 // the latest few
 }
@@ -114,6 +115,10 @@ func (j *backOffJudge) fail(m *Model, a *answer, s *repetition) {
 		run = &streak{}
 		s.calls[a.key] = run
 	}
+	if a.seq < run.failed {
+		return // sent before the failure was known: part of the same try
+	}
+	run.failed = m.seq
 	run.failures.add(m.at, 1)
 	run.records = append(run.records[max(0, len(run.records)-4):], a.seq)
 	failures, wakes := run.failures.total(m.at), s.wakes.total(m.at)

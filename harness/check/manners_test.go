@@ -49,6 +49,25 @@ func TestBackOff(t *testing.T) {
 			s.wait(5 * time.Millisecond)
 			s.create(rs).answered(403)
 		}},
+		{name: "a batch is cut off long after it was sent", want: Pass, tell: func(s *story) {
+			rs := told(s, 500)
+			s.createAll(rs, 127)
+			batch := s.creates(rs, 128)
+			s.wait(12 * time.Second)
+			for _, a := range batch {
+				a.lost()
+			}
+		}},
+		{name: "a batch is sent again each time it is cut off", want: Fail, says: "failed 31 times within 1s", tell: func(s *story) {
+			rs := told(s, 500)
+			s.wait(3 * time.Second)
+			for range 35 {
+				for _, a := range s.creates(rs, 8) {
+					a.lost()
+				}
+				s.wait(2 * time.Millisecond)
+			}
+		}},
 		{name: "a batch of deletes fails, each pod once", want: Pass, tell: func(s *story) {
 			rs := told(s, 100)
 			pods := s.running(rs, 100)

@@ -67,7 +67,7 @@ func convergence(b *testing.B, direct bool) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := options(asked, subject.Ours, b.TempDir(), nil)
+	o := options(asked, subject.Ours, b.TempDir(), func(m string) { b.Log(m) })
 	o.Direct = direct
 	judged, err := Run(b.Context(), o)
 	if err != nil {

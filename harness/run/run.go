@@ -124,6 +124,7 @@ func (s *stage) because(ctx context.Context, err error) error {
 	case cause == nil:
 		return err
 	case errors.Is(cause, errSubjectDied):
+		s.progress("%v", s.subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
 		return errors.New("interrupted")
