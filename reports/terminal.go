@@ -3,6 +3,8 @@ package reports
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -73,24 +75,38 @@ func (p paint) findings(b *strings.Builder, run *Run) {
 		section(b)
 		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
+	unsure := map[string][]string{} // the checks that are unknown, by the reason
 	for _, result := range run.broken() {
+		if result.Verdict == check.Unknown && len(result.Evidence) == 0 {
+			unsure[result.Reason] = append(unsure[result.Reason], result.Check)
+			continue
+		}
+		p.finding(b, run, result)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(unsure)) {
 		section(b)
-		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
-		if known, ok := check.Find(result.Check); ok {
-			paragraph(b, "    ", "guarantee: "+known.Guarantee)
-		}
-		for _, e := range result.Evidence {
-			for i, line := range evidence(e) {
-				indent := "      "
-				if i == 0 {
-					indent = "    "
-				}
-				paragraph(b, indent, line)
+		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unsure[reason], ", "), reason))
+	}
+}
+
+// finding writes what one check found wrong, and what shows it.
+func (p paint) finding(b *strings.Builder, run *Run, result check.Result) {
+	section(b)
+	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
+	if known, ok := check.Find(result.Check); ok {
+		paragraph(b, "    ", "guarantee: "+known.Guarantee)
+	}
+	for _, e := range result.Evidence {
+		for i, line := range evidence(e) {
+			indent := "      "
+			if i == 0 {
+				indent = "    "
 			}
+			paragraph(b, indent, line)
 		}
-		if rest := more(result); rest != "" {
-			paragraph(b, "    ", rest)
-		}
+	}
+	if rest := more(result); rest != "" {
+		paragraph(b, "    ", rest)
 	}
 }
 

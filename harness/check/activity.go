@@ -75,5 +75,5 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	case worst == Idle:
 		return Unknown, "nothing was put to the test"
 	}
-	return Pass, fmt.Sprintf("%d checks held, %d were not put to the test", len(of[Pass]), len(of[Idle]))
+	return Pass, fmt.Sprintf("%d checks held, %d not put to the test", len(of[Pass]), len(of[Idle]))
 }

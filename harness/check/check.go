@@ -279,11 +279,19 @@ func (f *findings) Result() Result {
 	switch {
 	case f.violations > 0:
 		result.Verdict = Fail
-		result.Reason = fmt.Sprintf("broken %d times; first: %s", f.violations, f.evidence[0].Summary)
+		result.Reason = fmt.Sprintf("broken %s; first: %s", times(f.violations), f.evidence[0].Summary)
 	case f.tested == 0:
 		result.Verdict, result.Reason = Idle, "nothing put it to the test"
 	default:
-		result.Verdict, result.Reason = Pass, fmt.Sprintf("held, tested %d times", f.tested)
+		result.Verdict, result.Reason = Pass, "held, tested " + times(f.tested)
 	}
 	return result
+}
+
+// times says how often, in words.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

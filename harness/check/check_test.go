@@ -157,7 +157,7 @@ func TestOverall(t *testing.T) {
 		want     Verdict
 		reason   string
 	}{
-		{"all well", []Result{result(Pass), result(Idle)}, busy, Pass, "1 checks held, 1 were not put to the test"},
+		{"all well", []Result{result(Pass), result(Idle)}, busy, Pass, "1 checks held, 1 not put to the test"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
 		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired, of 2 injected"},
