@@ -56,7 +56,7 @@ func Known() []string {
 }
 
 func buildReplication(ctx context.Context, env environment) (controller, error) {
-	return buildEngine(ctx, env, replication.ReplicationControllers(env.client, env.informers.Core().V1().ReplicationControllers()))
+	return buildEngine(ctx, env, replication.Controllers(env.client, env.informers.Core().V1().ReplicationControllers()))
 }
 
 func buildReplicaSet(ctx context.Context, env environment) (controller, error) {

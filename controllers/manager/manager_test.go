@@ -73,7 +73,9 @@ func clientsOf(client kubernetes.Interface) Clients {
 // eventually waits until condition holds; its absence is a failure of the test.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !condition(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("did not happen: %s", what)
 		}

@@ -29,9 +29,9 @@ type replicationControllers struct {
 	informer cache.SharedIndexInformer
 }
 
-// ReplicationControllers returns the kind of ReplicationControllers, read from
+// Controllers returns the kind of ReplicationControllers, read from
 // informer and written through client.
-func ReplicationControllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
+func Controllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
 

@@ -52,7 +52,7 @@ func TestEngine(t *testing.T) {
 		identify(client)
 		factory := informers.NewSharedInformerFactory(client, 0)
 		controller, err := replicaset.New(t.Context(), replicaset.Config{
-			Kind:   ReplicationControllers(client, factory.Core().V1().ReplicationControllers()),
+			Kind:   Controllers(client, factory.Core().V1().ReplicationControllers()),
 			Client: client, Pods: factory.Core().V1().Pods().Informer(),
 			Events: &record.FakeRecorder{}, Clock: clock.RealClock{}, Burst: replicaset.Burst,
 		})

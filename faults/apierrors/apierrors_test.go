@@ -192,11 +192,13 @@ func (r *recording) Append(record history.Record) {
 // TestOnTheWay refuses the second of three creates on its way to a server.
 func TestOnTheWay(t *testing.T) {
 	reached := 0
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached++
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1"}}`))
 	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
 	defer server.Close()
 	target, err := url.Parse(server.URL)
 	if err != nil {

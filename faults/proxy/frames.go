@@ -41,7 +41,7 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 		return buffer, fmt.Errorf("%w: an event of %d bytes", errNoFrame, length)
 	}
 	buffer, err = readFull(source, buffer, int(length))
-	if err == io.EOF { // only before the length is it a proper end
+	if errors.Is(err, io.EOF) { // only before the length is it a proper end
 		err = io.ErrUnexpectedEOF
 	}
 	return buffer, err

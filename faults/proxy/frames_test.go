@@ -109,7 +109,7 @@ func TestFramesKeepEveryByte(t *testing.T) {
 			source = iotest.OneByteReader(source)
 		}
 		frames, err := readFrames(in, source)
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Fatalf("error %v", err)
 		}
 		if got := strings.Join(frames, ""); got != stream.String() {
@@ -137,7 +137,7 @@ func FuzzFrames(f *testing.F) {
 			in = jsonEncoding
 		}
 		frames, err := readFrames(in, bytes.NewReader(stream))
-		if got := strings.Join(frames, ""); !bytes.HasPrefix(stream, []byte(got)) || (err == io.EOF && len(got) != len(stream)) {
+		if got := strings.Join(frames, ""); !bytes.HasPrefix(stream, []byte(got)) || (errors.Is(err, io.EOF) && len(got) != len(stream)) {
 			t.Errorf("bytes %q of %q, error %v", got, stream, err)
 		}
 	})

@@ -41,8 +41,11 @@ type connKey struct{}
 // newGate makes what serves a subject instance, not yet serving.
 func (p *Proxy) newGate(subject string) *gate {
 	g := &gate{proxy: p, subject: subject}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true) // every API server speaks it; a lane of HTTP/1.1 would take one request at a time
 	g.upstream.open = func() *http.Transport {
 		return &http.Transport{
+			Protocols:          protocols,
 			DialContext:        p.dial,
 			TLSClientConfig:    &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:  true,

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"testing"
 )
 
@@ -15,7 +16,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := q.push(ended, small); err != context.Canceled {
+	if err := q.push(ended, small); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want a full queue to wait", err)
 	}
 	pushed := make(chan error, 1)

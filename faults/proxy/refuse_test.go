@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 
@@ -53,7 +54,11 @@ func TestRefusals(t *testing.T) {
 				if !test.is(err) {
 					t.Errorf("error %v", err)
 				}
-				details := err.(*apierrors.StatusError).ErrStatus.Details
+				var status *apierrors.StatusError
+				if !errors.As(err, &status) {
+					t.Fatalf("error %T, want a Status", err)
+				}
+				details := status.ErrStatus.Details
 				if details.Kind != "replicasets" || details.Group != "apps" || details.RetryAfterSeconds != 3 {
 					t.Errorf("details %+v", details)
 				}

@@ -123,7 +123,7 @@ func (s *stream) examine(e *event) {
 }
 
 func (s *stream) endOf(err error) *streamEnd {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return &streamEnd{reason: "the API server ended it"}
 	}
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}

@@ -75,12 +75,14 @@ func (r *recording) Append(record history.Record) {
 // TestOnTheWay delays two events of a watch of pods, heals, and wants them both,
 // with one record of firing. A watch of services is not concerned.
 func TestOnTheWay(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for version := 1; version <= 2; version++ {
 			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"%d"}}}`, version)
 		}
 	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
 	defer server.Close()
 	target, err := url.Parse(server.URL)
 	if err != nil {

@@ -283,7 +283,7 @@ func (f *findings) Result() Result {
 	case f.tested == 0:
 		result.Verdict, result.Reason = Idle, "nothing put it to the test"
 	default:
-		result.Verdict, result.Reason = Pass, "held, tested " + times(f.tested)
+		result.Verdict, result.Reason = Pass, "held, tested "+times(f.tested)
 	}
 	return result
 }

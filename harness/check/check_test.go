@@ -73,7 +73,7 @@ func TestDoubt(t *testing.T) {
 		{"truncated", cut(whole, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
 		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "truth of pods: too old"},
 		{"a gap, a check not tested", cut(whole, last(whole), gap, nil), "burst-limit", Unknown, "too old"},
-		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "broken 1 times"},
+		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "broken once"},
 		{"not tested", whole.all(), "burst-limit", Idle, "nothing put it to the test"},
 		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario says that it exercises"},
 	} {
@@ -114,7 +114,6 @@ func TestUnreadable(t *testing.T) {
 
 // clumsy is a judge that breaks down.
 type clumsy struct {
-	findings
 	onResult bool
 }
 

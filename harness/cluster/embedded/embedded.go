@@ -67,8 +67,8 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 		TLSClientConfig: rest.TLSClientConfig{CAData: append([]byte(nil), c.creds.authorityPEM...)},
 		// What is deprecated is tested all the same; nobody needs to be told.
 		WarningHandler: rest.NoWarnings{},
-		UserAgent:       "gauntlet-" + string(role),
-		QPS:             -1, // no limit: the run's own pace must not depend on the client
+		UserAgent:      "gauntlet-" + string(role),
+		QPS:            -1, // no limit: the run's own pace must not depend on the client
 	}
 }
 
