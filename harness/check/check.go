@@ -70,6 +70,14 @@ func (s Setting) rest() time.Duration {
 // All is every check, in the order of reports.
 var All = []Check{
 	{
+		ID:        "ownership",
+		Guarantee: "An object has at most one controller, and a controller deletes, adopts and releases only pods that are its own or nobody's.",
+		Clause:    "ReplicaSet 5",
+		Property:  Safety,
+		Traps:     []int{21, 23, 25},
+		New:       newOwnership,
+	},
+	{
 		ID:        "burst-limit",
 		Guarantee: "For one owner, at most 500 creates and 500 deletes are ever outstanding: sent, and neither refused nor observed.",
 		Clause:    "ReplicaSet 8, 9",
@@ -108,14 +116,6 @@ var All = []Check{
 		Property:  Safety,
 		Traps:     []int{10, 11, 17, 23, 25},
 		New:       newNotBelowDesired,
-	},
-	{
-		ID:        "ownership",
-		Guarantee: "An object has at most one controller, and a controller deletes, adopts and releases only pods that are its own or nobody's.",
-		Clause:    "ReplicaSet 5",
-		Property:  Safety,
-		Traps:     []int{21, 23, 25},
-		New:       newOwnership,
 	},
 	{
 		ID:        "back-off",

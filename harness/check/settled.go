@@ -90,7 +90,7 @@ func (w *world) pending(o *owner, now time.Time) (all []pending) {
 			all = append(all, pending{text: o.String() + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 		}
 	}
-	expect(t.controlled == o.replicas, false, "%d of %d pods active", t.controlled, o.replicas)
+	expect(t.controlled == o.replicas, false, "%d of %d pods active%s", t.controlled, o.replicas, w.ended(o))
 	expect(t.replicas == t.controlled, false, "%d of its pods to be released", t.controlled-t.replicas)
 	expect(t.orphans == 0, false, "%d matching pods to be adopted", t.orphans)
 	s := o.status
@@ -109,6 +109,21 @@ func (w *world) pending(o *owner, now time.Time) (all []pending) {
 	expect(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
 	expect(soon == 0, true, "%d ready pods not yet available", soon)
 	return all
+}
+
+// ended says how many pods of an owner have failed or succeeded, as far as they
+// are still there: who counts them as active replaces none of them.
+func (w *world) ended(o *owner) string {
+	n := 0
+	for _, p := range w.controlled[o.UID] {
+		if !p.active && !p.terminating {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d failed or succeeded", n)
 }
 
 // available counts the ready pods of an owner that have been so for long

@@ -43,9 +43,9 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 		for seq := int64(1); ; seq++ {
 			line, err := lines.ReadBytes('\n')
 			switch {
-			case err == io.EOF && len(line) == 0:
+			case errors.Is(err, io.EOF) && len(line) == 0:
 				return
-			case err == io.EOF:
+			case errors.Is(err, io.EOF):
 				yield(nil, fmt.Errorf("line %d: %w", seq, ErrTruncated))
 				return
 			case err != nil:

@@ -28,7 +28,7 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 		case err == nil:
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case context.Cause(bounded) == ErrUnmet:
+		case errors.Is(context.Cause(bounded), ErrUnmet):
 			return fmt.Errorf("%s %s %s: %w (%s): %s", await.Kind, name, await.Until, ErrUnmet, await.Within, state)
 		default:
 			return fmt.Errorf("watching %s %s: %w", await.Kind, name, err)
