@@ -43,6 +43,9 @@ func print(cmd *cobra.Command, all []reports.Run) error {
 
 // verdictCode is what gauntlet exits with after these runs.
 func verdictCode(all []reports.Run) int {
+	if len(all) == 0 {
+		return exitUnknown
+	}
 	worst := check.Pass
 	for _, r := range all {
 		worst = check.Worst(worst, r.Verdict)

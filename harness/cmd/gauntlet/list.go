@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
@@ -49,45 +50,37 @@ func newList() *cobra.Command {
 
 func listScenarios(out io.Writer) {
 	for _, s := range library.All() {
-		fmt.Fprintf(out, "%s\n%s\n", s.Name, indent(s.Description))
+		fmt.Fprintf(out, "%s\n%s\n", s.Name, indent(1, s.Description))
 	}
 }
 
 func listFaults(out io.Writer) {
 	for _, kind := range catalogue.All {
-		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(kind.Sentence))
+		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(1, kind.Sentence))
 		for _, param := range kind.Params {
 			value := "required"
 			if param.Default != "" {
-				value = "default " + param.Default
+				value = "default: " + param.Default
 			}
-			fmt.Fprintf(out, "    %-18s %s (%s; %s)\n", param.Name, param.Sentence, param.Bounds, value)
+			fmt.Fprintf(out, "    %s\n%s", param.Name, indent(2, fmt.Sprintf("%s Values: %s; %s.", param.Sentence, param.Bounds, value)))
 		}
-		fmt.Fprintf(out, "    healing: %s\n    on: %s\n\n", kind.Healing, strings.Join(kind.Providers, ", "))
+		fmt.Fprintf(out, "%s%s\n", indent(1, "Healing: "+kind.Healing), indent(1, "On: "+strings.Join(kind.Providers, ", ")))
 	}
 }
 
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
-		fmt.Fprintf(out, "%s (%s; contract: %s)\n%s\n", c.ID, c.Property, c.Clause, indent(c.Guarantee))
+		fmt.Fprintf(out, "%s (%s; contract: %s)\n%s\n", c.ID, c.Property, c.Clause, indent(1, c.Guarantee))
 	}
 }
 
-// indent wraps a text for a terminal of 80 columns.
-func indent(text string) string {
-	const columnsMax = 76
-	var out, line strings.Builder
-	for word := range strings.FieldsSeq(text) {
-		if line.Len() > 0 && line.Len()+1+len(word) > columnsMax {
-			fmt.Fprintf(&out, "    %s\n", line.String())
-			line.Reset()
-		}
-		if line.Len() > 0 {
-			line.WriteByte(' ')
-		}
-		line.WriteString(word)
+// indent wraps a text for a terminal of 80 columns, so many steps to the right.
+func indent(steps int, words string) string {
+	margin := strings.Repeat("    ", steps)
+	var out strings.Builder
+	for line := range strings.Lines(text.WrapSoft(words, 80-len(margin))) {
+		out.WriteString(margin + strings.TrimSpace(line) + "\n")
 	}
-	fmt.Fprintf(&out, "    %s\n", line.String())
 	return out.String()
 }
 

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// command runs the command line and returns what it printed.
+func command(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	var code int
+	root := newRoot(&code)
+	var stdout, stderr bytes.Buffer
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(args)
+	err = root.ExecuteContext(t.Context())
+	return stdout.String(), err
+}
+
+// Every one of these is refused before anything is started.
+func TestBadUsage(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("name: x\nworkload: []\nfalts: []\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"frob"}, `unknown command "frob"`},
+		{[]string{"run", "--speed=9"}, "unknown flag: --speed"},
+		{[]string{"run", "--seed=x"}, `invalid argument "x" for "--seed"`},
+		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream or exec:PATH`},
+		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded`},
+		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, burst`},
+		{[]string{"run", bad}, bad + ":3:1: "},
+		{[]string{"check"}, "requires at least 1 arg"},
+		{[]string{"check", bad}, "expected a run directory: it is a file"},
+		{[]string{"list", "wishes"}, `invalid argument "wishes"`},
+		{[]string{"version", "now"}, `unknown command "now"`},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			_, err := command(t, test.args...)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			var unfinished *unfinishedError
+			if errors.As(err, &unfinished) {
+				t.Errorf("error %v is taken for a broken run, want bad usage", err)
+			}
+		})
+	}
+}
+
+func TestListNamesEverything(t *testing.T) {
+	out, err := command(t, "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range library.All() {
+		want(t, out, "\n"+s.Name+"\n")
+	}
+	for _, kind := range catalogue.All {
+		want(t, out, "\n"+kind.Name+"\n")
+		for _, param := range kind.Params {
+			want(t, out, "    "+param.Name+"\n")
+		}
+	}
+	for _, c := range check.All {
+		want(t, out, "\n"+c.ID+" (")
+	}
+	for line := range strings.Lines(out) {
+		if len(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("wider than 80 columns: %q", line)
+		}
+	}
+	only, err := command(t, "list", "faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(only, check.All[0].ID) {
+		t.Error("list faults lists checks too")
+	}
+}
+
+func want(t *testing.T, out, part string) {
+	t.Helper()
+	if !strings.Contains(out, part) {
+		t.Errorf("no %q in the list", part)
+	}
+}
+
+func TestVerdictCode(t *testing.T) {
+	for _, test := range []struct {
+		verdicts []check.Verdict
+		want     int
+	}{
+		{nil, exitUnknown},
+		{[]check.Verdict{check.Pass, check.Pass}, exitPass},
+		{[]check.Verdict{check.Pass, check.Unknown}, exitUnknown},
+		{[]check.Verdict{check.Unknown, check.Fail, check.Pass}, exitFail},
+	} {
+		var runs []reports.Run
+		for _, verdict := range test.verdicts {
+			runs = append(runs, reports.Run{Verdict: verdict})
+		}
+		if got := verdictCode(runs); got != test.want {
+			t.Errorf("%v: exit %d, want %d", test.verdicts, got, test.want)
+		}
+	}
+}
+
+func TestSeedOf(t *testing.T) {
+	if got := seedOf(0, 7); got != 7 {
+		t.Errorf("the scenario's seed: got %d, want 7", got)
+	}
+	if got := seedOf(5, 7); got != 5 {
+		t.Errorf("the flag's seed: got %d, want 5", got)
+	}
+	if seedOf(0, 0) == 0 {
+		t.Error("no seed was drawn")
+	}
+}
