@@ -269,7 +269,10 @@ const evidenceMax = 5
 func (f *findings) violate(say func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
-		f.evidence = append(f.evidence, say())
+		e := say()
+		slices.Sort(e.Records)
+		e.Records = slices.Compact(e.Records)
+		f.evidence = append(f.evidence, e)
 	}
 }
 
