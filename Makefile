@@ -24,7 +24,7 @@ chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='
 
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
-	$(GO) test $(RACE) -count=$(COUNT) ./...
+	$(GO) test $(RACE) -timeout 30m -count=$(COUNT) ./...
 	cd harness/upstream && $(GO) test -count=$(COUNT) .
 
 .PHONY: build
