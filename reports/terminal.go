@@ -118,11 +118,21 @@ func (p paint) list(b *strings.Builder, run *Run) {
 	t := newTable()
 	t.AppendHeader(table.Row{"check", "verdict", "tested", "why"})
 	for _, result := range run.sortedResults() {
-		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Tested, wrap(result.Reason, 50)})
+		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Tested, wrap(brief(result.Reason), 50)})
 	}
-	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(run.Reason, 50)})
+	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 50)})
 	section(b)
 	b.WriteString(t.Render() + "\n")
+}
+
+// brief is what a table has room for; the whole stands above it.
+func brief(reason string) string {
+	const runesMax = 150
+	runes := []rune(reason)
+	if len(runes) <= runesMax {
+		return reason
+	}
+	return string(runes[:runesMax]) + "…"
 }
 
 // matrices is the table of several runs: a row a check, a column a run. Runs

@@ -8,6 +8,8 @@ import (
 
 // Activity is how much happened in a run, whatever is to be thought of it.
 type Activity struct {
+	// Doubt says why the history does not show the whole run; empty if it does.
+	Doubt string
 	// Writes is the number of writes that the subject sent for its work: no
 	// leases, no events.
 	Writes int
@@ -66,6 +68,8 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]
+	case activity.Doubt != "":
+		return Unknown, activity.Doubt
 	case activity.Fired == 0:
 		return Unknown, fmt.Sprintf("no fault fired, of %d injected", activity.Injected)
 	case activity.Writes == 0:

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -176,18 +177,18 @@ func run(checks []Check, setting Setting, records iter.Seq2[*history.Record, err
 	for _, c := range checks {
 		bench = append(bench, &seat{check: c, judge: c.New(setting)})
 	}
-	var activity Activity
-	doubt := "the history ends before the run did"
+	activity := Activity{Doubt: "the history ends before the run did"}
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
-			doubt = "the history is cut short"
+			activity.Doubt = "the history is cut short"
 			break
 		}
 		if err != nil {
 			return nil, activity, err
 		}
 		if record.Gap != nil { // from here on, what is missing is no evidence
-			doubt = fmt.Sprintf("a witness missed something (%s: %s)", record.Gap.Source, record.Gap.Detail)
+			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the rest is the end of a log
+			activity.Doubt = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
 			break
 		}
 		activity.observe(record)
@@ -198,13 +199,13 @@ func run(checks []Check, setting Setting, records iter.Seq2[*history.Record, err
 			s.observe(model, record)
 		}
 		if model.phase == history.PhaseEnd {
-			doubt = ""
+			activity.Doubt = ""
 			break
 		}
 	}
 	results := make([]Result, 0, len(bench))
 	for _, s := range bench {
-		results = append(results, s.result(setting, doubt))
+		results = append(results, s.result(setting, activity.Doubt))
 	}
 	return results, activity, nil
 }

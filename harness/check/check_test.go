@@ -40,6 +40,23 @@ func quietRun() *story {
 	return s.end()
 }
 
+// A subject that writes nonsense is judged all the same.
+func TestMalformedWrite(t *testing.T) {
+	s := newStory()
+	rs := told(s, 2)
+	s.patch(s.running(rs, 1)[0], `"nonsense"`).answered(400)
+	s.creates(rs, 2)
+	results, _, err := Run(setting, s.end().all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range results {
+		if result.Check == "slow-start" && result.Verdict != Fail {
+			t.Errorf("%s: got %s (%s), want fail", result.Check, result.Verdict, result.Reason)
+		}
+	}
+}
+
 func TestDoubt(t *testing.T) {
 	whole := quietRun()
 	broken := newStory()

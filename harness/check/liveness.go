@@ -147,6 +147,7 @@ func (j *quietJudge) Observe(m *Model, r *history.Record) {
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		j.quiet, j.since = true, m.at
+		j.stirred, j.reacted = nil, false // what went before was given up
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if j.quiet && m.at-j.since >= j.expected-tolerance {
 			j.tested++

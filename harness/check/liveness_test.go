@@ -136,6 +136,16 @@ func TestQuiet(t *testing.T) {
 			s.writeStatus(rs).answered(200)
 			s.wait(2 * time.Second)
 		}},
+		{name: "a change in a window that was given up excuses nothing", want: Fail, says: "sent update replicasets.apps ns/web", tell: func(s *story) {
+			rs := quiet(s)
+			s.wait(1500 * time.Millisecond)
+			s.deliver(s.fail(s.find("web-1")))
+			s.deliver(s.revise("web-1", "status", map[string]any{"phase": "Running"}))
+			s.phase(history.PhaseQuiet)
+			s.wait(1500 * time.Millisecond)
+			s.writeStatus(rs).answered(200)
+			s.wait(time.Second)
+		}},
 		{name: "the cluster changes of itself, and it reacts", want: Unknown, tell: func(s *story) {
 			rs := quiet(s)
 			s.wait(1500 * time.Millisecond)

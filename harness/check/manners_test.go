@@ -129,6 +129,9 @@ func TestAlive(t *testing.T) {
 			lease(s, 200)
 			died(s)
 		}},
+		{name: "it dies before it has said a word", want: Fail, says: "subject-9 died", tell: func(s *story) {
+			s.append(history.Record{Process: &history.Process{Name: "subject-9", Event: history.ProcessDied}})
+		}},
 		{name: "something else dies", want: Pass, tell: func(s *story) {
 			s.append(history.Record{Process: &history.Process{Name: "kwok", Event: history.ProcessDied}})
 		}},

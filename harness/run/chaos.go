@@ -58,7 +58,9 @@ func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-
 	if spec.For > 0 {
 		over = nil
 	}
+	report := faults.NewReporter(s.recorder, index, spec.Name)
 	if !s.sleep(ctx, spec.From-s.Clock.Since(begun), over) {
+		report.Failed(nil, fmt.Errorf("the workload ended before the fault began, at %s", spec.From))
 		return ctx.Err()
 	}
 	if err := s.cluster.Health(ctx); err != nil {
@@ -70,7 +72,7 @@ func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-
 		Admin:     s.admin,
 		Namespace: namespace,
 		Clock:     s.Clock,
-		Report:    faults.NewReporter(s.recorder, index, spec.Name),
+		Report:    report,
 	}
 	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
@@ -97,10 +99,18 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
+// brokenHealWithin bounds the healing once the run has broken off: the control
+// plane may be what broke.
+const brokenHealWithin = 3 * time.Second
+
 // heal ends a fault, however the run ended, and sees that the control plane is
 // healthy again.
 func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lowerWithin)
+	within := lowerWithin
+	if ctx.Err() != nil { // there may be nothing left to be healed
+		within = brokenHealWithin
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if err := faults.Heal(ctx, fault, env); err != nil {
 		return err

@@ -31,6 +31,8 @@ type Environment struct {
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
 	Provider string    `json:"provider"`
+	// UpstreamDir is the directory of binaries that was given, if one was.
+	UpstreamDir string `json:"upstreamDir,omitempty"`
 	// Command is the command line that made the run.
 	Command  []string `json:"command"`
 	Revision string   `json:"revision"` // of gauntlet
@@ -54,18 +56,19 @@ func prepare(o *Options) (directory, error) {
 		return "", fmt.Errorf("making the run directory: %w", err)
 	}
 	environment, err := json.MarshalIndent(Environment{
-		Started:  o.Clock.Now().UTC(),
-		Scenario: o.Scenario.Name,
-		Seed:     o.Scenario.Seed,
-		Subject:  o.Target.String(),
-		Provider: o.Provider,
-		Command:  os.Args,
-		Revision: o.Revision,
-		Go:       runtime.Version(),
-		Versions: o.Versions,
-		OS:       runtime.GOOS,
-		Arch:     runtime.GOARCH,
-		CPUs:     runtime.NumCPU(),
+		Started:     o.Clock.Now().UTC(),
+		Scenario:    o.Scenario.Name,
+		Seed:        o.Scenario.Seed,
+		Subject:     o.Target.String(),
+		Provider:    o.Provider,
+		UpstreamDir: o.UpstreamDir,
+		Command:     os.Args,
+		Revision:    o.Revision,
+		Go:          runtime.Version(),
+		Versions:    o.Versions,
+		OS:          runtime.GOOS,
+		Arch:        runtime.GOARCH,
+		CPUs:        runtime.NumCPU(),
 	}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("describing the environment: %w", err)
@@ -136,6 +139,9 @@ func open(path string) (directory, *scenario.Scenario, *Environment, error) {
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
 		return "", nil, nil, fmt.Errorf("%s: expected a run's environment: %w", dir.environment(), err)
+	}
+	if len(environment.Command) == 0 {
+		return "", nil, nil, fmt.Errorf("%s: expected the command line of the run", dir.environment())
 	}
 	return dir, asked, environment, nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -44,8 +45,12 @@ func setting(s *scenario.Scenario) check.Setting {
 	}
 }
 
+// ErrUnreadable is the error of a run whose history cannot be judged.
+var ErrUnreadable = errors.New("the history cannot be judged")
+
 // Judge judges the run in a directory, from what is in it alone, and writes the
-// reports anew. The same directory always gets the same verdicts.
+// reports anew. The same directory always gets the same verdicts. Where only the
+// reports cannot be written, there is a run beside the error.
 func Judge(path string) (*reports.Run, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -70,7 +75,7 @@ func Judge(path string) (*reports.Run, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	summary := summarize(dir, asked, environment, results)
 	summary.Duration = duration
@@ -91,7 +96,25 @@ func summarize(dir directory, asked *scenario.Scenario, environment *Environment
 		Directory:   string(dir),
 		Versions:    versions,
 		Results:     results,
-		Again: fmt.Sprintf("gauntlet run %s --subject=%s --provider=%s --seed=%d",
-			dir.scenario(), environment.Subject, environment.Provider, environment.Seed),
+		Again:       again(dir, environment),
 	}
+}
+
+// again is the command line that makes the run again.
+func again(dir directory, environment *Environment) string {
+	words := []string{
+		environment.Command[0], "run", dir.scenario(),
+		"--subject=" + environment.Subject,
+		"--provider=" + environment.Provider,
+		fmt.Sprintf("--seed=%d", environment.Seed),
+	}
+	if environment.UpstreamDir != "" {
+		words = append(words, "--upstream-dir="+environment.UpstreamDir)
+	}
+	for i, word := range words {
+		if strings.ContainsAny(word, " \t'\"\\$`*?;&|<>()") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }

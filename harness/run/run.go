@@ -30,7 +30,7 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // its Seed is the run's, and set
 	Target   subject.Target
-	Provider string // see Providers
+	Provider string // one of Providers()
 	// Out is the directory that the run directory is made in.
 	Out string
 	// Ours is the executable of controllers/.
@@ -52,9 +52,6 @@ type Options struct {
 	Versions map[string]string // of the control plane's parts
 }
 
-// Providers are the kinds of control plane that a run can have.
-var Providers = []string{"embedded"}
-
 // Run carries out a scenario, judges it and writes its reports. The error says
 // what kept the run from being carried out to its end; what its history shows up
 // to there is judged all the same, unless there is none.
@@ -65,14 +62,29 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	}
 	begun, err := perform(ctx, &o, dir)
 	if !begun {
-		return nil, err
+		return nil, fmt.Errorf("%w\n(the logs are in %s)", err, dir.logs())
 	}
 	o.progress("judging")
 	judged, judgeErr := Judge(string(dir))
 	if judgeErr != nil {
-		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
+		judgeErr = fmt.Errorf("judging %s: %w", dir, judgeErr)
 	}
-	return judged, err
+	return judged, errors.Join(err, judgeErr)
+}
+
+// Preflight reports what would keep a run from being carried out that can be
+// told before anything is started: executables that are not there.
+func (o *Options) Preflight() error {
+	p, err := providerNamed(o.Provider)
+	if err != nil {
+		return err
+	}
+	upstream, err := p.upstream(o)
+	if err != nil {
+		return err
+	}
+	_, err = o.Target.Executable(o.Ours, upstream)
+	return err
 }
 
 // perform makes the history of a run, and reports whether it came to begin one.

@@ -11,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
@@ -39,7 +39,7 @@ type stage struct {
 	*Options
 	dir directory
 
-	cluster  *embedded.Cluster
+	cluster  cluster.Cluster
 	admin    kubernetes.Interface
 	recorder *history.Recorder
 	monitor  *monitor
@@ -96,13 +96,11 @@ func (s *stage) raiseGuard(context.Context) error {
 func (s *stage) raiseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
-	c, err := embedded.Start(ctx, embedded.Options{
-		Nodes:         s.Scenario.Cluster.Nodes,
-		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
-		Dir:           s.dir.state(),
-		LogDir:        s.dir.logs(),
-		BinDir:        s.UpstreamDir,
-	})
+	p, err := providerNamed(s.Provider)
+	if err != nil {
+		return err
+	}
+	c, err := p.start(ctx, s.Options, s.dir)
 	if err != nil {
 		return err
 	}
@@ -128,10 +126,12 @@ func (s *stage) raiseNamespace(ctx context.Context) error {
 		return err
 	}
 	defer accounts.Stop()
-	if _, open := <-accounts.ResultChan(); !open {
-		return errors.New("its service account was not made")
+	for event := range accounts.ResultChan() {
+		if event.Type == watch.Added || event.Type == watch.Modified {
+			return nil
+		}
 	}
-	return nil
+	return errors.New("its service account was not made")
 }
 
 func (s *stage) raiseHistory(context.Context) (err error) {
@@ -188,7 +188,15 @@ func (s *stage) raiseProxy(ctx context.Context) (err error) {
 
 // raiseSubject starts the subject and waits until it leads and watches.
 func (s *stage) raiseSubject(ctx context.Context) (err error) {
-	executable, err := s.Target.Executable(s.Ours, s.cluster.Binaries().KubeControllerManager)
+	p, err := providerNamed(s.Provider)
+	if err != nil {
+		return err
+	}
+	upstream, err := p.upstream(s.Options)
+	if err != nil {
+		return err
+	}
+	executable, err := s.Target.Executable(s.Ours, upstream)
 	if err != nil {
 		return err
 	}

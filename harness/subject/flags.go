@@ -3,15 +3,9 @@ package subject
 import (
 	"fmt"
 	"strings"
-)
 
-// Controllers are the four under test, by kube-controller-manager's names.
-var Controllers = []string{
-	"replicationcontroller-controller",
-	"replicaset-controller",
-	"deployment-controller",
-	"endpoints-controller",
-}
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
 
 // The lease that replicas elect their leader by. It is kube-controller-manager's
 // own, which upstream's roles allow by name; the control plane's support does not
@@ -25,7 +19,7 @@ const (
 func flags(o Options, kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
-		"--controllers=" + strings.Join(Controllers, ","),
+		"--controllers=" + strings.Join(cluster.SubjectControllers, ","),
 		"--leader-elect=true",
 		"--leader-elect-lease-duration=15s",
 		"--leader-elect-renew-deadline=10s",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // component is one program of the control plane and how it is run.
@@ -108,12 +110,6 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// subjectControllers are those under test, which a subject runs, never this
-// control plane.
-var subjectControllers = []string{
-	"replicationcontroller-controller", "replicaset-controller", "deployment-controller", "endpoints-controller",
-}
-
 // idleControllers would only watch and wait: there are no volumes, no metrics,
 // no certificates to sign and no devices on a simulated node. Leaving them out
 // makes the start faster and the API server's log about the run.
@@ -133,7 +129,7 @@ var idleControllers = []string{
 
 func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 	controllers := []string{"*"}
-	for _, name := range append(append([]string{}, subjectControllers...), idleControllers...) {
+	for _, name := range append(append([]string{}, cluster.SubjectControllers...), idleControllers...) {
 		controllers = append(controllers, "-"+name)
 	}
 	return component{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,22 +20,37 @@ reports anew. The same history always gets the same verdicts.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			var all []reports.Run
+			var failed []error
 			for _, path := range paths {
 				judged, err := run.Judge(path)
-				if err != nil {
-					return err
+				if err != nil && judged == nil && !errors.Is(err, run.ErrUnreadable) {
+					return err // it is no run directory
 				}
-				all = append(all, *judged)
+				if err != nil {
+					failed = append(failed, fmt.Errorf("%s: %w", path, err))
+				}
+				if judged != nil {
+					all = append(all, *judged)
+				}
 			}
 			*code = verdictCode(all)
-			return print(cmd, all)
+			if err := show(cmd, all); err != nil {
+				failed = append(failed, err)
+			}
+			if len(failed) > 0 {
+				return &unfinishedError{errors.Join(failed...)}
+			}
+			return nil
 		},
 	}
 }
 
-// print shows the verdicts of some runs.
-func print(cmd *cobra.Command, all []reports.Run) error {
+// show prints the verdicts of some runs.
+func show(cmd *cobra.Command, all []reports.Run) error {
 	out := cmd.OutOrStdout()
+	if len(all) == 0 {
+		return nil
+	}
 	if err := reports.Terminal(out, all, isTerminal(out)); err != nil {
 		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
 	}

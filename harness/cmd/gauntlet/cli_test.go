@@ -131,3 +131,24 @@ func TestSeedOf(t *testing.T) {
 		t.Error("no seed was drawn")
 	}
 }
+
+func TestExitCode(t *testing.T) {
+	broken := &unfinishedError{errors.New("the disk is full")}
+	for _, test := range []struct {
+		verdicts int
+		err      error
+		want     int
+	}{
+		{exitPass, nil, exitPass},
+		{exitFail, nil, exitFail},
+		{exitUnknown, nil, exitUnknown},
+		{exitPass, broken, exitUnknown},
+		{exitUnknown, broken, exitUnknown},
+		{exitFail, broken, exitFail}, // a failure stays one, whatever broke off beside it
+		{exitPass, errors.New("unknown flag"), exitUsage},
+	} {
+		if got := exitCode(test.verdicts, test.err); got != test.want {
+			t.Errorf("verdicts %d, error %v: exit %d, want %d", test.verdicts, test.err, got, test.want)
+		}
+	}
+}

@@ -30,16 +30,28 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	code := exitPass
 	root := newRoot(&code)
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	if err != nil {
 		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", err)
-		if broken := (*unfinishedError)(nil); errors.As(err, &broken) {
-			code = max(code, exitUnknown)
-		} else {
-			code = exitUsage
-		}
 	}
 	stop()
-	os.Exit(code)
+	os.Exit(exitCode(code, err))
+}
+
+// exitCode is what gauntlet exits with, given what the verdicts amount to and
+// the error of the command.
+func exitCode(verdicts int, err error) int {
+	var unfinished *unfinishedError
+	switch {
+	case err == nil:
+		return verdicts
+	case !errors.As(err, &unfinished):
+		return exitUsage
+	case verdicts == exitFail:
+		return exitFail
+	default:
+		return exitUnknown
+	}
 }
 
 // unfinishedError is an error of a run, as opposed to one of its user: any other

@@ -51,10 +51,10 @@ gauntlet brings along.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
-	f.StringVar(&flags.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers, ", "))
+	f.StringVar(&flags.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
 	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
-	f.BoolVar(&flags.keep, "keep", false, "leave the control plane up after each run, until Ctrl-C, and print its kubeconfig")
+	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
 	f.StringVar(&flags.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
 	return cmd
 }
@@ -66,8 +66,8 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(run.Providers, f.provider) {
-		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers, " or "))
+	if !slices.Contains(run.Providers(), f.provider) {
+		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers(), " or "))
 	}
 	gauntlet, err := os.Executable()
 	if err != nil {
@@ -76,6 +76,9 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 	scenarios, err := loadScenarios(names)
 	if err != nil {
 		return nil, err
+	}
+	if f.keep && len(scenarios) != 1 {
+		return nil, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
 	}
 	terminal := newTerminal(cmd.ErrOrStderr())
 	var all []run.Options
@@ -98,6 +101,9 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 		}
 		if f.keep {
 			o.Hold = terminal.hold
+		}
+		if err := o.Preflight(); err != nil {
+			return nil, &unfinishedError{err}
 		}
 		all = append(all, o)
 	}
@@ -165,14 +171,15 @@ func runAll(cmd *cobra.Command, all []run.Options) (int, error) {
 			summaries = append(summaries, *judged)
 		}
 		done++
+		if judged == nil {
+			break // what kept this one from being raised keeps the others too
+		}
 	}
 	if skipped := len(all) - done; skipped > 0 {
 		broken = append(broken, fmt.Errorf("%d scenarios were not run", skipped))
 	}
-	if len(summaries) > 0 {
-		if err := print(cmd, summaries); err != nil {
-			return exitUnknown, err
-		}
+	if err := show(cmd, summaries); err != nil {
+		broken = append(broken, err)
 	}
 	if len(broken) > 0 {
 		return verdictCode(summaries), &unfinishedError{errors.Join(broken...)}
