@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	"k8s.io/client-go/kubernetes"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
 // replicaSets is the kind ReplicaSet.
@@ -50,12 +50,9 @@ func (*replicaSets) Owner(object any) (Owner, error) {
 	if !ok {
 		return Owner{}, fmt.Errorf("a %T is not a ReplicaSet", object)
 	}
-	selector := labels.Nothing()
-	if s := set.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
-			return Owner{}, fmt.Errorf("the selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-		}
+	selector, err := ownership.SelectorOf(set.Spec.Selector)
+	if err != nil {
+		return Owner{}, fmt.Errorf("ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	return Owner{
 		Object:   set,
