@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/controllers/deployment"
 	"github.com/kube-gauntlet/gauntlet/controllers/endpoints"
 	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
@@ -44,7 +45,7 @@ type entry struct {
 var catalogue = []entry{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
-	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, nil},
+	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, buildDeployment},
 	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, buildEndpoints},
 }
 
@@ -77,6 +78,18 @@ func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (co
 		Events: env.events(kind.Traits().EventSource),
 		Clock:  clock.RealClock{},
 		Burst:  replicaset.Burst,
+	})
+}
+
+func buildDeployment(ctx context.Context, env environment) (controller, error) {
+	apps := env.informers.Apps().V1()
+	return deployment.New(ctx, deployment.Config{
+		Client:      env.client,
+		Deployments: apps.Deployments().Informer(),
+		ReplicaSets: apps.ReplicaSets().Informer(),
+		Pods:        env.informers.Core().V1().Pods().Informer(),
+		Events:      env.events(deployment.EventSource),
+		Clock:       clock.RealClock{},
 	})
 }
 
