@@ -114,9 +114,6 @@ func (c *Controller) podDeleted(object any) {
 // the batch period has passed. old is nil for a pod that is new, pod for one
 // that is gone.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
-	if old != nil && pod != nil && old.ResourceVersion == pod.ResourceVersion {
-		return // a resync
-	}
 	keys, err := concerned(c.services, old, pod)
 	if err != nil {
 		c.logger.Error(err, "A pod's change wakes no Service")

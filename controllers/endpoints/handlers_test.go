@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
@@ -175,12 +174,21 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// What is remembered of a Service's writes does not outlive it.
+// What is remembered of a Service does not outlive it.
 func TestNothingIsRememberedOfTheGone(t *testing.T) {
 	r := newRig(t, newEndpoints(newService(), nil))
-	r.writes.Wrote(ownership.ID{Key: key}, resource, "99")
+	r.diary.put(key, momentsOf(newService(), nil))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if r.diary.last(key) != nil {
+		t.Error("the moments of a Service that is gone are remembered")
+	}
+	if r.writes.Missing(key) == "" {
+		t.Fatal("the deletion is not remembered while the cache does not show it")
+	}
 	r.endpointsDeleted(newEndpoints(newService(), nil))
 	if missing := r.writes.Missing(key); missing != "" {
-		t.Errorf("still awaits: %s", missing)
+		t.Errorf("the deletion is remembered once it was told: %s", missing)
 	}
 }
