@@ -9,7 +9,7 @@ type (
 	endpoints = corev1.Endpoints       //nolint:staticcheck // the deprecated API is the subject
 	subset    = corev1.EndpointSubset  //nolint:staticcheck // the deprecated API is the subject
 	address   = corev1.EndpointAddress //nolint:staticcheck // the deprecated API is the subject
-	port      = corev1.EndpointPort    //nolint:staticcheck // the deprecated API is the subject
+	port      = corev1.EndpointPort
 )
 
 const (
