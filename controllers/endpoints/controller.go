@@ -58,8 +58,10 @@ type Controller struct {
 	// awaiting holds the keys whose last sync found the cache to lack their own
 	// last write.
 	awaiting sync.Map
-	loop     *workloop.Loop
-	logger   klog.Logger // of handlers, which have no context
+	// took holds how long the last write under each key took.
+	took   sync.Map
+	loop   *workloop.Loop
+	logger klog.Logger // of handlers, which have no context
 }
 
 // New returns a Controller that has its handlers on the informers, which must

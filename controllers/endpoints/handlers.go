@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +73,7 @@ func (c *Controller) endpointsShown(object any) {
 		return
 	}
 	if _, awaited := c.awaiting.LoadAndDelete(key); awaited {
-		c.loop.Add(key)
+		c.loop.AddAfter(key, c.gathering(key))
 	}
 }
 
@@ -111,8 +112,8 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podChanged wakes the Services whose Endpoints a pod's change may concern, once
-// the batch period has passed. old is nil for a pod that is new, pod for one
-// that is gone.
+// changes have been gathered. old is nil for a pod that is new, pod for one that
+// is gone.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := concerned(c.services, old, pod)
 	if err != nil {
@@ -120,8 +121,20 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 		return
 	}
 	for _, key := range keys {
-		c.loop.AddAfter(key, c.batchPeriod)
+		c.loop.AddAfter(key, max(c.batchPeriod, c.gathering(key)))
 	}
+}
+
+// gathering returns how long changes are gathered before the Endpoints under key
+// are written again: for as long as the last write took, up to gatherMax. Pods
+// come and go in crowds. Half of the time at most is then spent on writing what
+// the next write replaces, while a write that is cheap is hardly delayed.
+func (c *Controller) gathering(key string) time.Duration {
+	took, written := c.took.Load(key)
+	if !written {
+		return 0
+	}
+	return min(took.(time.Duration), gatherMax)
 }
 
 // concerned returns the keys of the Services that a pod's change concerns. If

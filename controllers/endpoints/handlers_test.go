@@ -174,15 +174,56 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
+// Without a batch period changes of pods are gathered for as long as the last
+// write took, within bounds; what is not a pod's change does not wait.
+func TestGathering(t *testing.T) {
+	podAdded := func(r *rig) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
+	shown := func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }
+	ms := time.Millisecond
+	for _, test := range []struct {
+		name        string
+		takes       time.Duration
+		batchPeriod time.Duration
+		event       func(*rig)
+		want        time.Duration
+	}{
+		{"pod", 70 * ms, 0, podAdded, 70 * ms},
+		{"pod, after a quick write", 0, 0, podAdded, 0},
+		{"pod, after a very slow write", time.Minute, 0, podAdded, gatherMax},
+		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
+		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
+		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
+		{"Service", 70 * ms, 0, func(r *rig) { r.serviceChanged(newService()) }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newService())
+				r.takes, r.batchPeriod = test.takes, test.batchPeriod
+				if err := r.sync(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+				r.awaiting.Store(key, nil)
+				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, woken(t, r, func() { test.event(r) })); diff != "" {
+					t.Errorf("wake-ups (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // What is remembered of a Service does not outlive it.
 func TestNothingIsRememberedOfTheGone(t *testing.T) {
 	r := newRig(t, newEndpoints(newService(), nil))
 	r.diary.put(key, momentsOf(newService(), nil))
+	r.took.Store(key, time.Second)
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	if r.diary.last(key) != nil {
 		t.Error("the moments of a Service that is gone are remembered")
+	}
+	if _, remembered := r.took.Load(key); remembered {
+		t.Error("how long its last write took is remembered")
 	}
 	if r.writes.Missing(key) == "" {
 		t.Fatal("the deletion is not remembered while the cache does not show it")

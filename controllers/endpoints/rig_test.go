@@ -150,8 +150,10 @@ type rig struct {
 	// liveService and liveEndpoints are what a read past the cache finds.
 	liveService   *corev1.Service
 	liveEndpoints *endpoints
-	written       *endpoints
-	deleted       metav1.DeleteOptions
+	// takes is how long a call takes.
+	takes   time.Duration
+	written *endpoints
+	deleted metav1.DeleteOptions
 }
 
 // newRig returns a rig that has objects in its caches.
@@ -197,6 +199,7 @@ func (r *rig) cache(objects ...runtime.Object) {
 func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	time.Sleep(r.takes)
 	call := action.GetVerb() + " " + action.GetResource().Resource
 	r.calls = append(r.calls, call)
 	if errs := r.answers[call]; len(errs) > 0 {

@@ -21,6 +21,10 @@ import (
 // is tried again if no event wakes the key earlier.
 const staleRetryDelay = time.Second
 
+// gatherMax is the longest that changes wait to be written together because the
+// write before them took long.
+const gatherMax = 250 * time.Millisecond
+
 // sync makes the Endpoints under key what its Service and pods ask for.
 //
 //  1. What this controller last wrote under key must be in the cache.
@@ -44,6 +48,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	}
 	if service == nil {
 		c.diary.forget(key)
+		c.took.Delete(key)
 		return c.retire(ctx, key, current)
 	}
 	if !published(service) {
@@ -110,6 +115,7 @@ func (c *Controller) selected(service *corev1.Service) ([]*corev1.Pod, error) {
 func (c *Controller) write(ctx context.Context, service *corev1.Service, next *endpoints) error {
 	client := c.client.CoreV1().Endpoints(next.Namespace)
 	key := cache.MetaObjectToName(service).String()
+	begin := time.Now()
 	var written *endpoints
 	var err error
 	if next.ResourceVersion == "" {
@@ -129,6 +135,7 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 			return fmt.Errorf("updating Endpoints %s: %w", key, err)
 		}
 	}
+	c.took.Store(key, time.Since(begin))
 	c.writes.Wrote(ownership.IDOf(service), resource, written.ResourceVersion)
 	return nil
 }
