@@ -20,7 +20,8 @@ func (c *Controller) report(ctx context.Context, r *rollout) error {
 		return nil
 	}
 	status := r.status()
-	if deadline, limited := deadlineOf(r.deployment); limited && r.estimates {
+	// One that was refused has a retry before it, which it must not overtake.
+	if deadline, limited := deadlineOf(r.deployment); limited && r.estimates && !r.refused {
 		progressing := condition(status.Conditions, appsv1.DeploymentProgressing)
 		if wait, running := due(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
 			c.loop.AddAfter(ownership.IDOf(r.deployment).Key, max(afterDeadline, wait))
