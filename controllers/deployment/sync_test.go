@@ -87,6 +87,12 @@ func TestSync(t *testing.T) {
 			events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
 		},
 		{
+			name: "surge and unavailable: up goes first, alone", deployment: newDeployment(3, image("v2"), fences(1, 1)),
+			sets: sets{newSetOf(newDeployment(3, fences(1, 1)), "v1", 1, 3, having(3))}, settled: true,
+			want:   []string{creates(d3v2), writeStatus},
+			events: []string{"Normal ScalingReplicaSet Scaled up replica set " + hashed(d3v2) + " from 0 to 1"},
+		},
+		{
 			name:       "a failed scale-down is an error, and status is written",
 			deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, having(1))}, settled: true,
 			answers: map[string][]error{"update replicasets web-v1": {refused}},
@@ -346,6 +352,26 @@ func TestSyncReports(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.collisions, got.Status.CollisionCount); diff != "" {
 				t.Errorf("collisions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Only a rollout is measured: not while it is paused, nor while it is scaled.
+func TestNoVerdictOutsideARollout(t *testing.T) {
+	for name, d := range map[string]*appsv1.Deployment{
+		"paused":      newDeployment(3, progressing(paused, time.Hour), asPaused),
+		"scaled":      newDeployment(5, progressing(setUpdated, time.Hour)),
+		"terminating": newDeployment(3, progressing(setUpdated, time.Hour), deleting),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := condition(d.Status.Conditions, appsv1.DeploymentProgressing).Reason
+			r := newRig(t, d, newSetOf(newDeployment(3), "v1", 1, 3))
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if got := condition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != before {
+				t.Errorf("reason %s, want %s as before", got, before)
 			}
 		})
 	}
