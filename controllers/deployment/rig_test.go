@@ -141,11 +141,7 @@ func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	switch a := action.(type) {
 	case clienttesting.UpdateAction: // creates are of this kind, too
 		name = a.GetObject().(metav1.Object).GetName()
-	case clienttesting.GetAction:
-		name = a.GetName()
-	case clienttesting.DeleteAction:
-		name = a.GetName()
-	case clienttesting.PatchAction:
+	case clienttesting.GetAction: // so are patches and deletes
 		name = a.GetName()
 	}
 	call += " " + name

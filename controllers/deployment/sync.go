@@ -168,11 +168,11 @@ func (c *Controller) cached(key string) (d *appsv1.Deployment, found bool, err e
 func understand(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("reading the spec of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	l, err := limitsOf(d)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("reading the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return selector, l, nil
 }
