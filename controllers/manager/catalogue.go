@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/controllers/deployment"
+	"github.com/kube-gauntlet/gauntlet/controllers/endpoints"
 	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
 )
@@ -26,6 +28,7 @@ type environment struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	events    func(component string) record.EventRecorder
+	options   *Options
 }
 
 // entry is one controller of the catalogue.
@@ -42,8 +45,8 @@ type entry struct {
 var catalogue = []entry{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
-	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, nil},
-	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, nil},
+	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, buildDeployment},
+	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, buildEndpoints},
 }
 
 // Known returns the names that --controllers accepts.
@@ -75,5 +78,29 @@ func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (co
 		Events: env.events(kind.Traits().EventSource),
 		Clock:  clock.RealClock{},
 		Burst:  replicaset.Burst,
+	})
+}
+
+func buildDeployment(ctx context.Context, env environment) (controller, error) {
+	apps := env.informers.Apps().V1()
+	return deployment.New(ctx, deployment.Config{
+		Client:      env.client,
+		Deployments: apps.Deployments().Informer(),
+		ReplicaSets: apps.ReplicaSets().Informer(),
+		Pods:        env.informers.Core().V1().Pods().Informer(),
+		Events:      env.events(deployment.EventSource),
+		Clock:       clock.RealClock{},
+	})
+}
+
+func buildEndpoints(ctx context.Context, env environment) (controller, error) {
+	core := env.informers.Core().V1()
+	return endpoints.New(ctx, endpoints.Config{
+		Client:      env.client,
+		Services:    core.Services().Informer(),
+		Pods:        core.Pods().Informer(),
+		Endpoints:   core.Endpoints().Informer(),
+		Events:      env.events(endpoints.EventSource),
+		BatchPeriod: env.options.EndpointUpdatesBatchPeriod,
 	})
 }

@@ -193,7 +193,7 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: t.recorder})
+		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: t.recorder, options: m.options})
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", e.name, err)
 		}

@@ -14,16 +14,18 @@ package replicaset
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/expectations"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownwrites"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
@@ -51,6 +53,7 @@ type Controller struct {
 	kind         Kind
 	traits       Traits
 	owners       cache.Indexer
+	lookup       ownership.Owners // the same, as pods name and match them
 	pods         cache.Indexer
 	synced       []cache.InformerSynced
 	control      *podcontrol.Control
@@ -65,15 +68,23 @@ type Controller struct {
 // New returns a Controller that has its handlers on the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
-	if err := podindex.Add(config.Pods); err != nil {
+	if err := childindex.Add(config.Pods); err != nil {
 		return nil, err
 	}
 	owners, pods := config.Kind.Informer(), config.Pods
 	traits := config.Kind.Traits()
 	c := &Controller{
-		kind:    config.Kind,
-		traits:  traits,
-		owners:  owners.GetIndexer(),
+		kind:   config.Kind,
+		traits: traits,
+		owners: owners.GetIndexer(),
+		lookup: ownership.Owners{
+			Cache: owners.GetIndexer(),
+			Kind:  traits.GVK.Kind,
+			Selector: func(object any) (labels.Selector, error) {
+				owner, err := config.Kind.Owner(object)
+				return owner.Selector, err
+			},
+		},
 		pods:    pods.GetIndexer(),
 		control: podcontrol.New(config.Client, config.Events),
 		clock:   config.Clock,

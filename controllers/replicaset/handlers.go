@@ -6,10 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
 )
 
 // handle puts the controller's handlers on the informers.
@@ -54,7 +55,7 @@ func (c *Controller) ownerUpdated(old, object any) {
 }
 
 func (c *Controller) ownerDeleted(object any) {
-	owner, ok := lastKnown[metav1.Object](object)
+	owner, ok := tombstone.LastKnown[metav1.Object](object)
 	if !ok {
 		c.logger.Error(nil, "A delete event carries no object", "type", fmt.Sprintf("%T", object))
 		return
@@ -77,7 +78,7 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 		c.wakeMatching(pod)
 		return
 	}
-	owner, ok := c.resolve(pod.Namespace, ref)
+	owner, ok := c.lookup.Named(pod.Namespace, ref)
 	if !ok {
 		return
 	}
@@ -101,7 +102,7 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(pod)
 	moved := !equality.Semantic.DeepEqual(oldRef, ref)
 	if moved && oldRef != nil {
-		if owner, ok := c.resolve(old.Namespace, oldRef); ok {
+		if owner, ok := c.lookup.Named(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
 				// Its end will not be told as the end of this owner's pod.
 				c.expectations.DeletionObserved(owner, pod.UID)
@@ -115,7 +116,7 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 		}
 		return
 	}
-	if owner, ok := c.resolve(pod.Namespace, ref); ok {
+	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
 			// It is to be replaced now, not when its grace period is over.
 			c.expectations.DeletionObserved(owner, pod.UID)
@@ -125,7 +126,7 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 }
 
 func (c *Controller) podDeleted(object any) {
-	pod, ok := lastKnown[*corev1.Pod](object)
+	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
 	if !ok {
 		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
 		return
@@ -134,50 +135,19 @@ func (c *Controller) podDeleted(object any) {
 	if ref == nil {
 		return
 	}
-	if owner, ok := c.resolve(pod.Namespace, ref); ok {
+	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
 		c.expectations.DeletionObserved(owner, pod.UID)
 		c.loop.Add(owner.Key)
 	}
 }
 
-// lastKnown unwraps what a delete handler gets: the object, or a tombstone when
-// the deletion itself was missed.
-func lastKnown[T any](object any) (T, bool) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	known, ok := object.(T)
-	return known, ok
-}
-
-// resolve returns the cached owner that ref names: of this kind, and not a
-// namesake of a later day.
-func (c *Controller) resolve(namespace string, ref *metav1.OwnerReference) (ownership.ID, bool) {
-	if ref.Kind != c.traits.GVK.Kind {
-		return ownership.ID{}, false
-	}
-	object, exists, err := c.owners.GetByKey(cache.NewObjectName(namespace, ref.Name).String())
-	if err != nil || !exists {
-		return ownership.ID{}, false
-	}
-	id := ownership.IDOf(object.(metav1.Object))
-	return id, id.UID == ref.UID
-}
-
 // wakeMatching wakes every owner that could adopt an orphan.
 func (c *Controller) wakeMatching(pod *corev1.Pod) {
-	if pod.DeletionTimestamp != nil || len(pod.Labels) == 0 {
-		return
-	}
-	objects, err := c.owners.ByIndex(cache.NamespaceIndex, pod.Namespace)
+	owners, err := c.lookup.Matching(pod)
 	if err != nil {
-		c.logger.Error(err, "Looking up owners by namespace", "resource", c.traits.Resource)
-		return
+		c.logger.Error(err, "Orphan is not offered", "pod", klog.KObj(pod))
 	}
-	for _, object := range objects {
-		owner, err := c.kind.Owner(object)
-		if err == nil && owner.Selector.Matches(labels.Set(pod.Labels)) {
-			c.loop.Add(owner.ID().Key)
-		}
+	for _, owner := range owners {
+		c.loop.Add(owner.Key)
 	}
 }

@@ -7,16 +7,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
-)
 
-// byController is the index of ReplicaSets by the UID of their controller.
-const byController = "gauntlet/replicasets-by-controller"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+)
 
 // replicaSets is the kind ReplicaSet.
 type replicaSets struct {
@@ -27,18 +26,8 @@ type replicaSets struct {
 // ReplicaSets returns the kind of ReplicaSets, read from informer and written through client. The
 // informer must not be started yet.
 func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
-	err := informer.Informer().AddIndexers(cache.Indexers{
-		byController: func(object any) ([]string, error) {
-			if set, ok := object.(*appsv1.ReplicaSet); ok {
-				if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
-					return []string{string(ref.UID)}, nil
-				}
-			}
-			return nil, nil
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("indexing ReplicaSets by controller: %w", err)
+	if err := childindex.Add(informer.Informer()); err != nil {
+		return nil, err
 	}
 	return &replicaSets{client: client, informer: informer.Informer()}, nil
 }
@@ -61,12 +50,9 @@ func (*replicaSets) Owner(object any) (Owner, error) {
 	if !ok {
 		return Owner{}, fmt.Errorf("a %T is not a ReplicaSet", object)
 	}
-	selector := labels.Nothing()
-	if s := set.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
-			return Owner{}, fmt.Errorf("the selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-		}
+	selector, err := ownership.SelectorOf(set.Spec.Selector)
+	if err != nil {
+		return Owner{}, fmt.Errorf("ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	return Owner{
 		Object:   set,
@@ -130,13 +116,13 @@ func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	objects, err := k.informer.GetIndexer().ByIndex(byController, string(ref.UID))
+	sets, err := childindex.ControlledBy[*appsv1.ReplicaSet](k.informer.GetIndexer(), ref.UID)
 	if err != nil {
-		return nil, fmt.Errorf("looking up ReplicaSets by controller: %w", err)
+		return nil, err
 	}
-	siblings := make([]types.UID, 0, len(objects))
-	for _, object := range objects {
-		siblings = append(siblings, object.(*appsv1.ReplicaSet).UID)
+	siblings := make([]types.UID, len(sets))
+	for i, set := range sets {
+		siblings[i] = set.UID
 	}
 	return siblings, nil
 }

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/slowstart"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
@@ -95,11 +95,11 @@ type podSet struct {
 
 // claim returns the owner's pods, adopting and releasing active ones.
 func (c *Controller) claim(ctx context.Context, owner Owner) (podSet, error) {
-	controlled, err := podindex.ControlledBy(c.pods, owner.Object.GetUID())
+	controlled, err := childindex.ControlledBy[*corev1.Pod](c.pods, owner.Object.GetUID())
 	if err != nil {
 		return podSet{}, err
 	}
-	orphans, err := podindex.Orphans(c.pods, owner.Object.GetNamespace())
+	orphans, err := childindex.Orphans[*corev1.Pod](c.pods, owner.Object.GetNamespace())
 	if err != nil {
 		return podSet{}, err
 	}
@@ -229,7 +229,7 @@ func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[
 	}
 	crowd := map[string]int{}
 	for _, sibling := range siblings {
-		pods, err := podindex.ControlledBy(c.pods, sibling)
+		pods, err := childindex.ControlledBy[*corev1.Pod](c.pods, sibling)
 		if err != nil {
 			return nil, err
 		}

@@ -28,16 +28,29 @@ func Terminating(pod *corev1.Pod) bool {
 // Ready reports whether a pod is ready, and since when. The time is zero when
 // the pod does not say; it has whole seconds.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
+	condition := readiness(pod)
+	if condition == nil || condition.Status != corev1.ConditionTrue {
+		return time.Time{}, false
+	}
+	return condition.LastTransitionTime.Time, true
+}
+
+// ReadinessChanged returns when a pod last became ready or ceased to be. The
+// time is zero when the pod does not say; it has whole seconds.
+func ReadinessChanged(pod *corev1.Pod) time.Time {
+	if condition := readiness(pod); condition != nil {
+		return condition.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+func readiness(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
-		condition := &pod.Status.Conditions[i]
-		if condition.Type == corev1.PodReady {
-			if condition.Status != corev1.ConditionTrue {
-				return time.Time{}, false
-			}
-			return condition.LastTransitionTime.Time, true
+		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
+			return condition
 		}
 	}
-	return time.Time{}, false
+	return nil
 }
 
 // AvailableAt returns the moment at which a pod counts as available if it stays
@@ -75,10 +88,15 @@ func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 
 func sidecar(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
-		container := &pod.Spec.InitContainers[i]
-		if container.Name == name {
-			return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if container := &pod.Spec.InitContainers[i]; container.Name == name {
+			return Sidecar(container)
 		}
 	}
 	return false
+}
+
+// Sidecar reports whether an init container is a sidecar: one that always
+// restarts, and runs as long as the pod does.
+func Sidecar(init *corev1.Container) bool {
+	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

@@ -65,6 +65,24 @@ func TestAvailableAt(t *testing.T) {
 	}
 }
 
+func TestReadinessChanged(t *testing.T) {
+	when := metav1.Unix(1000, 0)
+	for _, test := range []struct {
+		name       string
+		conditions []corev1.PodCondition
+		want       time.Time
+	}{
+		{"no condition", nil, time.Time{}},
+		{"another condition", []corev1.PodCondition{{Type: corev1.PodScheduled, LastTransitionTime: when}}, time.Time{}},
+		{"became ready", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: when}}, when.Time},
+		{"ceased to be", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: when}}, when.Time},
+	} {
+		if got := ReadinessChanged(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); !got.Equal(test.want) {
+			t.Errorf("%s: ReadinessChanged = %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
 func TestRestarts(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{

@@ -1,4 +1,4 @@
-package podindex
+package childindex
 
 import (
 	"slices"
@@ -51,11 +51,11 @@ func TestLookups(t *testing.T) {
 		what      string
 		got, want []string
 	}{
-		{"controlled by 1", names(ControlledBy(informer.GetIndexer(), "1")), []string{"a/of-one"}},
-		{"controlled by 2", names(ControlledBy(informer.GetIndexer(), "2")), []string{"a/of-two"}},
-		{"controlled by 3", names(ControlledBy(informer.GetIndexer(), "3")), nil},
-		{"orphans of a", names(Orphans(informer.GetIndexer(), "a")), []string{"a/orphan", "a/owned"}},
-		{"orphans of c", names(Orphans(informer.GetIndexer(), "c")), nil},
+		{"controlled by 1", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "1")), []string{"a/of-one"}},
+		{"controlled by 2", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "2")), []string{"a/of-two"}},
+		{"controlled by 3", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "3")), nil},
+		{"orphans of a", names(Orphans[*corev1.Pod](informer.GetIndexer(), "a")), []string{"a/orphan", "a/owned"}},
+		{"orphans of c", names(Orphans[*corev1.Pod](informer.GetIndexer(), "c")), nil},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)

@@ -1,0 +1,146 @@
+package deployment
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+type annotations = map[string]string
+
+func TestWithRevision(t *testing.T) {
+	long := strings.TrimSuffix(strings.Repeat("1000,", 400), ",") // 1999 characters
+	tests := []struct {
+		name     string
+		before   annotations
+		revision int64
+		want     annotations
+	}{
+		{"the first", nil, 1, annotations{revisionAnnotation: "1"}},
+		{"the same", annotations{revisionAnnotation: "2"}, 2, annotations{revisionAnnotation: "2"}},
+		{"never lower", annotations{revisionAnnotation: "7"}, 3, annotations{revisionAnnotation: "7"}},
+		{"in use again", annotations{revisionAnnotation: "1"}, 3, annotations{revisionAnnotation: "3", historyAnnotation: "1"}},
+		{"and again", annotations{revisionAnnotation: "3", historyAnnotation: "1"}, 5, annotations{revisionAnnotation: "5", historyAnnotation: "1,3"}},
+		{"malformed: replaced and forgotten", annotations{revisionAnnotation: "x"}, 3, annotations{revisionAnnotation: "3"}},
+		{"numbers, not text", annotations{revisionAnnotation: "9"}, 10, annotations{revisionAnnotation: "10", historyAnnotation: "9"}},
+		{"others stay", annotations{"a": "b"}, 1, annotations{"a": "b", revisionAnnotation: "1"}},
+		{"a history that is full loses its oldest", annotations{revisionAnnotation: "1001", historyAnnotation: long}, 1002,
+			annotations{revisionAnnotation: "1002", historyAnnotation: long[len("1000,"):] + ",1001"}},
+		{"a history that was too long", annotations{revisionAnnotation: "7", historyAnnotation: strings.Repeat("x", 5000)}, 8,
+			annotations{revisionAnnotation: "8", historyAnnotation: "7"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, withRevision(test.before, test.revision)); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A history grows by what it is given, loses only its oldest, and has its limit.
+func TestRemember(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		revisions := rapid.SliceOfN(rapid.Int64Range(1, 1e12), 1, 400).Draw(t, "revisions")
+		history := ""
+		var all []string
+		for _, revision := range revisions {
+			text := strconv.FormatInt(revision, 10)
+			history = remember(history, text)
+			all = append(all, text)
+		}
+		kept := strings.Split(history, ",")
+		if !slices.Equal(kept, all[len(all)-len(kept):]) {
+			t.Fatalf("history %q of %v", history, all)
+		}
+		if len(history) > historyLengthMax {
+			t.Fatalf("%d characters", len(history))
+		}
+		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= historyLengthMax {
+			t.Fatalf("%s was lost, with room for it in %d characters", all[lost-1], len(history))
+		}
+	})
+}
+
+func FuzzRemember(f *testing.F) {
+	f.Add("", "1")
+	f.Add(strings.Repeat(",", 3000), "18446744073709551615")
+	f.Fuzz(func(t *testing.T, history, revision string) {
+		if len(revision) > 20 || revision == "" || strings.Contains(revision, ",") {
+			t.Skip("no revision")
+		}
+		got := remember(history, revision)
+		if len(got) > historyLengthMax || !strings.HasSuffix(","+got, ","+revision) {
+			t.Errorf("remember gives %q", got)
+		}
+	})
+}
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]int{
+		"0": 0, "7": 7, "2147483647": 2147483647, // and what is no number of replicas:
+		"": none, "-1": none, "x": none, "1.5": none, "2147483648": none, "99999999999": none, " 1": none,
+	} {
+		got, ok := count(text)
+		if !ok {
+			got = none
+		}
+		if got != want {
+			t.Errorf("count(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+func FuzzCount(f *testing.F) {
+	f.Add("12")
+	f.Add("+0")
+	f.Fuzz(func(t *testing.T, text string) {
+		if n, ok := count(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
+			t.Errorf("count(%q) = %d", text, n)
+		}
+	})
+}
+
+func TestWithInherited(t *testing.T) {
+	deployment := annotations{
+		"team": "blue", "note": "new",
+		corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "9", historyAnnotation: "8",
+		desiredReplicasAnnotation: "9", maxReplicasAnnotation: "9", appsv1.DeprecatedRollbackTo: "1",
+	}
+	before := annotations{"note": "old", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	want := annotations{"team": "blue", "note": "new", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	if diff := cmp.Diff(want, withInherited(before, deployment)); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if before["note"] != "old" {
+		t.Error("the annotations given were changed")
+	}
+}
+
+func TestRolledBack(t *testing.T) {
+	deployment := annotations{"cause": "edit", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2", appsv1.DeprecatedRollbackTo: "1"}
+	set := annotations{"cause": "create", revisionAnnotation: "1", historyAnnotation: "0", desiredReplicasAnnotation: "3", maxReplicasAnnotation: "4"}
+	want := annotations{"cause": "create", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2"}
+	if diff := cmp.Diff(want, rolledBack(deployment, set)); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithSharesWhatIsTheSame(t *testing.T) {
+	before := annotations{"a": "1"}
+	if same := with(before, annotations{"a": "1"}); len(same) != 1 {
+		t.Errorf("annotations %v", same)
+	}
+	if changed := with(before, annotations{"a": "", "b": ""}); before["a"] != "1" || len(before) != 1 || len(changed) != 2 {
+		t.Errorf("before %v, changed %v", before, changed)
+	}
+	if got := with(nil, annotations{"a": ""}); len(got) != 1 {
+		t.Errorf("an empty value is not added: %v", got)
+	}
+}

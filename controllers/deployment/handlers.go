@@ -1,0 +1,171 @@
+package deployment
+
+import (
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
+)
+
+// handle puts the controller's handlers on the informers.
+func (c *Controller) handle(config Config) error {
+	for _, on := range []struct {
+		what     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandlerFuncs
+	}{
+		{deploymentsResource, config.Deployments, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { c.changed(object.(*appsv1.Deployment)) },
+			UpdateFunc: func(old, object any) { c.updated(old.(*appsv1.Deployment), object.(*appsv1.Deployment)) },
+			DeleteFunc: c.deleted,
+		}},
+		{replicaSetsResource, config.ReplicaSets, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { c.setAdded(object.(*appsv1.ReplicaSet)) },
+			UpdateFunc: func(old, object any) { c.setUpdated(old.(*appsv1.ReplicaSet), object.(*appsv1.ReplicaSet)) },
+			DeleteFunc: c.setDeleted,
+		}},
+		{"pods", config.Pods, cache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(old, object any) { c.podUpdated(old.(*corev1.Pod), object.(*corev1.Pod)) },
+			DeleteFunc: c.podDeleted,
+		}},
+	} {
+		registration, err := on.informer.AddEventHandler(on.handler)
+		if err != nil {
+			return fmt.Errorf("handling events of %s: %w", on.what, err)
+		}
+		c.synced = append(c.synced, registration.HasSynced)
+	}
+	return nil
+}
+
+func (c *Controller) changed(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
+
+// updated also notices a Deployment that was deleted and made anew while the
+// watch was down, which the informer tells as one update.
+func (c *Controller) updated(old, d *appsv1.Deployment) {
+	if old.UID != d.UID {
+		c.forget(ownership.IDOf(old))
+	}
+	c.changed(d)
+}
+
+func (c *Controller) deleted(object any) {
+	d, ok := tombstone.LastKnown[*appsv1.Deployment](object)
+	if !ok {
+		c.logger.Error(nil, "A delete event carries no Deployment", "type", fmt.Sprintf("%T", object))
+		return
+	}
+	c.forget(ownership.IDOf(d))
+}
+
+func (c *Controller) forget(owner ownership.ID) {
+	c.setWrites.Forget(owner)
+	c.ownWrites.Forget(owner)
+}
+
+func (c *Controller) setAdded(set *appsv1.ReplicaSet) {
+	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
+		c.wake(set.Namespace, ref)
+	} else {
+		c.offer(set)
+	}
+}
+
+func (c *Controller) setUpdated(old, set *appsv1.ReplicaSet) {
+	if set.ResourceVersion == old.ResourceVersion {
+		return // a resync
+	}
+	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(set)
+	moved := !equality.Semantic.DeepEqual(oldRef, ref)
+	if moved {
+		c.wake(old.Namespace, oldRef)
+	}
+	switch {
+	case ref != nil:
+		c.wake(set.Namespace, ref)
+	case moved || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):
+		c.offer(set)
+	}
+}
+
+func (c *Controller) setDeleted(object any) {
+	set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](object)
+	if !ok {
+		c.logger.Error(nil, "A delete event carries no ReplicaSet", "type", fmt.Sprintf("%T", object))
+		return
+	}
+	c.wake(set.Namespace, metav1.GetControllerOfNoCopy(set))
+}
+
+// wake has the Deployment that ref names synced, if it is one.
+func (c *Controller) wake(namespace string, ref *metav1.OwnerReference) {
+	if owner, ok := c.owners.Named(namespace, ref); ok {
+		c.loop.Add(owner.Key)
+	}
+}
+
+// offer wakes every Deployment that could adopt an orphan.
+func (c *Controller) offer(set *appsv1.ReplicaSet) {
+	owners, err := c.owners.Matching(set)
+	if err != nil {
+		c.logger.Error(err, "Orphan is not offered", "replicaSet", klog.KObj(set))
+	}
+	for _, owner := range owners {
+		c.loop.Add(owner.Key)
+	}
+}
+
+func (c *Controller) podUpdated(old, pod *corev1.Pod) {
+	if old.UID != pod.UID || podfacts.Terminal(pod) && !podfacts.Terminal(old) {
+		c.podEnded(old)
+	}
+}
+
+func (c *Controller) podDeleted(object any) {
+	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
+	if !ok {
+		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
+		return
+	}
+	c.podEnded(pod)
+}
+
+// podEnded wakes a Recreate Deployment when one of its ReplicaSets has no pod
+// left that runs: it may wait for that. Pods that have come to their end, but
+// are not deleted, must not keep it waiting.
+func (c *Controller) podEnded(pod *corev1.Pod) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != "ReplicaSet" {
+		return
+	}
+	object, exists, err := c.replicaSets.GetByKey(cache.NewObjectName(pod.Namespace, ref.Name).String())
+	if err != nil || !exists {
+		return
+	}
+	set := object.(*appsv1.ReplicaSet)
+	owner, ok := c.owners.Named(set.Namespace, metav1.GetControllerOfNoCopy(set))
+	if !ok || set.UID != ref.UID {
+		return
+	}
+	object, exists, err = c.deployments.GetByKey(owner.Key)
+	if err != nil || !exists || !recreates(object.(*appsv1.Deployment)) {
+		return
+	}
+	left, err := childindex.ControlledBy[*corev1.Pod](c.pods, set.UID)
+	if err != nil {
+		c.logger.Error(err, "Cannot tell whether pods are left", "replicaSet", klog.KObj(set))
+	}
+	if err != nil || !anyRuns(left) {
+		c.loop.Add(owner.Key)
+	}
+}

@@ -1,0 +1,73 @@
+package deployment
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
+)
+
+// findNew returns the index of the new ReplicaSet, the first that has template,
+// or none. Several may have it; that the oldest is taken makes the choice last.
+func findNew(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
+	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
+		return templatehash.Equal(template, &set.Spec.Template)
+	})
+}
+
+// adjust returns set with what the new ReplicaSet of d is to have: at least the
+// revision, d's annotations and its minReadySeconds. It returns set itself if
+// it has them.
+func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
+	annotations := withRevision(withInherited(set.Annotations, d.Annotations), revision)
+	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {
+		return set
+	}
+	adjusted := *set
+	adjusted.Annotations = annotations
+	adjusted.Spec.MinReadySeconds = d.Spec.MinReadySeconds
+	return &adjusted
+}
+
+// newReplicaSet returns the ReplicaSet to create for the template of d.
+func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64) (*appsv1.ReplicaSet, error) {
+	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
+	if err != nil {
+		return nil, err
+	}
+	template := *d.Spec.Template.DeepCopy()
+	template.Labels = with(template.Labels, map[string]string{templatehash.Label: hash})
+	selector := d.Spec.Selector.DeepCopy()
+	selector.MatchLabels = with(selector.MatchLabels, map[string]string{templatehash.Label: hash})
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       d.Namespace,
+			Name:            setName(d.Name, hash),
+			Labels:          template.Labels,
+			Annotations:     withSize(withRevision(withInherited(nil, d.Annotations), revision), l),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, gvk)},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        ptr.To(int32(replicas)),
+			MinReadySeconds: d.Spec.MinReadySeconds,
+			Selector:        selector,
+			Template:        template,
+		},
+	}, nil
+}
+
+// setName is the name of the ReplicaSet of a Deployment's template. It depends
+// on nothing else, so that a create that is repeated finds the first one.
+func setName(deployment, hash string) string {
+	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); len(deployment) > room {
+		deployment = strings.TrimRight(deployment[:room], "-.")
+	}
+	return deployment + "-" + hash
+}

@@ -1,0 +1,38 @@
+package deployment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+func TestSizeOf(t *testing.T) {
+	set := func(replicas *int32, available int32, annotations map[string]string) *appsv1.ReplicaSet {
+		set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: replicas}, Status: appsv1.ReplicaSetStatus{AvailableReplicas: available}}
+		set.Annotations = annotations
+		return set
+	}
+	sizedFor := func(desired, most string) annotations {
+		return annotations{desiredReplicasAnnotation: desired, maxReplicasAnnotation: most}
+	}
+	tests := []struct {
+		name string
+		set  *appsv1.ReplicaSet
+		want size
+	}{
+		{"as it was sized", set(new(int32(5)), 4, sizedFor("7", "9")), size{replicas: 5, available: 4, desired: 7, most: 9}},
+		{"those about to be deleted are not counted on", set(new(int32(2)), 5, sizedFor("7", "9")), size{replicas: 2, available: 2, desired: 7, most: 9}},
+		{"annotations that say nothing", set(new(int32(2)), 2, sizedFor("x", "-1")), size{replicas: 2, available: 2, desired: none}},
+		{"no annotations", set(new(int32(0)), 0, nil), size{desired: none}},
+		{"sized for none", set(new(int32(0)), 0, sizedFor("0", "0")), size{}},
+		{"no replicas named", set(nil, 0, nil), size{replicas: 1, desired: none}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, sizeOf(test.set), cmp.AllowUnexported(size{})); diff != "" {
+				t.Errorf("size (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,251 @@
+package deployment
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestComplete(t *testing.T) {
+	d := newDeployment(3, func(d *appsv1.Deployment) { d.Generation = 2 })
+	done := appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 2}
+	tests := []struct {
+		name   string
+		change func(*appsv1.DeploymentStatus)
+		want   bool
+	}{
+		{"all are new and available", func(*appsv1.DeploymentStatus) {}, true},
+		{"an old one is left", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, false},
+		{"one is not new", func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 2 }, false},
+		{"one is not available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+		{"of an earlier spec", func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			status := done
+			test.change(&status)
+			if got := complete(d, limits{3, 1, 0}, &status); got != test.want {
+				t.Errorf("complete = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProgressed(t *testing.T) {
+	before := appsv1.DeploymentStatus{Replicas: 5, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3}
+	tests := []struct {
+		name   string
+		change func(*appsv1.DeploymentStatus)
+		want   bool
+	}{
+		{"nothing", func(*appsv1.DeploymentStatus) {}, false},
+		{"a new one", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 6, 3 }, true},
+		{"an old one less", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, true},
+		{"a new one less", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, false},
+		{"an old one more", func(s *appsv1.DeploymentStatus) { s.Replicas = 6 }, false},
+		{"one more ready", func(s *appsv1.DeploymentStatus) { s.ReadyReplicas = 4 }, true},
+		{"one more available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 4 }, true},
+		{"one less available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			after := before
+			test.change(&after)
+			if got := progressed(&before, &after); got != test.want {
+				t.Errorf("progressed = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDeadlineOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		seconds *int32
+		want    time.Duration
+	}{"none": {nil, 0}, "the largest number": {new(int32(math.MaxInt32)), 0}, "10 minutes": {new(int32(600)), 10 * time.Minute}} {
+		d := newDeployment(1, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = test.seconds })
+		if got, ok := deadlineOf(d); got != test.want || ok != (test.want != 0) {
+			t.Errorf("%s: deadline %s, %t; want %s", name, got, ok, test.want)
+		}
+	}
+}
+
+func TestDue(t *testing.T) {
+	of := func(reason string, ago time.Duration) *appsv1.DeploymentCondition {
+		return &appsv1.DeploymentCondition{Reason: reason, LastUpdateTime: metav1.NewTime(now.Add(-ago))}
+	}
+	tests := []struct {
+		name    string
+		c       *appsv1.DeploymentCondition
+		want    time.Duration
+		running bool
+	}{
+		{"nothing to measure from", nil, 0, false},
+		{"just begun", of(newSetCreated, 0), time.Minute + afterDeadline, true},
+		{"half-way", of(setUpdated, 30*time.Second), 30*time.Second + afterDeadline, true},
+		{"at the deadline", of(setUpdated, time.Minute), afterDeadline, true},
+		{"past it", of(resumed, time.Minute+afterDeadline), 0, true},
+		{"long past it", of(setCreateError, time.Hour), time.Minute + afterDeadline - time.Hour, true},
+		{"the last rollout has ended", of(newSetAvailable, time.Hour), 0, false},
+		{"the verdict is known", of(deadlineExceeded, time.Hour), 0, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, running := due(test.c, time.Minute, now)
+			if got != test.want || running != test.running {
+				t.Errorf("due in %s, %t; want %s, %t", got, running, test.want, test.running)
+			}
+		})
+	}
+}
+
+// What is said of progress, from the condition that was, and the way from the
+// status reported to the one now.
+func TestJudge(t *testing.T) {
+	rolling := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
+	further := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
+	done := appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
+	type want struct {
+		reason     string
+		status     corev1.ConditionStatus
+		updated    time.Duration // ago
+		transition time.Duration // ago
+		message    string
+	}
+	const minute = time.Minute
+	tests := []struct {
+		name          string
+		reason        string // "" for no condition
+		ago           time.Duration
+		before, after appsv1.DeploymentStatus
+		want          *want
+	}{
+		{"nothing moves", setUpdated, minute, rolling, rolling, &want{setUpdated, "True", minute, minute, ""}},
+		{"nothing moves, nothing known", "", 0, rolling, rolling, nil},
+		{"progress", newSetCreated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"progress again restarts the clock", setUpdated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"progress after the deadline", deadlineExceeded, minute, rolling, further, &want{setUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
+		{"complete", setUpdated, minute, rolling, done, &want{newSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete after all", deadlineExceeded, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete when resumed", resumed, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"it has ended", newSetAvailable, minute, done, done, &want{newSetAvailable, "True", minute, minute, ""}},
+		{"pods that come back after the end are no rollout", newSetAvailable, time.Hour,
+			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"the next rollout", newSetAvailable, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"the next one starts no verdict from the last one's clock", newSetAvailable, time.Hour, rolling, rolling, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"before the deadline", setUpdated, 10 * minute, rolling, rolling, &want{setUpdated, "True", 10 * minute, 10 * minute, ""}},
+		{"after it", setUpdated, 10*minute + time.Second, rolling, rolling, &want{deadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
+		{"after it, but it moves", setUpdated, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"the verdict stands", deadlineExceeded, time.Hour, rolling, rolling, &want{deadlineExceeded, "False", time.Hour, time.Hour, ""}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDeployment(3, image("v1"), deadline(600))
+			d.Status = test.before
+			if test.reason != "" {
+				progressing(test.reason, test.ago)(d)
+			}
+			r := &rollout{deployment: d, limits: limits{3, 1, 0}, now: now}
+			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
+			after := test.after
+			after.Conditions = d.Status.Conditions
+			got := condition(r.judge(&after), appsv1.DeploymentProgressing)
+			if test.want == nil {
+				if got != nil {
+					t.Errorf("condition %v, want none", got)
+				}
+				return
+			}
+			ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+			expected := &appsv1.DeploymentCondition{
+				Type: appsv1.DeploymentProgressing, Status: test.want.status, Reason: test.want.reason, Message: test.want.message,
+				LastUpdateTime: ago(test.want.updated), LastTransitionTime: ago(test.want.transition),
+			}
+			if diff := cmp.Diff(expected, got); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJudgeWithoutDeadline(t *testing.T) {
+	d := newDeployment(3, progressing(setUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
+	r := &rollout{deployment: d, limits: limits{3, 1, 0}, current: none, now: now}
+	if got := condition(r.judge(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
+		t.Errorf("condition %v, want none", got)
+	}
+}
+
+func TestNotePause(t *testing.T) {
+	tests := []struct {
+		name   string
+		paused bool
+		reason string // "" for no condition
+		want   string // "" for none set
+	}{
+		{"goes on", false, setUpdated, ""},
+		{"is paused", true, setUpdated, paused},
+		{"is paused after its end", true, newSetAvailable, paused},
+		{"is paused, with nothing known", true, "", paused},
+		{"still paused", true, paused, ""},
+		{"is resumed", false, paused, resumed},
+		{"has been resumed", false, resumed, ""},
+		{"is paused too late", true, deadlineExceeded, ""},
+		{"is resumed too late", false, deadlineExceeded, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDeployment(3, deadline(600), func(d *appsv1.Deployment) { d.Spec.Paused = test.paused })
+			if test.reason != "" {
+				progressing(test.reason, time.Hour)(d)
+			}
+			r := &rollout{deployment: d, now: now}
+			r.notePause()
+			got := ""
+			if r.progressing != nil {
+				got = r.progressing.Reason
+				if r.progressing.Status != corev1.ConditionUnknown || !r.progressing.LastUpdateTime.Time.Equal(now) {
+					t.Errorf("condition %v, want it unknown from now on", r.progressing)
+				}
+			}
+			if got != test.want {
+				t.Errorf("set to %q, want %q", got, test.want)
+			}
+		})
+	}
+	r := &rollout{deployment: newDeployment(3, asPaused), now: now}
+	if r.notePause(); r.progressing != nil {
+		t.Errorf("without a deadline: %v", r.progressing)
+	}
+}
+
+func TestNoteFound(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*appsv1.Deployment)
+		want   bool
+	}{
+		{"nothing to measure from", deadline(600), true},
+		{"no deadline", func(*appsv1.Deployment) {}, false},
+		{"measured already", progressing(setUpdated, time.Hour), false},
+		{"its template has no ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDeployment(3, test.change)
+			r := &rollout{deployment: d, now: now}
+			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
+			if r.noteFound(); (r.progressing != nil) != test.want {
+				t.Errorf("condition %v, want one: %t", r.progressing, test.want)
+			}
+			if test.want && r.progressing.Message != `Found new replica set "web-v1"` {
+				t.Errorf("message %q", r.progressing.Message)
+			}
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+)
+
+// stop returns how the old ReplicaSets are to be brought to nothing.
+func stop(f fleet) []change {
+	var changes []change
+	for _, i := range f.active() {
+		if i != f.current {
+			changes = append(changes, change{i, 0})
+		}
+	}
+	return changes
+}
+
+// stopped reports whether nothing old runs any more: no old ReplicaSet counts a
+// replica, and every pod of theirs has come to its end. Pods that have, but are
+// still there, do not count: nobody may ever delete them.
+func stopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
+	for _, set := range old {
+		if set.Status.Replicas > 0 {
+			return false
+		}
+	}
+	return !anyRuns(pods)
+}
+
+func anyRuns(pods []*corev1.Pod) bool {
+	for _, pod := range pods {
+		if !podfacts.Terminal(pod) {
+			return true
+		}
+	}
+	return false
+}

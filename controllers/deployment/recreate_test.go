@@ -1,0 +1,53 @@
+package deployment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestStop(t *testing.T) {
+	f := fleet{current: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
+	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, stop(f), opaque); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if changes := stop(without(sizes())); len(changes) > 0 {
+		t.Errorf("changes %v to nothing", changes)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	d := newDeployment(1)
+	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, having(1))
+	pods := func(phases ...corev1.PodPhase) (pods []*corev1.Pod) {
+		for _, phase := range phases {
+			pods = append(pods, podOf(empty, "p", phase))
+		}
+		return pods
+	}
+	tests := []struct {
+		name string
+		old  []*appsv1.ReplicaSet
+		pods []*corev1.Pod
+		want bool
+	}{
+		{"nothing old", nil, nil, true},
+		{"no pods left", []*appsv1.ReplicaSet{empty}, nil, true},
+		{"still counted", []*appsv1.ReplicaSet{empty, full}, nil, false},
+		{"pending", []*appsv1.ReplicaSet{empty}, pods(corev1.PodPending), false},
+		{"running", []*appsv1.ReplicaSet{empty}, pods(corev1.PodRunning), false},
+		{"unknown", []*appsv1.ReplicaSet{empty}, pods(corev1.PodUnknown), false},
+		{"no phase yet", []*appsv1.ReplicaSet{empty}, pods(""), false},
+		{"at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodSucceeded), true},
+		{"one runs among those at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodRunning), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := stopped(test.old, test.pods); got != test.want {
+				t.Errorf("stopped = %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package deployment
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// live runs the controller of a rig for a while of a bubble's time, starting
+// with one wake-up and with nothing but its own writes to wake it again. then is
+// done when half of that has passed.
+func live(t *testing.T, r *rig, d time.Duration, then func()) {
+	r.wrote = func(string) { r.loop.Add(key) }
+	r.synced = nil // the rig's informers never start
+	r.loop.Add(key)
+	drain, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(t.Context(), drain, 1)
+	}()
+	time.Sleep(d / 2)
+	then()
+	time.Sleep(d / 2)
+	close(drain)
+	<-done
+	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+}
+
+// Recreate goes on when the last running pod is gone, though pods that have
+// failed are left (#128798).
+func TestRecreateWithFailedPodsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeployment(2, asRecreate, image("v2"))
+		old := newSetOf(d, "v1", 1, 0)
+		running, failed := podOf(old, "a", corev1.PodRunning), podOf(old, "b", corev1.PodFailed)
+		r := newRigAt(t, clock.RealClock{}, d, old)
+		r.setPods(t, running, failed)
+		live(t, r, time.Minute, func() {
+			if slices.Contains(r.calls, creates(d)) {
+				t.Error("created while an old pod runs")
+			}
+			r.setPods(t, failed)
+			r.podDeleted(running)
+		})
+		if !slices.Contains(r.calls, creates(d)) {
+			t.Errorf("calls %v, want %s", r.calls, creates(d))
+		}
+	})
+}
+
+// A failure to scale down is not forgotten, even when the status cannot be
+// written after it, either.
+func TestFailedScaleDownIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeployment(3, image("v2"))
+		r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(3)), newSetOf(d, "v2", 2, 1, having(1)))
+		r.answers["update replicasets web-v1"] = []error{refused, nil}
+		r.answers[writeStatus] = []error{refused, nil}
+		live(t, r, time.Minute, func() {})
+		if got := *r.sets["web-v1"].Spec.Replicas; got != 2 {
+			t.Errorf("the old one has %d replicas, want 2", got)
+		}
+	})
+}
+
+// A long outage needs no nudge when it is over: keys are not given up.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeployment(3, deadline(60))
+		r := newRigAt(t, clock.RealClock{}, d)
+		r.answers[creates(d)], r.answers[writeStatus] = []error{refused}, []error{refused}
+		live(t, r, 4*time.Hour, func() {
+			if tries := len(r.calls); tries < 40 || tries > 60 {
+				t.Errorf("%d calls in an outage of two hours: given up, or too eager", tries)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			clear(r.answers)
+		})
+		if got := *r.only(t).Spec.Replicas; got != 3 {
+			t.Errorf("%d replicas, want 3", got)
+		}
+	})
+}
+
+// A rollout that is stuck is told to be so just after its deadline, though no
+// event comes; and it was not before.
+func TestDeadlineIsLookedAt(t *testing.T) {
+	for _, test := range []struct {
+		after time.Duration
+		want  string
+	}{{599 * time.Second, setUpdated}, {601 * time.Second, deadlineExceeded}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDeployment(3, deadline(600))
+			now := time.Now()
+			progressing(setUpdated, 0)(d)
+			d.Status.Conditions[0].LastUpdateTime.Time = now
+			r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(2)))
+			if err := r.sync(t.Context(), key); err != nil { // ready pods are progress
+				t.Fatal(err)
+			}
+			live(t, r, test.after, func() {})
+			if got := condition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != test.want {
+				t.Errorf("after %s: %s, want %s", test.after, got, test.want)
+			}
+		})
+	}
+}

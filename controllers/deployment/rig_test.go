@@ -1,0 +1,288 @@
+package deployment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const key = "ns/web"
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// rig is a controller on an API server that a test can see into. The caches
+// show what deliver has brought there; lag keeps what is written from them.
+type rig struct {
+	*Controller
+	t      testing.TB
+	clock  *clocktesting.FakePassiveClock
+	events *recorder
+
+	mu          sync.Mutex
+	version     int
+	deployments map[string]*appsv1.Deployment
+	sets        map[string]*appsv1.ReplicaSet
+	lag         bool
+	calls       []string
+	// answers are the errors of calls, by call; the last one of a call stays.
+	answers map[string][]error
+	// lost are calls that take effect, but whose answer is an error.
+	lost map[string]bool
+	// wrote is told of every write that takes effect.
+	wrote func(call string)
+}
+
+func newRig(t testing.TB, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *rig {
+	t.Helper()
+	fake := clocktesting.NewFakePassiveClock(now)
+	r := newRigAt(t, fake, d, sets...)
+	r.clock = fake
+	return r
+}
+
+func newRigAt(t testing.TB, clock clock.PassiveClock, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *rig {
+	t.Helper()
+	r := &rig{
+		t: t, events: &recorder{}, version: 100, answers: map[string][]error{}, lost: map[string]bool{}, wrote: func(string) {},
+		deployments: map[string]*appsv1.Deployment{}, sets: map[string]*appsv1.ReplicaSet{},
+	}
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", r.react)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	controller, err := New(t.Context(), Config{
+		Client:      client,
+		Deployments: factory.Apps().V1().Deployments().Informer(),
+		ReplicaSets: factory.Apps().V1().ReplicaSets().Informer(),
+		Pods:        factory.Core().V1().Pods().Informer(),
+		Events:      r.events,
+		Clock:       clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Controller = controller
+	r.deployments[d.Name] = d
+	for _, set := range sets {
+		r.sets[set.Name] = set
+	}
+	r.deliver()
+	return r
+}
+
+// deliver brings the caches up to date.
+func (r *rig) deliver() {
+	r.deliverDeployments()
+	r.deliverSets()
+}
+
+func (r *rig) deliverDeployments() { replace(r.t, r.Controller.deployments, r.deployments, r.version) }
+func (r *rig) deliverSets()        { replace(r.t, r.replicaSets, r.sets, r.version) }
+
+func replace[T runtime.Object](t testing.TB, cache interface{ Replace([]any, string) error }, objects map[string]T, version int) {
+	var all []any
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	if err := cache.Replace(all, strconv.Itoa(version)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setPods makes pods all that the cache has.
+func (r *rig) setPods(t testing.TB, pods ...*corev1.Pod) {
+	t.Helper()
+	var all []any
+	for _, pod := range pods {
+		all = append(all, pod)
+	}
+	if err := r.pods.Replace(all, strconv.Itoa(r.version)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deployment returns the Deployment as the API server has it.
+func (r *rig) deployment() *appsv1.Deployment { return r.deployments["web"] }
+
+// only returns the one ReplicaSet that there is.
+func (r *rig) only(t testing.TB) *appsv1.ReplicaSet {
+	t.Helper()
+	if len(r.sets) != 1 {
+		t.Fatalf("%d ReplicaSets, want 1", len(r.sets))
+	}
+	for _, set := range r.sets {
+		return set
+	}
+	return nil
+}
+
+func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
+	name := ""
+	switch a := action.(type) {
+	case clienttesting.UpdateAction: // creates are of this kind, too
+		name = a.GetObject().(metav1.Object).GetName()
+	case clienttesting.GetAction: // so are patches and deletes
+		name = a.GetName()
+	}
+	call += " " + name
+	r.calls = append(r.calls, call)
+	if errs := r.answers[call]; len(errs) > 0 {
+		r.answers[call] = errs[min(1, len(errs)-1):]
+		if errs[0] != nil {
+			return true, nil, errs[0]
+		}
+	}
+	object, err := r.perform(action, name)
+	if err == nil && action.GetVerb() != "get" {
+		r.wrote(call)
+		if !r.lag {
+			r.deliver()
+		}
+		if r.lost[call] {
+			return true, nil, apierrors.NewTimeoutError("lost", 0)
+		}
+	}
+	return true, object, err
+}
+
+func (r *rig) perform(action clienttesting.Action, name string) (runtime.Object, error) {
+	if action.GetResource().Resource == deploymentsResource {
+		return r.performDeployment(action, name)
+	}
+	set, exists := r.sets[name]
+	if action.GetVerb() == "create" {
+		if exists {
+			return nil, apierrors.NewAlreadyExists(setResource, name)
+		}
+		created := action.(clienttesting.CreateAction).GetObject().(*appsv1.ReplicaSet).DeepCopy()
+		created.UID, created.Generation = types.UID("uid-"+name), 1
+		created.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(r.version) * time.Second))
+		return r.store(created), nil
+	}
+	if !exists {
+		return nil, apierrors.NewNotFound(setResource, name)
+	}
+	switch a := action.(type) {
+	case clienttesting.UpdateAction:
+		changed := a.GetObject().(*appsv1.ReplicaSet).DeepCopy()
+		if changed.ResourceVersion != set.ResourceVersion {
+			return nil, apierrors.NewConflict(setResource, name, errors.New("modified"))
+		}
+		changed.Generation++
+		return r.store(changed), nil
+	case clienttesting.PatchAction:
+		before, err := json.Marshal(set)
+		if err != nil {
+			return nil, err
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, a.GetPatch(), appsv1.ReplicaSet{})
+		if err != nil {
+			return nil, err
+		}
+		patched := &appsv1.ReplicaSet{}
+		if err := json.Unmarshal(after, patched); err != nil {
+			return nil, err
+		}
+		return r.store(patched), nil
+	case clienttesting.DeleteAction:
+		r.version++
+		delete(r.sets, name)
+		return nil, nil
+	default:
+		return set, nil
+	}
+}
+
+func (r *rig) performDeployment(action clienttesting.Action, name string) (runtime.Object, error) {
+	d, exists := r.deployments[name]
+	if !exists {
+		return nil, apierrors.NewNotFound(deploymentResource, name)
+	}
+	update, is := action.(clienttesting.UpdateAction)
+	if !is {
+		return d, nil
+	}
+	sent := update.GetObject().(*appsv1.Deployment)
+	if sent.ResourceVersion != d.ResourceVersion {
+		return nil, apierrors.NewConflict(deploymentResource, name, errors.New("modified"))
+	}
+	changed := d.DeepCopy()
+	changed.Annotations = sent.Annotations
+	if action.GetSubresource() == "status" {
+		changed.Status = *sent.Status.DeepCopy()
+	} else {
+		changed.Spec = *sent.Spec.DeepCopy()
+		changed.Generation++
+	}
+	r.version++
+	changed.ResourceVersion = strconv.Itoa(r.version)
+	r.deployments[name] = changed
+	return changed, nil
+}
+
+func (r *rig) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	r.version++
+	set.ResourceVersion = strconv.Itoa(r.version)
+	r.sets[set.Name] = set
+	return set
+}
+
+// edit is a user's change of the Deployment.
+func (r *rig) edit(change func(*appsv1.Deployment)) {
+	d := r.deployment().DeepCopy()
+	change(d)
+	r.version++
+	d.ResourceVersion = strconv.Itoa(r.version)
+	d.Generation++
+	r.deployments[d.Name] = d
+	r.deliver()
+}
+
+// follow is what the controller of ReplicaSets does, in one stroke: each has
+// the pods that it asks for, all of them available.
+func (r *rig) follow() {
+	for _, set := range r.sets {
+		r.store(having(*set.Spec.Replicas)(set.DeepCopy()))
+	}
+	r.deliver()
+}
+
+// recorder keeps events as "Type Reason message".
+type recorder struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (e *recorder) Event(_ runtime.Object, kind, reason, message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = append(e.told, fmt.Sprintf("%s %s %s", kind, reason, message))
+}
+
+func (e *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	e.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (e *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	e.Eventf(object, kind, reason, format, args...)
+}

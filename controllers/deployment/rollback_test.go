@@ -1,0 +1,96 @@
+package deployment
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
+)
+
+func TestRollbackWish(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "7": 7, "-1": -1, "9223372036854775807": 9223372036854775807} {
+		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != want {
+			t.Errorf("%q is a wish for %d: %t; want %d", text, got, wished, want)
+		}
+	}
+	for _, text := range []string{"", "x", "1.0", "9223372036854775808", "1 "} {
+		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); wished {
+			t.Errorf("%q is a wish for %d", text, got)
+		}
+	}
+	if _, wished := rollbackWish(nil); wished {
+		t.Error("nothing is a wish")
+	}
+}
+
+func FuzzRollbackWish(f *testing.F) {
+	f.Add("0")
+	f.Add("-00012")
+	f.Fuzz(func(t *testing.T, text string) {
+		revision, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text})
+		if digits := strings.TrimLeft(text, "+-"); wished && strings.TrimLeft(digits, "0") != strings.TrimLeft(strings.TrimPrefix(strconv.FormatInt(revision, 10), "-"), "0") {
+			t.Errorf("%q is a wish for %d", text, revision)
+		}
+	})
+}
+
+func TestFindRevision(t *testing.T) {
+	d := newDeployment(1)
+	v1, v3, v7 := newSetOf(d, "v1", 1, 0), newSetOf(d, "v3", 3, 0), newSetOf(d, "v7", 7, 0)
+	odd, unset := newSetOf(d, "odd", 2, 0, revision("x")), newSetOf(d, "unset", 2, 0, revision("0"))
+	tests := []struct {
+		name string
+		sets []*appsv1.ReplicaSet
+		to   int64
+		want *appsv1.ReplicaSet
+	}{
+		{"by number", []*appsv1.ReplicaSet{v1, v3, v7}, 1, v1},
+		{"the newest", []*appsv1.ReplicaSet{v1, v3, v7}, 7, v7},
+		{"not there", []*appsv1.ReplicaSet{v1, v3, v7}, 2, nil},
+		{"negative", []*appsv1.ReplicaSet{v1, v3, v7}, -1, nil},
+		{"the last one", []*appsv1.ReplicaSet{v3, v7, v1}, 0, v3},
+		{"the last one of two", []*appsv1.ReplicaSet{v7, v1}, 0, v1},
+		{"the last one of one", []*appsv1.ReplicaSet{v1}, 0, nil},
+		{"nothing there", nil, 0, nil},
+		{"malformed ones do not count", []*appsv1.ReplicaSet{v1, odd, v7}, 0, v1},
+		{"nor is 0 a revision", []*appsv1.ReplicaSet{unset, v7}, 0, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := findRevision(test.sets, test.to); got != test.want {
+				t.Errorf("found %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWithTemplateOf(t *testing.T) {
+	d := newDeployment(1, image("v2"), annotated("cause", "edit"), annotated(appsv1.DeprecatedRollbackTo, "1"))
+	before := d.DeepCopy()
+	set := newSetOf(newDeployment(1, annotated("cause", "create")), "v1", 1, 0)
+	got := withTemplateOf(d, set)
+	want := newDeployment(1, image("v1"), annotated("cause", "create"))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rolled back (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, d); diff != "" {
+		t.Errorf("the cached Deployment was changed (-before +after):\n%s", diff)
+	}
+	if set.Spec.Template.Labels[templatehash.Label] == "" {
+		t.Error("the ReplicaSet's template has lost its label")
+	}
+}
+
+func TestWithoutWish(t *testing.T) {
+	d := newDeployment(1, annotated("a", "b"), annotated(appsv1.DeprecatedRollbackTo, "1"))
+	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutWish(d)); diff != "" {
+		t.Errorf("without the wish (-want +got):\n%s", diff)
+	}
+	if _, wished := rollbackWish(d.Annotations); !wished {
+		t.Error("the cached Deployment was changed")
+	}
+}

@@ -1,0 +1,172 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
+)
+
+// scalingReplicaSet is the reason of events about the size of ReplicaSets.
+const scalingReplicaSet = "ScalingReplicaSet"
+
+// claim returns the Deployment's ReplicaSets, adopting and releasing some.
+func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
+	controlled, err := childindex.ControlledBy[*appsv1.ReplicaSet](c.replicaSets, d.UID)
+	if err != nil {
+		return nil, err
+	}
+	orphans, err := childindex.Orphans[*appsv1.ReplicaSet](c.replicaSets, d.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	adopted := map[types.UID]*appsv1.ReplicaSet{}
+	claimer := ownership.Claimer[*appsv1.ReplicaSet]{
+		Owner:    d,
+		GVK:      gvk,
+		Selector: selector,
+		Live: func(ctx context.Context) (metav1.Object, error) {
+			return c.client.AppsV1().Deployments(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+		},
+		Patch: func(ctx context.Context, set *appsv1.ReplicaSet, data []byte) error {
+			patched, err := c.client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
+			if err != nil {
+				return err
+			}
+			c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, patched.ResourceVersion)
+			adopted[set.UID] = patched
+			return nil
+		},
+	}
+	sets, err := claimer.Claim(ctx, append(controlled, orphans...))
+	for i, set := range sets {
+		if patched := adopted[set.UID]; patched != nil {
+			sets[i] = patched // the cached one could not be written any more
+		}
+	}
+	return sets, err
+}
+
+// adjustNew gives the new ReplicaSet, if it is there, its revision, annotations
+// and minReadySeconds.
+func (c *Controller) adjustNew(ctx context.Context, r *rollout) error {
+	set := r.newSet()
+	if set == nil {
+		return nil
+	}
+	r.noteFound()
+	if adjusted := adjust(set, r.deployment, nextRevision(r.oldSets())); adjusted != set {
+		return c.update(ctx, r, r.current, adjusted)
+	}
+	return nil
+}
+
+// create makes the new ReplicaSet. It is not made when it turns out to be there
+// already under another template's hash, which the next sync avoids, or when
+// the namespace is terminating, for which there is no remedy and no noise.
+func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
+	d := r.deployment
+	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))
+	if err != nil {
+		return false, err
+	}
+	created, err := c.client.AppsV1().ReplicaSets(d.Namespace).Create(ctx, set, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		if replicas > 0 {
+			c.tellScale(d, set.Name, 0, replicas)
+		}
+		r.note(corev1.ConditionTrue, newSetCreated, "Created new replica set %q", set.Name)
+	case apierrors.IsAlreadyExists(err):
+		// Perhaps made by a create whose response was lost, and not cached yet.
+		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
+		if err != nil {
+			r.refused = true
+			return false, fmt.Errorf("reading ReplicaSet %s/%s, which is in the way: %w", d.Namespace, set.Name, err)
+		}
+		if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {
+			klog.FromContext(ctx).V(2).Info("The hash of the template is taken", "replicaSet", klog.KObj(created), "collisions", ptr.Deref(d.Status.CollisionCount, 0)+1)
+			r.refused, r.collided = true, true
+			return false, nil
+		}
+	case podcontrol.NamespaceTerminating(err):
+		r.refused = true
+		return false, nil
+	default:
+		r.refused = true
+		message := fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err)
+		c.events.Event(d, corev1.EventTypeWarning, setCreateError, message)
+		r.note(corev1.ConditionFalse, setCreateError, "%s", message)
+		return false, fmt.Errorf("creating ReplicaSet %s/%s: %w", d.Namespace, set.Name, err)
+	}
+	c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, created.ResourceVersion)
+	r.setSets(append(r.sets, created))
+	return true, nil
+}
+
+// resize carries changes out, in their order, up to the first that fails.
+func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) error {
+	for _, change := range changes {
+		set := r.sets[change.index]
+		from := int(ptr.Deref(set.Spec.Replicas, 1))
+		sized := *set
+		sized.Annotations = withSize(set.Annotations, r.limits)
+		sized.Spec.Replicas = ptr.To(int32(change.to))
+		if change.to == from && maps.Equal(sized.Annotations, set.Annotations) {
+			continue
+		}
+		if err := c.update(ctx, r, change.index, &sized); err != nil {
+			return err
+		}
+		if change.to != from {
+			c.tellScale(r.deployment, set.Name, from, change.to)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) tellScale(d *appsv1.Deployment, name string, from, to int) {
+	direction := "up"
+	if to < from {
+		direction = "down"
+	}
+	c.events.Eventf(d, corev1.EventTypeNormal, scalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
+}
+
+// update writes a changed ReplicaSet, unless it has changed since it was read.
+func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
+	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("updating ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	c.setWrites.Wrote(ownership.IDOf(r.deployment), replicaSetsResource, written.ResourceVersion)
+	r.sets[index] = written
+	return nil
+}
+
+// cleanUp deletes the oldest revisions above the limit.
+func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
+	for _, set := range surplus(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
+		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}
+		err := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, options)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting ReplicaSet %s/%s of an old revision: %w", set.Namespace, set.Name, err)
+		}
+		c.setWrites.Deleted(ownership.IDOf(r.deployment), replicaSetsResource, cache.MetaObjectToName(set).String(), set.UID)
+	}
+	return nil
+}

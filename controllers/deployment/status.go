@@ -1,0 +1,77 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// status returns what the Deployment is to report. Progress is not judged in
+// the sync that has set the condition outright: writing it brings about the
+// next one.
+func (r *rollout) status() appsv1.DeploymentStatus {
+	status := *r.deployment.Status.DeepCopy()
+	if r.collided {
+		status.CollisionCount = ptr.To(ptr.Deref(status.CollisionCount, 0) + 1)
+	}
+	if !r.refused {
+		r.tally(&status)
+	}
+	switch {
+	case r.progressing != nil && r.progressing.Reason == newSetCreated:
+		status.Conditions = withNews(status.Conditions, *r.progressing) // not the one created before
+		return status
+	case r.progressing != nil:
+		status.Conditions = withCondition(status.Conditions, *r.progressing)
+		return status
+	case r.refused || !r.estimates:
+		return status
+	}
+	status.Conditions = r.judge(&status)
+	if failure, failing := replicaFailure(r.newSet(), r.sets); failing {
+		status.Conditions = withCondition(status.Conditions, failure)
+	} else {
+		status.Conditions = withoutCondition(status.Conditions, appsv1.DeploymentReplicaFailure)
+	}
+	return status
+}
+
+// tally counts replicas into status, and says whether enough are available.
+func (r *rollout) tally(status *appsv1.DeploymentStatus) {
+	*status = appsv1.DeploymentStatus{
+		ObservedGeneration:  r.deployment.Generation,
+		CollisionCount:      status.CollisionCount,
+		Conditions:          status.Conditions,
+		TerminatingReplicas: terminating(r.sets),
+	}
+	var wanted int32
+	for _, set := range r.sets {
+		wanted += ptr.Deref(set.Spec.Replicas, 1)
+		status.Replicas += set.Status.Replicas
+		status.ReadyReplicas += set.Status.ReadyReplicas
+		status.AvailableReplicas += set.Status.AvailableReplicas
+	}
+	if set := r.newSet(); set != nil {
+		status.UpdatedReplicas = set.Status.Replicas
+	}
+	// More may be available than are asked for, until ReplicaSets follow.
+	status.UnavailableReplicas = max(0, wanted-status.AvailableReplicas)
+	c := available(int(status.AvailableReplicas) >= r.limits.leastAvailable())
+	c.LastUpdateTime, c.LastTransitionTime = metav1.NewTime(r.now), metav1.NewTime(r.now)
+	status.Conditions = withCondition(status.Conditions, c)
+}
+
+// terminating is the number of terminating pods, nil as long as a ReplicaSet
+// that has been looked at does not tell its own.
+func terminating(sets []*appsv1.ReplicaSet) *int32 {
+	var sum int32
+	for _, set := range sets {
+		switch own := set.Status.TerminatingReplicas; {
+		case own != nil:
+			sum += *own
+		case set.Status.ObservedGeneration != 0:
+			return nil
+		}
+	}
+	return &sum
+}

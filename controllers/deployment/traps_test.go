@@ -1,0 +1,223 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// tester is a test, or one try of a property.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// settle syncs, with ReplicaSets that follow at once, until nothing is written
+// any more.
+func settle(t tester, r *rig) {
+	t.Helper()
+	for range 200 {
+		before := r.version
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if r.version == before {
+			return
+		}
+		r.follow()
+	}
+	t.Fatalf("not quiet; the last calls: %v", r.calls[len(r.calls)-5:])
+}
+
+// replicas returns how many replicas each ReplicaSet asks for, by image.
+func replicas(r *rig) map[string]int32 {
+	by := map[string]int32{}
+	for _, set := range r.sets {
+		by[set.Spec.Template.Spec.Containers[0].Image] += *set.Spec.Replicas
+	}
+	return by
+}
+
+// The only active ReplicaSet has the size that is wanted, but was sized for
+// another one: that must not look like a change of scale for ever (#102551).
+func TestScaleToTheSizeThatIsThere(t *testing.T) {
+	was := newDeployment(5, fences(0, 1))
+	d := newDeployment(5, fences(0, 1), image("v2"))
+	r := newRig(t, d, newSetOf(was, "v1", 1, 4, having(4)), newSetOf(was, "v2", 2, 0))
+	r.edit(scaled(4))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// Nor must it where several are active and none is to be resized.
+func TestScaleOfARecreateHalfWay(t *testing.T) {
+	was := newDeployment(5, asRecreate)
+	r := newRig(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, having(3)), newSetOf(was, "v2", 2, 2, having(2)))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// A change of scale of which only a part got through is finished, and by the
+// proportions that there were (#44734).
+func TestScaleAfterAFailureHalfWay(t *testing.T) {
+	was := newDeployment(10, fences(3, 2))
+	r := newRig(t, newDeployment(15, fences(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, having(8)), newSetOf(was, "v2", 2, 5))
+	r.answers["update replicasets web-v2"] = []error{refused, nil}
+	if err := r.sync(t.Context(), key); err == nil {
+		t.Fatal("the failure went by")
+	}
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 12, "v2": 8}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// A ReplicaSet whose create was answered by an error, but took effect, is found
+// by the next try; its name is no collision.
+func TestLostAnswers(t *testing.T) {
+	for _, lag := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lag %t", lag), func(t *testing.T) {
+			d := newDeployment(3)
+			r := newRig(t, d)
+			r.lag = lag
+			r.lost[creates(d)] = true
+			if err := r.sync(t.Context(), key); err == nil {
+				t.Fatal("the answer was not lost")
+			}
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			r.lag = false
+			r.deliver()
+			settle(t, r)
+			if got := *r.only(t).Spec.Replicas; got != 3 {
+				t.Errorf("%d replicas, want 3", got)
+			}
+			if count := r.deployment().Status.CollisionCount; count != nil {
+				t.Errorf("%d collisions, want none", *count)
+			}
+		})
+	}
+}
+
+func TestCollision(t *testing.T) {
+	d := newDeployment(3)
+	r := newRig(t, d, taken(d))
+	settle(t, r)
+	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+		t.Errorf("collisions %v, want 1", got)
+	}
+	if diff := cmp.Diff(map[string]int32{"v1": 3, "v9": 1}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// One try counts a collision once, however long the cache takes to show it.
+func TestCollisionIsCountedOnce(t *testing.T) {
+	d := newDeployment(3)
+	r := newRig(t, d, taken(d))
+	r.lag = true
+	for range 3 {
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+		t.Errorf("collisions %v, want 1", got)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	unable := func(what string) string { return "Warning DeploymentRollbackRevisionNotFound Unable to find " + what }
+	tests := []struct {
+		name  string
+		to    string
+		sets  int // revisions there, the last one the new one
+		image string
+		event string
+	}{
+		{"to a revision", "1", 3, "v1", `Normal DeploymentRollback Rolled back deployment "web" to revision 1`},
+		{"to the last one", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
+		{"to none", "9", 3, "v3", unable("the revision to rollback to.")},
+		{"to the last one, of one", "0", 1, "v1", unable("last revision.")},
+		{"to where it is", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDeployment(3, image(fmt.Sprintf("v%d", test.sets)), annotated(appsv1.DeprecatedRollbackTo, test.to))
+			var sets []*appsv1.ReplicaSet
+			for i := 1; i < test.sets; i++ {
+				sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", i), int64(i), 0))
+			}
+			sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", test.sets), int64(test.sets), 3, having(3)))
+			r := newRig(t, d, sets...)
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{writeSpec}, r.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			settle(t, r)
+			if got := r.deployment().Spec.Template.Spec.Containers[0].Image; got != test.image {
+				t.Errorf("image %s, want %s", got, test.image)
+			}
+			if got := replicas(r)[test.image]; got != 3 {
+				t.Errorf("%d replicas of %s, want 3", got, test.image)
+			}
+			if _, wished := rollbackWish(r.deployment().Annotations); wished {
+				t.Error("the wish stays")
+			}
+			if diff := cmp.Diff(test.event, r.events.told[0]); diff != "" || countRollbacks(r) != 1 {
+				t.Errorf("events %v\nfirst (-want +got):\n%s", r.events.told, diff)
+			}
+		})
+	}
+}
+
+// A rollback that is not seen to be done yet is not done again, nor told again.
+func TestRollbackIsDoneOnce(t *testing.T) {
+	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
+	r := newRig(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, having(3)))
+	r.lag = true
+	for range 3 {
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{writeSpec}, r.calls); diff != "" || countRollbacks(r) != 1 {
+		t.Errorf("events %v, calls (-want +got):\n%s", r.events.told, diff)
+	}
+}
+
+// The template that is rolled back from can be rolled forward to.
+func TestRollbackKeepsTheTemplateThatIsLeft(t *testing.T) {
+	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
+	r := newRig(t, d, newSetOf(d, "v1", 1, 3, having(3)))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 3, "v2": 0}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	if got := r.deployment().Annotations[revisionAnnotation]; got != "3" {
+		t.Errorf("revision %s, want 3", got)
+	}
+}
+
+func countRollbacks(r *rig) int {
+	n := 0
+	for _, event := range r.events.told {
+		if strings.Contains(event, " "+rollbackDone) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,205 @@
+package endpoints
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
+)
+
+// handle puts the controller's handlers on the informers.
+func (c *Controller) handle(services, pods, endpoints cache.SharedIndexInformer) error {
+	for _, on := range []struct {
+		what     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{"services", services, cache.ResourceEventHandlerFuncs{
+			AddFunc:    c.serviceChanged,
+			UpdateFunc: func(_, object any) { c.serviceChanged(object) },
+			DeleteFunc: c.serviceChanged,
+		}},
+		{"pods", pods, cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { c.podChanged(nil, object.(*corev1.Pod)) },
+			UpdateFunc: func(old, object any) { c.podChanged(old.(*corev1.Pod), object.(*corev1.Pod)) },
+			DeleteFunc: c.podDeleted,
+		}},
+		{resource, endpoints, cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    c.endpointsAdded,
+			UpdateFunc: func(_, object any) { c.endpointsShown(object) },
+			DeleteFunc: c.endpointsDeleted,
+		}},
+	} {
+		registration, err := on.informer.AddEventHandler(on.handler)
+		if err != nil {
+			return fmt.Errorf("handling events of %s: %w", on.what, err)
+		}
+		c.synced = append(c.synced, registration.HasSynced)
+	}
+	return nil
+}
+
+// serviceChanged serves every event of a Service, its deletion too.
+func (c *Controller) serviceChanged(object any) {
+	if key, ok := c.keyOf(object); ok {
+		c.loop.Add(key)
+	}
+}
+
+// endpointsAdded wakes, once, the keys of all Endpoints that are there when the
+// controller starts: their Service may have gone while nobody watched. Those
+// that appear later without a Service are their creator's business.
+func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
+	if key, ok := c.keyOf(object); ok && isInInitialList {
+		c.loop.Add(key)
+	}
+	c.endpointsShown(object)
+}
+
+// endpointsShown ends the wait of a sync for its own last write. Other changes
+// of Endpoints wake nobody: an edit by hand stays until something happens.
+func (c *Controller) endpointsShown(object any) {
+	key, ok := c.keyOf(object)
+	if !ok {
+		return
+	}
+	if _, awaited := c.awaiting.LoadAndDelete(key); awaited {
+		c.loop.AddAfter(key, c.gathering(key))
+	}
+}
+
+// endpointsDeleted has Endpoints made anew. Without a Service nothing is to be
+// made, and nothing to be deleted either: what has appeared under that name
+// meanwhile, perhaps a leader's record, is not this controller's.
+func (c *Controller) endpointsDeleted(object any) {
+	c.endpointsShown(object)
+	key, ok := c.keyOf(object)
+	if !ok {
+		return
+	}
+	if _, exists, err := c.services.GetByKey(key); err == nil && !exists {
+		c.writes.ForgetKey(key) // no sync will come that would
+		return
+	}
+	c.loop.Add(key)
+}
+
+func (c *Controller) keyOf(object any) (string, bool) {
+	known, ok := tombstone.LastKnown[metav1.Object](object)
+	if !ok {
+		c.logger.Error(nil, "An event carries no object", "type", fmt.Sprintf("%T", object))
+		return "", false
+	}
+	return cache.MetaObjectToName(known).String(), true
+}
+
+func (c *Controller) podDeleted(object any) {
+	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
+	if !ok {
+		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
+		return
+	}
+	c.podChanged(pod, nil)
+}
+
+// podChanged wakes the Services whose Endpoints a pod's change may concern, once
+// changes have been gathered. old is nil for a pod that is new, pod for one that
+// is gone.
+func (c *Controller) podChanged(old, pod *corev1.Pod) {
+	keys, err := concerned(c.services, old, pod)
+	if err != nil {
+		c.logger.Error(err, "A pod's change wakes no Service")
+		return
+	}
+	for _, key := range keys {
+		c.loop.AddAfter(key, max(c.batchPeriod, c.gathering(key)))
+	}
+}
+
+// gathering returns how long changes are gathered before the Endpoints under key
+// are written again: for as long as the last write took, up to gatherMax. Pods
+// come and go in crowds. Half of the time at most is then spent on writing what
+// the next write replaces, while a write that is cheap is hardly delayed.
+func (c *Controller) gathering(key string) time.Duration {
+	took, written := c.took.Load(key)
+	if !written {
+		return 0
+	}
+	return min(took.(time.Duration), gatherMax)
+}
+
+// concerned returns the keys of the Services that a pod's change concerns. If
+// the pod contributes something else than before, that is all Services that it
+// belongs or belonged to; if only its labels differ, those that it left or
+// joined; none if it contributes nothing, before and after.
+func concerned(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
+	before, after := presenceOf(old), presenceOf(pod)
+	if before == after && (after == presence{} || maps.Equal(old.Labels, pod.Labels)) {
+		return nil, nil
+	}
+	left, err := servicesOf(services, old, before)
+	if err != nil {
+		return nil, err
+	}
+	joined, err := servicesOf(services, pod, after)
+	if err != nil {
+		return nil, err
+	}
+	keys := slices.Sorted(slices.Values(slices.Concat(left, joined)))
+	if before == after {
+		return slices.DeleteFunc(keys, func(key string) bool {
+			return slices.Contains(left, key) && slices.Contains(joined, key)
+		}), nil
+	}
+	return slices.Compact(keys), nil
+}
+
+func servicesOf(services cache.Indexer, pod *corev1.Pod, as presence) ([]string, error) {
+	if (as == presence{}) {
+		return nil, nil
+	}
+	return selecting(services, pod.Namespace, pod.Labels)
+}
+
+// presence is what a pod contributes to Endpoints, in so far as it can change.
+// The zero presence contributes nothing.
+type presence struct {
+	uid         types.UID
+	ips         string
+	ready       bool
+	terminating bool
+	node        string
+	hostname    string
+	subdomain   string
+}
+
+// presenceOf returns the presence of a pod, which is nil when there is none. A
+// pod that has run to its end has none, even one that still claims to be ready.
+func presenceOf(pod *corev1.Pod) presence {
+	if pod == nil || podfacts.Terminal(pod) {
+		return presence{}
+	}
+	ips := ipsOf(pod)
+	if len(ips) == 0 {
+		return presence{}
+	}
+	_, ready := podfacts.Ready(pod)
+	return presence{
+		uid:         pod.UID,
+		ips:         strings.Join(ips, ","),
+		ready:       ready,
+		terminating: pod.DeletionTimestamp != nil,
+		node:        pod.Spec.NodeName,
+		hostname:    pod.Spec.Hostname,
+		subdomain:   pod.Spec.Subdomain,
+	}
+}

@@ -1,0 +1,235 @@
+package endpoints
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+)
+
+// run runs a loop for a while of the bubble's time.
+func run(t *testing.T, loop *workloop.Loop, d time.Duration) {
+	t.Helper()
+	drain, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		loop.Run(t.Context(), drain, nil, 1)
+	}()
+	time.Sleep(d)
+	close(drain)
+	<-done
+	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+}
+
+// woken returns the keys that an event puts on the queue and how long after the
+// event a worker gets them.
+func woken(t *testing.T, r *rig, event func()) map[string][]time.Duration {
+	t.Helper()
+	run(t, r.loop, 0)
+	waits := map[string][]time.Duration{}
+	begin := time.Now()
+	r.loop = workloop.New("test", func(_ context.Context, key string) error {
+		waits[key] = append(waits[key], time.Since(begin))
+		return nil
+	})
+	event()
+	run(t, r.loop, time.Hour)
+	return waits
+}
+
+func TestWakeUps(t *testing.T) {
+	const web, all, db = "ns/web", "ns/all", "ns/db"
+	ip := at("10.1.0.1")
+	selecting := func(name string, selector map[string]string) *corev1.Service {
+		return newService(func(s *corev1.Service) { s.Name, s.Spec.Selector = name, selector })
+	}
+	updated := func(change ...func(*corev1.Pod)) func(*rig) {
+		return func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip, append(change, later)...)) }
+	}
+	hostname := func(p *corev1.Pod) { p.Spec.Hostname = "h" }
+	subdomain := func(p *corev1.Pod) { p.Spec.Subdomain = "s" }
+	moved := func(p *corev1.Pod) { p.Status.PodIPs[0].IP = "10.1.0.9" }
+	relabelled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "db", "x": "y"} }
+	bare := func(p *corev1.Pod) { p.Labels = nil }
+	tests := []struct {
+		name  string
+		event func(*rig)
+		want  []string
+	}{
+		{"pod added", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
+		{"pod added without an IP", func(r *rig) { r.podChanged(nil, newPod("p", nil)) }, nil},
+		{"pod added that nobody selects", func(r *rig) { r.podChanged(nil, newPod("p", ip, labelled("cache"), bare)) }, nil},
+		{"pod added in another namespace", func(r *rig) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
+		{"resync", func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
+		{"pod changed otherwise", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
+		{"readiness since another time", updated(changed(born)), nil},
+		{"pod got its IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", ip, later)) }, []string{all, web}},
+		{"pod got another IP", updated(moved), []string{all, web}},
+		{"pod got one more IP", func(r *rig) {
+			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, later))
+		}, []string{all, web}},
+		{"pod ceased to be ready", updated(unready), []string{all, web}},
+		{"pod became ready", func(r *rig) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, later)) }, []string{all, web}},
+		{"pod is being deleted", updated(terminating), []string{all, web}},
+		{"pod got a hostname", updated(hostname), []string{all, web}},
+		{"pod got a subdomain", updated(subdomain), []string{all, web}},
+		// kubernetes/kubernetes wakes nobody here: trap 7.
+		{"pod failed, ready as before", updated(failed), []string{all, web}},
+		{"pod without an IP failed", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, failed)) }, nil},
+		{"relabelled: those left and those joined, not those kept", updated(relabelled), []string{db, web}},
+		{"relabelled to nothing", updated(bare), []string{all, web}},
+		{"relabelled from nothing", func(r *rig) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, later)) }, []string{all, web}},
+		{"relabelled within one Service", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
+		{"relabelled and not ready", updated(relabelled, unready), []string{all, db, web}},
+		{"relabelled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
+		{"relabelled without an IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, relabelled)) }, nil},
+		{"pod replaced by a namesake", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
+		{"pod replaced by a namesake elsewhere", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
+		{"pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
+		{"failed pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip, failed)) }, nil},
+		{"deletion of a pod missed", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
+		{"tombstone of something else", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+
+		{"Service changed", func(r *rig) { r.serviceChanged(newService()) }, []string{web}},
+		{"deletion of a Service missed", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
+		{"tombstone of no Service", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
+
+		{"Endpoints there at the start", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
+		{"Endpoints added later", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
+		{"Endpoints changed", func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }, nil},
+		{"Endpoints added that a sync awaits", func(r *rig) {
+			r.awaiting.Store(web, nil)
+			r.endpointsAdded(newEndpoints(newService(), nil), false)
+		}, []string{web}},
+		{"Endpoints changed that a sync awaits", func(r *rig) {
+			r.awaiting.Store(web, nil)
+			r.endpointsShown(newEndpoints(newService(), nil))
+		}, []string{web}},
+		{"other Endpoints than a sync awaits", func(r *rig) {
+			r.awaiting.Store(db, nil)
+			r.endpointsShown(newEndpoints(newService(), nil))
+		}, nil},
+		{"Endpoints deleted", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
+		{"deletion of Endpoints missed", func(r *rig) {
+			r.endpointsDeleted(cache.DeletedFinalStateUnknown{Key: web, Obj: newEndpoints(newService(), nil)})
+		}, []string{web}},
+		{"Endpoints deleted that have no Service", func(r *rig) {
+			r.endpointsDeleted(newEndpoints(newService(func(s *corev1.Service) { s.Name = "lock" }), nil))
+		}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t,
+					newService(), selecting("all", map[string]string{"x": "y"}), selecting("db", map[string]string{"app": "db"}),
+					selecting("narrow", map[string]string{"app": "web", "x": "y", "z": "z"}),
+					newService(selectorless, func(s *corev1.Service) { s.Name = "manual" }),
+					newService(externalName, func(s *corev1.Service) { s.Name = "alias" }))
+				got := slices.Sorted(maps.Keys(woken(t, r, func() { test.event(r) })))
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("woken (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// The batch period delays what pods wake, from the first change on, and nothing
+// else.
+func TestBatchPeriod(t *testing.T) {
+	ip := at("10.1.0.1")
+	for _, test := range []struct {
+		name  string
+		event func(*rig)
+		want  []time.Duration
+	}{
+		{"pod", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"pods", func(r *rig) {
+			r.podChanged(nil, newPod("p", ip))
+			time.Sleep(600 * time.Millisecond)
+			r.podChanged(nil, newPod("q", ip))
+		}, []time.Duration{time.Second}},
+		{"pod gone", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"Service", func(r *rig) { r.serviceChanged(newService()) }, []time.Duration{0}},
+		{"pod and Service", func(r *rig) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
+		{"Endpoints gone", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newService())
+				r.batchPeriod = time.Second
+				if diff := cmp.Diff(map[string][]time.Duration{key: test.want}, woken(t, r, func() { test.event(r) })); diff != "" {
+					t.Errorf("wake-ups (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Without a batch period changes of pods are gathered for as long as the last
+// write took, within bounds; what is not a pod's change does not wait.
+func TestGathering(t *testing.T) {
+	podAdded := func(r *rig) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
+	shown := func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }
+	ms := time.Millisecond
+	for _, test := range []struct {
+		name        string
+		takes       time.Duration
+		batchPeriod time.Duration
+		event       func(*rig)
+		want        time.Duration
+	}{
+		{"pod", 70 * ms, 0, podAdded, 70 * ms},
+		{"pod, after a quick write", 0, 0, podAdded, 0},
+		{"pod, after a very slow write", time.Minute, 0, podAdded, gatherMax},
+		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
+		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
+		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
+		{"Service", 70 * ms, 0, func(r *rig) { r.serviceChanged(newService()) }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newService())
+				r.takes, r.batchPeriod = test.takes, test.batchPeriod
+				if err := r.sync(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+				r.awaiting.Store(key, nil)
+				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, woken(t, r, func() { test.event(r) })); diff != "" {
+					t.Errorf("wake-ups (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What is remembered of a Service does not outlive it.
+func TestNothingIsRememberedOfTheGone(t *testing.T) {
+	r := newRig(t, newEndpoints(newService(), nil))
+	r.diary.put(key, momentsOf(newService(), nil))
+	r.took.Store(key, time.Second)
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if r.diary.last(key) != nil {
+		t.Error("the moments of a Service that is gone are remembered")
+	}
+	if _, remembered := r.took.Load(key); remembered {
+		t.Error("how long its last write took is remembered")
+	}
+	if r.writes.Missing(key) == "" {
+		t.Fatal("the deletion is not remembered while the cache does not show it")
+	}
+	r.endpointsDeleted(newEndpoints(newService(), nil))
+	if missing := r.writes.Missing(key); missing != "" {
+		t.Errorf("the deletion is remembered once it was told: %s", missing)
+	}
+}

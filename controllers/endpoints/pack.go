@@ -1,0 +1,210 @@
+package endpoints
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// offer is one address and the ports that it serves; without ports it is a bare
+// address.
+type offer struct {
+	address address
+	ready   bool
+	ports   []portID
+}
+
+// portID is a port by value, which can be compared and be a key. The zero
+// portID stands for the port of a bare address.
+type portID struct {
+	name           string
+	number         int32
+	protocol       corev1.Protocol
+	appProtocol    string
+	hasAppProtocol bool
+}
+
+func portIDOf(p port) portID {
+	return portID{p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, ""), p.AppProtocol != nil}
+}
+
+func (id portID) port() port {
+	p := port{Name: id.name, Port: id.number, Protocol: id.protocol}
+	if id.hasAppProtocol {
+		p.AppProtocol = &id.appProtocol
+	}
+	return p
+}
+
+func (id portID) compare(other portID) int {
+	return cmp.Or(
+		cmp.Compare(id.name, other.name),
+		cmp.Compare(id.number, other.number),
+		cmp.Compare(id.protocol, other.protocol),
+		cmp.Compare(id.appProtocol, other.appProtocol),
+		compareBool(id.hasAppProtocol, other.hasAppProtocol),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// seat is one host's place at a port.
+type seat struct {
+	host  int // index among the hosts
+	ready bool
+}
+
+// pack arranges offers in the one form that is canonical for their content:
+// ports that the same addresses serve, equally ready, share a subset; an address
+// of the same IP and pod is there once, and is not ready if any of its offers is
+// not; everything is sorted. Two sets of offers that mean the same pack equally,
+// whatever their order.
+func pack(offers []offer) []subset {
+	offers = slices.Clone(offers)
+	slices.SortFunc(offers, func(a, b offer) int { return compareAddresses(a.address, b.address) })
+	var hosts []address
+	seats := map[portID][]seat{}
+	for _, o := range offers {
+		if len(hosts) == 0 || identify(hosts[len(hosts)-1]) != identify(o.address) {
+			hosts = append(hosts, o.address)
+		}
+		host := len(hosts) - 1
+		if len(o.ports) == 0 {
+			seats[portID{}] = sit(seats[portID{}], seat{host, o.ready})
+		}
+		for _, id := range o.ports {
+			seats[id] = sit(seats[id], seat{host, o.ready})
+		}
+	}
+	return assemble(hosts, seats)
+}
+
+// sit adds the seat of the last host so far.
+func sit(row []seat, s seat) []seat {
+	if last := len(row) - 1; last >= 0 && row[last].host == s.host {
+		row[last].ready = row[last].ready && s.ready
+		return row
+	}
+	return append(row, s)
+}
+
+// assemble makes one subset of each group of ports whose seats are equal.
+func assemble(hosts []address, seats map[portID][]seat) []subset {
+	groups := map[string][]portID{}
+	for id, row := range seats {
+		key := encode(row)
+		groups[key] = append(groups[key], id)
+	}
+	subsets := make([]subset, 0, len(groups))
+	for _, ids := range groups {
+		var s subset
+		for _, taken := range seats[ids[0]] {
+			if taken.ready {
+				s.Addresses = append(s.Addresses, hosts[taken.host])
+			} else {
+				s.NotReadyAddresses = append(s.NotReadyAddresses, hosts[taken.host])
+			}
+		}
+		slices.SortFunc(ids, portID.compare)
+		for _, id := range ids {
+			if id != (portID{}) {
+				s.Ports = append(s.Ports, id.port())
+			}
+		}
+		subsets = append(subsets, s)
+	}
+	// A port is in one subset only, so that this order is total.
+	slices.SortFunc(subsets, func(a, b subset) int {
+		return slices.CompareFunc(a.Ports, b.Ports, func(a, b port) int { return portIDOf(a).compare(portIDOf(b)) })
+	})
+	return subsets
+}
+
+// encode returns a key that is equal for equal rows, and only for those.
+func encode(row []seat) string {
+	key := make([]byte, 0, 2*len(row))
+	for _, s := range row {
+		code := uint64(s.host) << 1
+		if s.ready {
+			code |= 1
+		}
+		key = binary.AppendUvarint(key, code)
+	}
+	return string(key)
+}
+
+// unpack expands subsets, packed or not, into what each address offers.
+func unpack(subsets []subset) []offer {
+	var offers []offer
+	for i := range subsets {
+		ports := make([]portID, len(subsets[i].Ports))
+		for j, p := range subsets[i].Ports {
+			ports[j] = portIDOf(p)
+		}
+		for _, a := range subsets[i].Addresses {
+			offers = append(offers, offer{a, true, ports})
+		}
+		for _, a := range subsets[i].NotReadyAddresses {
+			offers = append(offers, offer{a, false, ports})
+		}
+	}
+	return offers
+}
+
+// host tells addresses apart: pods may share an IP, that of their node.
+type host struct {
+	ip  string
+	pod types.UID
+}
+
+func identify(a address) host {
+	return host{a.IP, target(a).UID}
+}
+
+// target returns what an address refers to, the resourceVersion left out: it
+// says which state of the pod a long gone controller had seen.
+func target(a address) corev1.ObjectReference {
+	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
+	ref.ResourceVersion = ""
+	return ref
+}
+
+// compareAddresses orders addresses by IP and then by pod. The rest makes the
+// order total: of two descriptions of one host the same one is always kept.
+func compareAddresses(a, b address) int {
+	x, y := target(a), target(b)
+	return cmp.Or(
+		cmp.Compare(a.IP, b.IP),
+		cmp.Compare(x.UID, y.UID),
+		cmp.Compare(a.Hostname, b.Hostname),
+		cmp.Compare(ptr.Deref(a.NodeName, ""), ptr.Deref(b.NodeName, "")),
+		cmp.Compare(x.Kind, y.Kind),
+		cmp.Compare(x.Namespace, y.Namespace),
+		cmp.Compare(x.Name, y.Name),
+		cmp.Compare(x.APIVersion, y.APIVersion),
+		cmp.Compare(x.FieldPath, y.FieldPath),
+	)
+}
+
+// equalSubsets compares packed subsets.
+func equalSubsets(a, b []subset) bool {
+	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
+	return slices.EqualFunc(a, b, func(a, b subset) bool {
+		return slices.EqualFunc(a.Addresses, b.Addresses, equalAddresses) &&
+			slices.EqualFunc(a.NotReadyAddresses, b.NotReadyAddresses, equalAddresses) &&
+			slices.EqualFunc(a.Ports, b.Ports, func(a, b port) bool { return portIDOf(a) == portIDOf(b) })
+	})
+}

@@ -1,0 +1,59 @@
+package endpoints
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// plan returns the Endpoints to write for a Service that selects pods, or nil
+// when current says all of it already. current is nil when there is none; it is
+// not changed. trigger is the time of the change that led here, if known.
+func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
+	subsets, truncated := truncate(pack(publish(service, pods)), Capacity)
+	labels := labelsOf(service)
+	if current != nil &&
+		equalSubsets(pack(unpack(current.Subsets)), subsets) &&
+		maps.Equal(current.Labels, labels) &&
+		saysTruncated(current, truncated) {
+		return nil
+	}
+	next := &endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+	if current != nil {
+		current.ObjectMeta.DeepCopyInto(&next.ObjectMeta)
+	}
+	next.Labels, next.Subsets = labels, subsets
+	annotate(next, corev1.EndpointsOverCapacity, truncatedValue, truncated)
+	annotate(next, corev1.EndpointsLastChangeTriggerTime, trigger.UTC().Format(time.RFC3339Nano), !trigger.IsZero())
+	return next
+}
+
+// saysTruncated reports whether the over-capacity annotation is as it should be.
+func saysTruncated(current *endpoints, truncated bool) bool {
+	value, present := current.Annotations[corev1.EndpointsOverCapacity]
+	return present == truncated && (!present || value == truncatedValue)
+}
+
+// annotate sets an annotation, or takes it away.
+func annotate(object *endpoints, key, value string, present bool) {
+	if present {
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
+	} else {
+		delete(object.Annotations, key)
+	}
+}
+
+// labelsOf returns the labels of a Service's Endpoints: the Service's, and what
+// is said about the Endpoints themselves, which the Service has no say in.
+func labelsOf(service *corev1.Service) map[string]string {
+	labels := make(map[string]string, len(service.Labels)+2)
+	maps.Copy(labels, service.Labels)
+	labels[managedByLabel] = EventSource
+	delete(labels, corev1.IsHeadlessService)
+	if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone {
+		labels[corev1.IsHeadlessService] = ""
+	}
+	return labels
+}

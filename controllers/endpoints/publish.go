@@ -1,0 +1,163 @@
+package endpoints
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	netutils "k8s.io/utils/net"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+)
+
+// published reports whether a Service has its Endpoints kept for it. Those of an
+// ExternalName, or of a Service without a selector, are somebody else's.
+func published(service *corev1.Service) bool {
+	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
+}
+
+// selects reports whether a Service's selector, which has entries, matches pods
+// with labels.
+func selects(service *corev1.Service, labels map[string]string) bool {
+	for key, value := range service.Spec.Selector {
+		if actual, present := labels[key]; !present || actual != value {
+			return false
+		}
+	}
+	return true
+}
+
+// publish returns what each of the pods that a Service selects offers to it.
+func publish(service *corev1.Service, pods []*corev1.Pod) []offer {
+	offers := make([]offer, 0, len(pods))
+	for _, pod := range pods {
+		if podfacts.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {
+			continue
+		}
+		address, ok := addressOf(service, pod)
+		if !ok {
+			continue
+		}
+		ports := portsOf(service, pod)
+		if len(ports) == 0 && !portless(service) {
+			continue
+		}
+		_, ready := podfacts.Ready(pod)
+		offers = append(offers, offer{address: address, ready: ready || service.Spec.PublishNotReadyAddresses, ports: ports})
+	}
+	return offers
+}
+
+// portless reports whether a Service publishes bare addresses. One that has a
+// virtual IP and no ports can send nothing anywhere.
+func portless(service *corev1.Service) bool {
+	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
+}
+
+// addressOf returns the address of a pod in the family of the Service; ok is
+// false when the pod has none.
+func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
+	ip, ok := ipOf(pod, familyOf(service, pod))
+	if !ok {
+		return address{}, false
+	}
+	a = address{
+		IP:        ip,
+		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+	}
+	if pod.Spec.NodeName != "" {
+		a.NodeName = &pod.Spec.NodeName // shared with the cache, and not written to
+	}
+	if pod.Spec.Subdomain == service.Name {
+		a.Hostname = pod.Spec.Hostname
+	}
+	return a, true
+}
+
+// familyOf returns the one IP family that a Service's Endpoints have: its first.
+// A Service that does not say, as one stored by an old API server may not, has
+// that of its virtual IP, and failing that the pod's own.
+func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
+	switch {
+	case len(service.Spec.IPFamilies) > 0:
+		return service.Spec.IPFamilies[0]
+	case service.Spec.ClusterIP != "" && service.Spec.ClusterIP != corev1.ClusterIPNone:
+		return ipFamily(service.Spec.ClusterIP)
+	default:
+		return ipFamily(pod.Status.PodIP)
+	}
+}
+
+func ipFamily(ip string) corev1.IPFamily {
+	if netutils.IsIPv6String(ip) {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// ipOf returns the first IP of a family that a pod has, in canonical form: what
+// a container runtime reported may have leading zeros, which Endpoints may not.
+func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
+	for _, reported := range ipsOf(pod) {
+		ip := netutils.ParseIPSloppy(reported)
+		if ip != nil && netutils.IsIPv6(ip) == (family == corev1.IPv6Protocol) {
+			return ip.String(), true
+		}
+	}
+	return "", false
+}
+
+// ipsOf returns all IPs of a pod, as reported.
+func ipsOf(pod *corev1.Pod) []string {
+	if len(pod.Status.PodIPs) == 0 && pod.Status.PodIP != "" {
+		return []string{pod.Status.PodIP}
+	}
+	ips := make([]string, len(pod.Status.PodIPs))
+	for i, reported := range pod.Status.PodIPs {
+		ips[i] = reported.IP
+	}
+	return ips
+}
+
+// portsOf returns those of a Service's ports that a pod serves.
+func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
+	ports := make([]portID, 0, len(service.Spec.Ports))
+	for i := range service.Spec.Ports {
+		wanted := &service.Spec.Ports[i]
+		number, ok := resolvePort(pod, wanted)
+		if !ok {
+			continue
+		}
+		ports = append(ports, portIDOf(port{
+			Name: wanted.Name, Port: number, Protocol: wanted.Protocol, AppProtocol: wanted.AppProtocol,
+		}))
+	}
+	return ports
+}
+
+// resolvePort returns the number of the port of a pod that a Service's port
+// leads to. A name is looked up, with its protocol, in containers and then in
+// sidecars; ok is false when there is none of that name.
+func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok bool) {
+	if wanted.TargetPort.Type == intstr.Int {
+		return wanted.TargetPort.IntVal, true
+	}
+	named := func(p corev1.ContainerPort) bool {
+		return p.Name == wanted.TargetPort.StrVal && p.Protocol == wanted.Protocol
+	}
+	for i := range pod.Spec.Containers {
+		if at := slices.IndexFunc(pod.Spec.Containers[i].Ports, named); at >= 0 {
+			return pod.Spec.Containers[i].Ports[at].ContainerPort, true
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		container := &pod.Spec.InitContainers[i]
+		if !podfacts.Sidecar(container) {
+			continue
+		}
+		if at := slices.IndexFunc(container.Ports, named); at >= 0 {
+			return container.Ports[at].ContainerPort, true
+		}
+	}
+	return 0, false
+}

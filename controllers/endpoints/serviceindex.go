@@ -1,0 +1,56 @@
+package endpoints
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// bySelector is the index of Services by one entry of their selector. A pod that
+// a Service selects has that entry among its labels, so that the Services of a
+// pod are found without looking at all of its namespace.
+const bySelector = "gauntlet/services-by-selector"
+
+// addServiceIndex gives a Service informer the index that selecting reads.
+func addServiceIndex(services cache.SharedIndexInformer) error {
+	err := services.AddIndexers(cache.Indexers{
+		bySelector: func(object any) ([]string, error) {
+			service, ok := object.(*corev1.Service)
+			if !ok || !published(service) {
+				return nil, nil
+			}
+			key := slices.Min(slices.Collect(maps.Keys(service.Spec.Selector)))
+			return []string{indexValue(service.Namespace, key, service.Spec.Selector[key])}, nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("indexing Services by selector: %w", err)
+	}
+	return nil
+}
+
+// indexValue joins parts that hold no slash, but for one in a label's key.
+func indexValue(namespace, key, value string) string {
+	return namespace + "/" + key + "=" + value
+}
+
+// selecting returns the keys of the cached Services that publish pods with
+// labels in a namespace, each once.
+func selecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
+	var keys []string
+	for key, value := range labels {
+		objects, err := services.ByIndex(bySelector, indexValue(namespace, key, value))
+		if err != nil {
+			return nil, fmt.Errorf("looking up Services by selector: %w", err)
+		}
+		for _, object := range objects {
+			if service, ok := object.(*corev1.Service); ok && selects(service, labels) {
+				keys = append(keys, cache.MetaObjectToName(service).String())
+			}
+		}
+	}
+	return keys, nil
+}

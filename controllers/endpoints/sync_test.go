@@ -1,0 +1,176 @@
+package endpoints
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+)
+
+// TestSync checks which calls a sync makes, in what order, and what it tells
+// users.
+func TestSync(t *testing.T) {
+	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
+	settled := newEndpoints(newService(), pods)
+	outdated := newEndpoints(newService(), nil)
+	objects := func(more ...runtime.Object) []runtime.Object { return append(more, pods[0]) }
+	tests := []struct {
+		name          string
+		cached        []runtime.Object
+		before        func(*rig)
+		liveService   *corev1.Service
+		liveEndpoints *endpoints
+		answers       map[string][]error
+		wantCalls     []string
+		wantErr       string
+		wantEvent     string
+	}{
+		{name: "settled", cached: objects(newService(), settled)},
+		{name: "no Endpoints yet", cached: objects(newService()), wantCalls: []string{create}},
+		{name: "no pods", cached: []runtime.Object{newService()}, wantCalls: []string{create}},
+		{name: "outdated", cached: objects(newService(), outdated), wantCalls: []string{update}},
+		{name: "ExternalName is left alone", cached: objects(newService(externalName), outdated)},
+		{name: "no selector is left alone", cached: objects(newService(selectorless), outdated)},
+		{name: "an empty selector too", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
+		{name: "a Service that selects counts more than a leader", cached: objects(newService(), newEndpoints(newService(), nil, leading)), wantCalls: []string{update}},
+
+		{name: "Service gone", cached: objects(settled), wantCalls: []string{readService, remove}},
+		{name: "Service gone, nothing left", wantCalls: []string{readService, readEndpoints}},
+		{name: "Service gone, what is left not cached", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
+		{name: "Service gone, and now the Endpoints", cached: objects(settled), answers: map[string][]error{remove: {gone}}, wantCalls: []string{readService, remove}},
+		{name: "Service gone, Endpoints changed", cached: objects(settled), answers: map[string][]error{remove: {conflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
+		{name: "Service gone, a leader's record", cached: objects(newEndpoints(newService(), pods, leading))},
+		{name: "Service gone, a leader's record not cached", liveEndpoints: newEndpoints(newService(), pods, leading), wantCalls: []string{readService, readEndpoints}},
+		{name: "Service not cached yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "not yet"},
+		{name: "nobody knows whether there is a Service", cached: objects(settled), answers: map[string][]error{readService: {refused}}, wantCalls: []string{readService}, wantErr: "slow down"},
+		{name: "nor whether there are Endpoints", answers: map[string][]error{readEndpoints: {refused}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
+
+		{
+			name: "own write not in the cache yet", cached: objects(newService(), outdated),
+			before:  func(r *rig) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
+			wantErr: "not yet",
+		},
+		{
+			name: "own deletion not in the cache yet", cached: objects(newService(), outdated),
+			before:  func(r *rig) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
+			wantErr: "not yet",
+		},
+
+		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {refused}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
+		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {forbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
+		{name: "created by somebody else", cached: objects(newService()), answers: map[string][]error{create: {exists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
+		{name: "a terminating namespace is no failure", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
+		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {conflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, test.cached...)
+			r.liveService, r.liveEndpoints = test.liveService, test.liveEndpoints
+			for call, errs := range test.answers {
+				r.answers[call] = errs
+			}
+			if test.before != nil {
+				test.before(r)
+			}
+			err := r.sync(t.Context(), key)
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error %v, want one with %q", err, test.wantErr)
+			}
+			if diff := cmp.Diff(test.wantCalls, r.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if got := r.reason(); got != test.wantEvent {
+				t.Errorf("event %q, want %q", got, test.wantEvent)
+			}
+		})
+	}
+}
+
+// An update is made on the condition that the Endpoints are as they were read.
+func TestUpdateIsConditional(t *testing.T) {
+	r := newRig(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if r.written.ResourceVersion != "10" || r.written.UID != "endpoints" {
+		t.Errorf("updated resourceVersion %q, UID %q", r.written.ResourceVersion, r.written.UID)
+	}
+}
+
+// So is a deletion: what has the name but was not looked at is not deleted.
+func TestDeletionIsConditional(t *testing.T) {
+	r := newRig(t, newEndpoints(newService(), nil))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	want := &metav1.Preconditions{UID: new(types.UID("endpoints")), ResourceVersion: new("10")}
+	if diff := cmp.Diff(want, r.deleted.Preconditions); diff != "" {
+		t.Errorf("preconditions (-want +got):\n%s", diff)
+	}
+}
+
+// The cache must show what a sync has written before the next one decides
+// anything, and the event that shows it has that one made at once.
+func TestWaitsForItsOwnWrite(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		cached []runtime.Object
+		call   string
+	}{
+		{"create", nil, create},
+		{"update", []runtime.Object{newEndpoints(newService(), []*corev1.Pod{newPod("b", at("10.1.0.2"))})}, update},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, append(test.cached, newService())...)
+				// The cache knows where it stands from another object.
+				r.cache(newEndpoints(newService(), nil, func(e *endpoints) { e.Name = "other" }))
+				for range 3 {
+					_ = r.sync(t.Context(), key)
+				}
+				if diff := cmp.Diff([]string{test.call}, r.calls); diff != "" {
+					t.Errorf("calls before the write is in the cache (-want +got):\n%s", diff)
+				}
+				shown := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
+				got := woken(t, r, func() {
+					r.cache(shown)
+					r.endpointsShown(shown)
+				})
+				if diff := cmp.Diff(map[string][]time.Duration{key: {0}}, got); diff != "" {
+					t.Errorf("woken by its write (-want +got):\n%s", diff)
+				}
+				if err := r.sync(t.Context(), key); err != nil || len(r.calls) != 1 {
+					t.Errorf("with its write in the cache: error %v, calls %v", err, r.calls)
+				}
+				if _, awaiting := r.awaiting.Load(key); awaiting {
+					t.Error("still awaits its write")
+				}
+			})
+		})
+	}
+}
+
+// A change stays the trigger until it has been written.
+func TestTriggerOutlivesFailures(t *testing.T) {
+	pod := newPod("a", at("10.1.0.1"), changed(born.Add(time.Minute)))
+	r := newRig(t, newService(), newEndpoints(newService(), nil))
+	if err := r.sync(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	r.cache(pod)
+	r.answers[update] = []error{refused, refused, nil}
+	for range 3 {
+		_ = r.sync(t.Context(), key)
+	}
+	if got, want := r.written.Annotations[corev1.EndpointsLastChangeTriggerTime], "2026-01-02T03:05:05Z"; got != want {
+		t.Errorf("trigger time %q, want %q", got, want)
+	}
+}

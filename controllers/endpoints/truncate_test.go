@@ -1,0 +1,158 @@
+package endpoints
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestShares(t *testing.T) {
+	for _, test := range []struct {
+		sizes []int
+		limit int
+		want  []int
+	}{
+		{nil, 0, nil},
+		{[]int{}, 1000, []int{}},
+		{[]int{1000}, 1000, []int{1000}},
+		{[]int{1001}, 1000, []int{1000}},
+		{[]int{1001}, 0, []int{0}},
+		{[]int{600, 600}, 1000, []int{500, 500}},
+		{[]int{1000, 500}, 1000, []int{667, 333}},
+		{[]int{500, 1000}, 1000, []int{334, 666}},
+		{[]int{1, 1, 1}, 2, []int{1, 1, 0}},
+		{[]int{0, 3, 0, 3}, 4, []int{0, 2, 0, 2}},
+		{[]int{700, 700, 700}, 1000, []int{334, 334, 332}},
+	} {
+		if diff := cmp.Diff(test.want, shares(test.sizes, test.limit)); diff != "" {
+			t.Errorf("shares(%v, %d) (-want +got):\n%s", test.sizes, test.limit, diff)
+		}
+	}
+}
+
+// Shares use the limit up, and none is larger than its part of the whole.
+func TestSharesProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")
+		limit := rapid.IntRange(0, 6000).Draw(t, "limit")
+		got, total := shares(sizes, limit), sum(sizes)
+		if want := min(limit, total); sum(got) != want {
+			t.Fatalf("shares %v sum to %d, want %d", got, sum(got), want)
+		}
+		for i, share := range got {
+			if share < 0 || share > sizes[i] || total > limit && (share-1)*total >= sizes[i]*limit && share > 0 {
+				t.Fatalf("share %d of %v at limit %d is %d", i, sizes, limit, share)
+			}
+		}
+	})
+}
+
+// hosts returns offers of one port by n pods.
+func hosts(n int, ready bool, port int32, from int) []offer {
+	var offers []offer
+	for i := range n {
+		ip := fmt.Sprintf("10.%d.%d.%d", port, (from+i)/256, (from+i)%256)
+		offers = append(offers, offering(ip, "", ready, port))
+	}
+	return offers
+}
+
+func TestTruncate(t *testing.T) {
+	type size struct{ ready, notReady int }
+	for _, test := range []struct {
+		name    string
+		sizes   []size // of subsets that share no address
+		want    []size
+		wantCut bool
+	}{
+		{"nothing", nil, nil, false},
+		{"fits", []size{{600, 400}}, []size{{600, 400}}, false},
+		{"one too many", []size{{1001, 0}}, []size{{1000, 0}}, true},
+		{"one too many that is not ready", []size{{600, 401}}, []size{{600, 400}}, true},
+		{"no room for any that is not ready", []size{{1000, 1}}, []size{{1000, 0}}, true},
+		{"too many ready", []size{{1200, 300}, {600, 100}}, []size{{667, 0}, {333, 0}}, true},
+		{"the rest in proportion", []size{{300, 800}, {100, 400}}, []size{{300, 400}, {100, 200}}, true},
+		{"a subset that loses all is gone", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var offers []offer
+			for i, s := range test.sizes {
+				offers = append(offers, hosts(s.ready, true, int32(i+1), 0)...)
+				offers = append(offers, hosts(s.notReady, false, int32(i+1), s.ready)...)
+			}
+			fitting, cut := truncate(pack(offers), Capacity)
+			var got []size
+			for _, s := range fitting {
+				got = append(got, size{len(s.Addresses), len(s.NotReadyAddresses)})
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(size{})); diff != "" || cut != test.wantCut {
+				t.Errorf("cut: %t, want %t; sizes (-want +got):\n%s", cut, test.wantCut, diff)
+			}
+		})
+	}
+}
+
+// What is left fits, was there before, leaves no ready address out while there
+// is room or one that is not ready stays, is packed, and is not cut again.
+func TestTruncateProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Of one Service all offers have ports, or none has.
+		ports := rapid.SampledFrom([]struct{ least, most int }{{0, 0}, {1, 3}}).Draw(t, "ports")
+		packed := pack(drawOffers(t, ports.least, ports.most))
+		capacity := rapid.IntRange(0, 15).Draw(t, "capacity")
+		count := func(subsets []subset) (ready, notReady int) {
+			for _, s := range subsets {
+				ready, notReady = ready+len(s.Addresses), notReady+len(s.NotReadyAddresses)
+			}
+			return ready, notReady
+		}
+		allReady, allNotReady := count(packed)
+		fitting, cut := truncate(packed, capacity)
+		ready, notReady := count(fitting)
+		if cut != (allReady+allNotReady > capacity) {
+			t.Fatalf("cut: %t, of %d addresses, capacity %d", cut, allReady+allNotReady, capacity)
+		}
+		if !cut {
+			if diff := cmp.Diff(packed, fitting); diff != "" {
+				t.Fatalf("changed though it fits:\n%s", diff)
+			}
+			return
+		}
+		if ready+notReady > capacity {
+			t.Fatalf("%d addresses are left, capacity %d", ready+notReady, capacity)
+		}
+		before, after := readyAt(packed), readyAt(fitting)
+		for place, is := range after {
+			if was, there := before[place]; !there || was != is {
+				t.Fatalf("%s was there: %t, ready: %t, and is ready: %t", place, there, was, is)
+			}
+		}
+		if notReady > 0 {
+			for place, was := range before {
+				if _, there := after[place]; was && !there {
+					t.Fatalf("%s is ready and left out, though one that is not stays", place)
+				}
+			}
+		}
+		checkForm(t, fitting)
+		if _, again := truncate(fitting, capacity); again {
+			t.Fatal("what fits is cut again")
+		}
+	})
+}
+
+// readyAt says for each address at each port, if it has any, whether it is ready.
+func readyAt(subsets []subset) map[string]bool {
+	at := map[string]bool{}
+	for _, o := range unpack(subsets) {
+		for _, id := range o.ports {
+			at[fmt.Sprint(identify(o.address), id)] = o.ready
+		}
+		if len(o.ports) == 0 {
+			at[fmt.Sprint(identify(o.address))] = o.ready
+		}
+	}
+	return at
+}

@@ -1,0 +1,73 @@
+// Package childindex finds the children of a controller, and the children that
+// have none, without listing their namespace: a sync must not cost more the
+// more strangers live next door. It is generic over the child, so that pods and
+// ReplicaSets are found by the same indexes.
+package childindex
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The indexes that Add adds.
+const (
+	byController = "gauntlet/by-controller"
+	byOrphanhood = "gauntlet/orphans-by-namespace"
+)
+
+// Add gives an informer the indexes that this package reads. Several
+// controllers may call it for the informer that they share.
+func Add(children cache.SharedIndexInformer) error {
+	if _, present := children.GetIndexer().GetIndexers()[byController]; present {
+		return nil
+	}
+	err := children.AddIndexers(cache.Indexers{
+		byController: func(object any) ([]string, error) {
+			if child, ok := object.(metav1.Object); ok {
+				if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
+					return []string{string(ref.UID)}, nil
+				}
+			}
+			return nil, nil
+		},
+		byOrphanhood: func(object any) ([]string, error) {
+			if child, ok := object.(metav1.Object); ok && metav1.GetControllerOfNoCopy(child) == nil {
+				return []string{child.GetNamespace()}, nil
+			}
+			return nil, nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("indexing children by controller: %w", err)
+	}
+	return nil
+}
+
+// ControlledBy returns the cached children whose controllerRef has the UID, in
+// no particular order. They are shared: read only.
+func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.UID) ([]Child, error) {
+	return lookup[Child](children, byController, string(controller))
+}
+
+// Orphans returns the cached children of a namespace that have no controller,
+// in no particular order. They are shared: read only.
+func Orphans[Child metav1.Object](children cache.Indexer, namespace string) ([]Child, error) {
+	return lookup[Child](children, byOrphanhood, namespace)
+}
+
+func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {
+	objects, err := children.ByIndex(index, value)
+	if err != nil {
+		return nil, fmt.Errorf("looking up children by index: %w", err)
+	}
+	found := make([]Child, 0, len(objects))
+	for _, object := range objects {
+		if child, ok := object.(Child); ok {
+			found = append(found, child)
+		}
+	}
+	return found, nil
+}

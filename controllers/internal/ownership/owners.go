@@ -1,0 +1,54 @@
+package ownership
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Owners finds the cached owners of one kind that a child concerns: the one
+// that its controllerRef names, or those that could adopt it.
+type Owners struct {
+	// Cache is the informer's cache of owners, indexed by namespace.
+	Cache cache.Indexer
+	// Kind is the kind that controllerRefs name.
+	Kind string
+	// Selector returns the selector of a cached owner. An owner for which it
+	// fails adopts nothing.
+	Selector func(owner any) (labels.Selector, error)
+}
+
+// Named returns the owner that ref names: of this kind, and not a namesake of a
+// later day. ref may be nil.
+func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
+	if ref == nil || ref.Kind != o.Kind {
+		return ID{}, false
+	}
+	object, exists, err := o.Cache.GetByKey(cache.NewObjectName(namespace, ref.Name).String())
+	if err != nil || !exists {
+		return ID{}, false
+	}
+	id := IDOf(object.(metav1.Object))
+	return id, id.UID == ref.UID
+}
+
+// Matching returns every owner that could adopt an orphan.
+func (o Owners) Matching(orphan metav1.Object) ([]ID, error) {
+	if orphan.GetDeletionTimestamp() != nil || len(orphan.GetLabels()) == 0 {
+		return nil, nil
+	}
+	objects, err := o.Cache.ByIndex(cache.NamespaceIndex, orphan.GetNamespace())
+	if err != nil {
+		return nil, fmt.Errorf("looking up owners of kind %s by namespace: %w", o.Kind, err)
+	}
+	var matching []ID
+	for _, object := range objects {
+		selector, err := o.Selector(object)
+		if err == nil && selector.Matches(labels.Set(orphan.GetLabels())) {
+			matching = append(matching, IDOf(object.(metav1.Object)))
+		}
+	}
+	return matching, nil
+}

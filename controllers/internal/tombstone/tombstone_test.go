@@ -1,0 +1,28 @@
+package tombstone
+
+import (
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestLastKnown(t *testing.T) {
+	for name, test := range map[string]struct {
+		object any
+		want   int
+		ok     bool
+	}{
+		"the object":                    {7, 7, true},
+		"a tombstone":                   {cache.DeletedFinalStateUnknown{Key: "k", Obj: 7}, 7, true},
+		"something else":                {"7", 0, false},
+		"a tombstone of something else": {cache.DeletedFinalStateUnknown{Key: "k", Obj: "7"}, 0, false},
+		"an empty tombstone":            {cache.DeletedFinalStateUnknown{Key: "k"}, 0, false},
+		"nothing":                       {nil, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := LastKnown[int](test.object); got != test.want || ok != test.ok {
+				t.Errorf("LastKnown = %d, %t; want %d, %t", got, ok, test.want, test.ok)
+			}
+		})
+	}
+}
