@@ -33,6 +33,8 @@ func ClientsFor(options *Options) (Clients, error) {
 	config.QPS, config.Burst = options.KubeAPIQPS, options.KubeAPIBurst
 	config.ContentType = options.KubeAPIContentType
 	config.AcceptContentTypes = options.KubeAPIContentType + "," + runtime.ContentTypeJSON
+	// Endpoints are deprecated, and every request for them would say so.
+	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &timeouts{next: next, limit: requestTimeout}
 	})
