@@ -160,11 +160,13 @@ func (c *churning) inject(t *testing.T) {
 // tick lets one period of the fault pass.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
 			t.Fatal("the fault waits for no tick")
 		}
-		time.Sleep(time.Millisecond)
+		<-again.C
 	}
 	c.clock.Step(time.Second)
 }

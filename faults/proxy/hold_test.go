@@ -55,11 +55,13 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 // awaitHeld returns when the proxy waits for the clock.
 func (h *holding) awaitHeld(t *testing.T) {
 	t.Helper()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !h.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing is held:\n%s", summary(h.all()))
 		}
-		time.Sleep(time.Millisecond)
+		<-again.C
 	}
 }
 

@@ -377,7 +377,9 @@ func eventuallyGone(t *testing.T, client kubernetes.Interface, name string) {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-again.C {
 		if done() {
 			return
 		}
