@@ -59,17 +59,20 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(err, c.report(ctx, r))
 }
 
-// act does what the spec asks for, in this order: whatever happens to the
-// replicas, the new ReplicaSet says of itself what it must; a paused Deployment
-// is scaled and cleaned up, but not rolled; a rollback changes the template
-// before that is rolled out; a new scale is spread over what there is before
-// the rollout goes on.
+// act does what the spec asks for, in this order: that the Deployment goes on
+// after a pause is reported; whatever happens to the replicas, the new
+// ReplicaSet says of itself what it must; a paused Deployment is scaled and
+// cleaned up, but not rolled; a rollback changes the template before that is
+// rolled out; a new scale is spread over what there is before the rollout goes
+// on.
 func (c *Controller) act(ctx context.Context, r *rollout) error {
-	r.notePause()
+	d := r.deployment
+	if r.notePause(); r.progressing != nil && !d.Spec.Paused {
+		return nil // the clock starts anew before anything is measured by it
+	}
 	if err := c.adjustNew(ctx, r); err != nil {
 		return err
 	}
-	d := r.deployment
 	to, wished := rollbackWish(d.Annotations)
 	switch {
 	case d.Spec.Paused && wished:

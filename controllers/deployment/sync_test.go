@@ -153,6 +153,10 @@ func TestSync(t *testing.T) {
 			want: []string{"delete replicasets web-v0"},
 		},
 		{
+			name: "resumed: reported before anything else", deployment: newDeployment(3, image("v2"), progressing(paused, time.Hour)),
+			sets: sets{old}, want: []string{writeStatus},
+		},
+		{
 			name:       "paused, with a rollback in wait: not cleaned up",
 			deployment: newDeployment(3, asPaused, historyLimit(0), annotated(appsv1.DeprecatedRollbackTo, "1")), sets: sets{newSetOf(d3, "v0", 0, 0), old}, settled: true,
 			want: nil,
