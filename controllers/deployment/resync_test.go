@@ -24,7 +24,7 @@ func live(t *testing.T, r *rig, d time.Duration, then func()) {
 		r.Run(t.Context(), drain, 1)
 	}()
 	time.Sleep(d / 2)
-	synctest.Wait() // the worker waits too, and what it did is to be seen
+	synctest.Wait() // what then reads has been written before
 	then()
 	time.Sleep(d / 2)
 	close(drain)

@@ -24,6 +24,9 @@ type world struct {
 	unknown bool
 	wishes  int
 	before  map[string]*appsv1.ReplicaSet
+	// seen and seenSets are what the caches showed when the sync began.
+	seen     *appsv1.Deployment
+	seenSets map[string]*appsv1.ReplicaSet
 }
 
 // TestWorld checks after every write that the controller has kept its limits by
@@ -50,7 +53,15 @@ func TestWorld(t *testing.T) {
 	})
 }
 
-func (w *world) try() { _ = w.sync(w.rig.t.Context(), key) }
+func (w *world) try() {
+	object, _, _ := w.Controller.deployments.GetByKey(key)
+	w.seen, w.seenSets = object.(*appsv1.Deployment), map[string]*appsv1.ReplicaSet{}
+	for _, object := range w.replicaSets.List() {
+		set := object.(*appsv1.ReplicaSet)
+		w.seenSets[set.Name] = set
+	}
+	_ = w.sync(w.t.Context(), key) // may fail: it is retried
+}
 
 // fail lets any call of a sync fail before it takes effect.
 func (w *world) fail(t *rapid.T) {
@@ -166,8 +177,8 @@ func (w *world) check(call string) {
 	} else if before, _ := revisionOf(was.Annotations); before > w.revision(is) {
 		w.t.Fatalf("the revision of %s falls from %d to %d", name, before, w.revision(is))
 	}
-	if object, exists, _ := w.Controller.deployments.GetByKey(key); exists && !w.unknown {
-		w.checkSize(object.(*appsv1.Deployment), was, is)
+	if !w.unknown {
+		w.checkSize(w.seen, was, is)
 	}
 }
 
@@ -197,10 +208,7 @@ func (w *world) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	to = *is.Spec.Replicas
 	for name, set := range w.sets {
 		total += *set.Spec.Replicas
-		object, seen, _ := w.replicaSets.GetByKey("ns/" + name)
-		if seen {
-			available += min(object.(*appsv1.ReplicaSet).Status.AvailableReplicas, *set.Spec.Replicas)
-		}
+		available += w.counted(name, *set.Spec.Replicas)
 	}
 	if to > from && int(total) > l.most() {
 		w.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.most())
@@ -209,13 +217,21 @@ func (w *world) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	if recreates(d) && !d.Spec.Paused && current && to > from && int(total) > int(to) && from == 0 {
 		w.t.Fatalf("%s starts with %d beside others: %d in all", is.Name, to, total)
 	}
-	seen, exists, _ := w.replicaSets.GetByKey("ns/" + is.Name)
-	if rolls(d) && !d.Spec.Paused && to < from && !w.rescaling(d, l) && exists {
-		lost := min(seen.(*appsv1.ReplicaSet).Status.AvailableReplicas, from) - min(seen.(*appsv1.ReplicaSet).Status.AvailableReplicas, to)
+	if rolls(d) && !d.Spec.Paused && to < from && !w.rescaling(d, l) {
+		lost := w.counted(is.Name, from) - w.counted(is.Name, to)
 		if lost > 0 && int(available) < l.leastAvailable() {
 			w.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.leastAvailable())
 		}
 	}
+}
+
+// counted is how many of replicas the controller saw to be available.
+func (w *world) counted(name string, replicas int32) int32 {
+	set := w.seenSets[name]
+	if set == nil {
+		return 0
+	}
+	return min(set.Status.AvailableReplicas, replicas)
 }
 
 // rescaling reports whether a write may belong to a change of scale.
