@@ -36,9 +36,7 @@ type entry struct {
 	name string
 	// workers reads how many syncs run at once.
 	workers func(*Options) int
-	// build is nil for a controller whose name and flags are accepted but which
-	// this build does not have.
-	build func(context.Context, environment) (controller, error)
+	build   func(context.Context, environment) (controller, error)
 }
 
 // catalogue is every controller that has a name here.

@@ -185,10 +185,6 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 	t.broadcaster.StartStructuredLogging(3)
 	t.broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: announcer.CoreV1().Events("")})
 	for _, e := range enabled {
-		if e.build == nil {
-			klog.FromContext(ctx).Info("Controller is not in this build", "name", e.name)
-			continue
-		}
 		writer, err := m.clients(e.name)
 		if err != nil {
 			return nil, err

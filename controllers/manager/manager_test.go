@@ -183,7 +183,7 @@ func TestRunWithoutElection(t *testing.T) {
 	}
 }
 
-// Controllers that are named but not in this build do not end the run.
+// Controllers that are left out do nothing, and do not end the run.
 func TestRunWithNothingToRun(t *testing.T) {
 	client := newClient()
 	options := testOptions()

@@ -1,6 +1,7 @@
-// Command workload-controller-manager runs the ReplicaSet and
-// ReplicationController controllers. It takes kube-controller-manager's flags,
-// and can stand in for it where only these controllers are wanted.
+// Command workload-controller-manager runs the ReplicationController,
+// ReplicaSet, Deployment and Endpoints controllers. It takes
+// kube-controller-manager's flags, and can stand in for it where only these
+// controllers are wanted.
 //
 // It exits with 0 after SIGTERM or SIGINT, with 1 when it failed or lost its
 // lease, and with 2 when it was not started rightly.
