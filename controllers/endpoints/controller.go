@@ -92,12 +92,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 
 // HasSynced reports whether every handler has seen the whole of the first lists.
 func (c *Controller) HasSynced() bool {
-	for _, synced := range c.synced {
-		if !synced() {
-			return false
-		}
-	}
-	return true
+	return workloop.AllSynced(c.synced)
 }
 
 // Run serves Services with workers until all of those have stopped. Nothing is

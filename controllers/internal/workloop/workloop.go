@@ -73,6 +73,16 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
+// AllSynced reports whether a Loop that waits for these would start its workers.
+func AllSynced(synced []cache.InformerSynced) bool {
+	for _, done := range synced {
+		if !done() {
+			return false
+		}
+	}
+	return true
+}
+
 func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	for {
 		key, shutdown := l.queue.Get()
