@@ -15,7 +15,7 @@ import (
 
 // watched is what a replica must watch before the chaos begins: with less, what
 // happens first would happen to a subject that is still starting.
-var watched = []string{"pods", "replicationcontrollers", "replicasets.apps"}
+var watched = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
 // monitor follows the history while it is written, and tells the run when to go
 // on. It judges nothing: its opinion decides how long a run takes, never what its

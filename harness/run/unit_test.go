@@ -90,7 +90,7 @@ func TestMonitorWaitsForWatches(t *testing.T) {
 	m := newMonitor()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps") {
+	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps, deployments.apps, services, endpoints") {
 		t.Errorf("error %v, want one that names what is not watched", err)
 	}
 	for i, resource := range watched {
