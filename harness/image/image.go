@@ -22,7 +22,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // User is who the binary runs as, user and group. It is numeric because there is
@@ -99,14 +101,10 @@ func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packing the layer: %w", err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(packed)), nil
-	}, tarball.WithCompressedCaching)
-	if err != nil {
-		return nil, fmt.Errorf("compressing the layer: %w", err)
-	}
 	image, err := mutate.Append(empty.Image, mutate.Addendum{
-		Layer:   layer,
+		// Not compressed: the archive goes no further than to the next engine, and
+		// compressors differ between releases of Go.
+		Layer:   static.NewLayer(packed, types.DockerUncompressedLayer),
 		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: base},
 	})
 	if err != nil {

@@ -29,6 +29,9 @@ func TestWrite(t *testing.T) {
 		Labels:    map[string]string{"org.opencontainers.image.revision": "abc"},
 	}
 	image := load(t, spec)
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
+	}
 	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
@@ -171,9 +174,6 @@ func load(t *testing.T, spec Spec) v1.Image {
 		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
 	}, &tag)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Image(image); err != nil {
 		t.Fatal(err)
 	}
 	return image
