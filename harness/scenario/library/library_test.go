@@ -65,8 +65,8 @@ func TestBothKinds(t *testing.T) {
 	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
 		for _, step := range s.Workload {
-			if step.Create != nil {
-				kinds[step.Create.Kind]++
+			if create, ok := step.Operation.(*scenario.Create); ok {
+				kinds[create.Kind]++
 			}
 		}
 		owners := kinds[scenario.ReplicaSet] + kinds[scenario.ReplicationController]
