@@ -133,7 +133,7 @@ func TestParseErrors(t *testing.T) {
 		{"label that is no key", step("  - label: {kind: ReplicaSet, name: web, remove: [a b]}"),
 			`x.yaml:5:51: workload[1].label.remove[0]: found the key "a b"; expected a label's key, such as app or example.com/app`},
 		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector"},
-		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected gone`},
+		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served or gone`},
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available or gone`},
 
 		// faults

@@ -37,7 +37,7 @@ var kinds = []kindRow{
 	{
 		Service,
 		[]string{"labels", "selector", "ports", "headless", "publishNotReadyAddresses", "externalName"},
-		[]Until{Gone},
+		[]Until{Served, Gone},
 	},
 	{Endpoints, []string{"labels", "leader"}, []Until{Gone}},
 }

@@ -45,6 +45,7 @@ const (
 	Ready     Until = "ready"     // scaled, and every replica ready; of a pod, its own readiness
 	Available Until = "available" // scaled, and every replica available
 	Complete  Until = "complete"  // available, and every replica is of the latest template
+	Served    Until = "served"    // of a Service: its Endpoints has addresses, and all are ready
 	Gone      Until = "gone"      // the object does not exist
 )
 

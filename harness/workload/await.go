@@ -22,8 +22,12 @@ import (
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
+	watched := await.Kind
+	if await.Until == scenario.Served { // it shows on another object, of the same name
+		watched = scenario.Endpoints
+	}
 	for _, name := range u.names(await.Target) {
-		state, err := u.awaitOne(bounded, kinds[await.Kind], name, await.Until)
+		state, err := u.awaitOne(bounded, kinds[watched], name, await.Until)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
@@ -110,6 +114,10 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	case *corev1.Pod:
 		ready := podReady(o)
 		return until == scenario.Ready && ready, fmt.Sprintf("phase %s, ready %t%s", o.Status.Phase, ready, terminating(o))
+	case *corev1.Endpoints:
+		ready, notReady := addresses(o)
+		return until == scenario.Served && ready > 0 && notReady == 0,
+			fmt.Sprintf("%d addresses ready, %d not", ready, notReady)
 	case nil:
 		return until == scenario.Gone, "it does not exist"
 	default: // of it, only its end can be awaited
@@ -139,6 +147,14 @@ func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 		return scaled && s.available == s.desired && s.updated == s.desired, fmt.Sprintf("%d updated, %s", s.updated, state)
 	}
 	return false, state
+}
+
+func addresses(e *corev1.Endpoints) (ready, notReady int) {
+	for i := range e.Subsets {
+		ready += len(e.Subsets[i].Addresses)
+		notReady += len(e.Subsets[i].NotReadyAddresses)
+	}
+	return ready, notReady
 }
 
 func podReady(pod *corev1.Pod) bool {
