@@ -150,6 +150,8 @@ func TestRollback(t *testing.T) {
 		{"to the last one", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
 		{"to none", "9", 3, "v3", unable("the revision to rollback to.")},
 		{"to the last one, of one", "0", 1, "v1", unable("last revision.")},
+		{"to what is no revision", "first", 3, "v3", unable(`the revision to rollback to: expected a number, got "first"`)},
+		{"to nothing", "", 3, "v3", unable(`the revision to rollback to: expected a number, got ""`)},
 		{"to where it is", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
 	}
 	for _, test := range tests {
