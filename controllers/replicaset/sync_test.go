@@ -78,6 +78,15 @@ func TestSync(t *testing.T) {
 			wantCalls: []string{read, "patch pods a", status}, wantPending: true,
 		},
 		{
+			name: "what it waited for comes when pods are listed already", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
+			before: func(r *rig) {
+				id := mustOwner(r).ID()
+				r.expectations.ExpectCreations(id, 2)
+				r.meanwhile["patch pods a"] = func() { r.expectations.CreationsFailed(id, 2) }
+			},
+			wantCalls: []string{read, "patch pods a", status},
+		},
+		{
 			name: "waiting for 5 minutes is enough", set: newSet(1, reporting(0)),
 			before: func(r *rig) {
 				r.expectations.ExpectCreations(mustOwner(r).ID(), 2)
