@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
@@ -70,5 +71,15 @@ func (l Local) route(replica string) (string, error) {
 
 // local is a replica's life as a process.
 type local struct{ *process.Process }
+
+func (l local) Usage() *history.Usage {
+	select {
+	case <-l.Done():
+		used := l.Process.Usage()
+		return &history.Usage{CPU: used.CPU, PeakMemory: used.RSSBytesMax}
+	default:
+		return nil
+	}
+}
 
 func (l local) Kill(context.Context) error { return l.Process.Kill() } // takes seconds at most

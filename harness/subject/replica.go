@@ -107,6 +107,6 @@ func (r *replica) logTail() string {
 
 func (r *replica) note(l *life, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
-		Name: r.name, Event: event, PID: l.PID(), Detail: detail,
+		Name: r.name, Event: event, PID: l.PID(), Detail: detail, Usage: l.Usage(),
 	}})
 }

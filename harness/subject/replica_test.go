@@ -35,6 +35,7 @@ func (i *instance) Stop(context.Context, time.Duration) error { i.finish("termin
 func (i *instance) Kill(context.Context) error                { i.finish("killed"); return nil }
 func (i *instance) Done() <-chan struct{}                     { return i.done }
 func (i *instance) Err() error                                { return i.how }
+func (i *instance) Usage() *history.Usage                     { return nil }
 func (i *instance) LogTail() string                           { return "" }
 
 // stable launches instances and keeps what is recorded of them.

@@ -44,6 +44,8 @@ type Instance interface {
 	Done() <-chan struct{}
 	// Err is nil until Done is closed, then how it ended, and never nil.
 	Err() error
+	// Usage is what it used, nil if that is not known, and as long as it lives.
+	Usage() *history.Usage
 	// LogTail is the end of what it has logged so far.
 	LogTail() string
 }
