@@ -114,7 +114,7 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	case *corev1.Pod:
 		ready := podReady(o)
 		return until == scenario.Ready && ready, fmt.Sprintf("phase %s, ready %t%s", o.Status.Phase, ready, terminating(o))
-	case *corev1.Endpoints:
+	case *endpoints:
 		ready, notReady := addresses(o)
 		return until == scenario.Served && ready > 0 && notReady == 0,
 			fmt.Sprintf("%d addresses ready, %d not", ready, notReady)
@@ -149,7 +149,7 @@ func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	return false, state
 }
 
-func addresses(e *corev1.Endpoints) (ready, notReady int) {
+func addresses(e *endpoints) (ready, notReady int) {
 	for i := range e.Subsets {
 		ready += len(e.Subsets[i].Addresses)
 		notReady += len(e.Subsets[i].NotReadyAddresses)

@@ -35,9 +35,9 @@ func TestReached(t *testing.T) {
 	pod := func(phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
 	}
-	endpoints := func(ready, notReady int) *corev1.Endpoints {
-		return &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{
-			Addresses: make([]corev1.EndpointAddress, ready), NotReadyAddresses: make([]corev1.EndpointAddress, notReady),
+	served := func(ready, notReady int) *endpoints {
+		return &endpoints{Subsets: []endpointsSubset{{
+			Addresses: make([]endpointAddress, ready), NotReadyAddresses: make([]endpointAddress, notReady),
 		}}}
 	}
 	going := set(2, 2, 3, 3, 3)
@@ -72,9 +72,9 @@ func TestReached(t *testing.T) {
 		{"a ready pod", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Ready, true, "phase Running, ready true"},
 		{"an unready pod", pod(corev1.PodRunning, corev1.ConditionFalse), scenario.Ready, false, "phase Running, ready false"},
 		{"a new pod", &corev1.Pod{}, scenario.Ready, false, "phase , ready false"},
-		{"served", endpoints(2, 0), scenario.Served, true, "2 addresses ready, 0 not"},
-		{"not wholly served", endpoints(2, 1), scenario.Served, false, "2 addresses ready, 1 not"},
-		{"nothing to serve", endpoints(0, 0), scenario.Served, false, "0 addresses ready, 0 not"},
+		{"served", served(2, 0), scenario.Served, true, "2 addresses ready, 0 not"},
+		{"not wholly served", served(2, 1), scenario.Served, false, "2 addresses ready, 1 not"},
+		{"nothing to serve", served(0, 0), scenario.Served, false, "0 addresses ready, 0 not"},
 		{"a pod that stays", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Gone, false, "phase Running, ready true"},
 	} {
 		got, state := reached(test.object, test.until)

@@ -109,9 +109,9 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta) runtime.Obj
 		meta.Annotations = map[string]string{leaderAnnotation: `{"holderIdentity":"` + meta.Name +
 			`","leaseDurationSeconds":15,"acquireTime":"` + held + `","renewTime":"` + held + `","leaderTransitions":0}`}
 	}
-	return &corev1.Endpoints{ObjectMeta: meta, Subsets: []corev1.EndpointSubset{{
-		Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}},
-		Ports:     []corev1.EndpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+	return &endpoints{ObjectMeta: meta, Subsets: []endpointsSubset{{
+		Addresses: []endpointAddress{{IP: "192.0.2.1"}},
+		Ports:     []endpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
 	}}}
 }
 

@@ -62,7 +62,7 @@ func TestBuild(t *testing.T) {
 // TestBuildEndpoints: only a record of an election has the annotation that spares it.
 func TestBuildEndpoints(t *testing.T) {
 	for create, wantLeader := range map[string]bool{"kind: Endpoints, name: web": false, "kind: Endpoints, name: web, leader: true": true} {
-		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil).(*corev1.Endpoints)
+		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil).(*endpoints)
 		if _, leader := got.Annotations[leaderAnnotation]; leader != wantLeader || len(got.Subsets) != 1 {
 			t.Errorf("%s: %+v; want a record of a leader %t, and an address", create, got, wantLeader)
 		}

@@ -45,8 +45,8 @@ var kinds = map[scenario.Kind]kind{
 		func(c kubernetes.Interface, namespace string) client[*corev1.Service, *corev1.ServiceList] {
 			return c.CoreV1().Services(namespace)
 		}),
-	scenario.Endpoints: kindOf("endpoints", &corev1.Endpoints{},
-		func(c kubernetes.Interface, namespace string) client[*corev1.Endpoints, *corev1.EndpointsList] {
+	scenario.Endpoints: kindOf("endpoints", &endpoints{},
+		func(c kubernetes.Interface, namespace string) client[*endpoints, *endpointsList] {
 			return c.CoreV1().Endpoints(namespace)
 		}),
 	scenario.Pod: kindOf("pods", &corev1.Pod{},
