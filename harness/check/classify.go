@@ -59,8 +59,12 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 	c.rollout = p.rollout(uid)
 	c.item = item{process: p, uid: uid}
 	c.rollout.send(c.at)
-	if r.Resource == setResource {
+	switch {
+	case r.Resource == setResource:
 		c.scaling = p.scalingOf(c, r)
+	case r.Verb == "update" && r.Object != nil && r.Object.Version != 0:
+		c.verb = callStatus
+		c.rollout.knows(r.Object.Version)
 	}
 }
 
@@ -116,6 +120,9 @@ func replicasOf(r *history.Request) (int, bool) {
 // settleRollout takes in the answer to a call of the controller of Deployments.
 func (p *process) settleRollout(c *call, r *history.Response, at time.Duration) {
 	c.rollout.settle(at)
+	if c.verb == callStatus && r.OK() {
+		c.rollout.report(at)
+	}
 	if !r.OK() || r.Object == nil || r.Object.Resource != setResource || len(r.Object.Body) == 0 {
 		return
 	}

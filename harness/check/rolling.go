@@ -104,7 +104,7 @@ func (j *recreateJudge) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	j.tested++
-	known := view.running(old, func(p *pod) bool { return view.shown[p.UID] <= s.rollout.from })
+	known := view.running(old, func(p *pod) bool { return view.shown[p.UID] <= s.rollout.from-lag })
 	if known == nil {
 		return
 	}

@@ -23,6 +23,9 @@ type rollout struct {
 	uid         types.UID
 	deployments []shown[*deployment]
 	sets        []shown[[]*owner]
+	// reported is when the process was last told that it had written the
+	// Deployment's status.
+	reported time.Duration
 	// written is what the process was told it made of a ReplicaSet, until it is
 	// shown that or newer. A controller may count by either (trap 12).
 	written map[types.UID]*owner
@@ -132,6 +135,23 @@ func (r *rollout) send(at time.Duration) {
 	if len(r.written) == 0 {
 		clear(r.origin)
 	}
+}
+
+// knows takes in that the process has seen a version of the Deployment, since
+// it writes from it. One worker at a time sees to a Deployment, so that whatever
+// it sends from now on comes of that version or a newer one.
+func (r *rollout) knows(at history.Version) {
+	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
+		r.deployments = r.deployments[1:]
+	}
+}
+
+// report takes in that the process has written the status, which it does once in
+// a round, twice if the Deployment is paused or resumed. So a write after this
+// comes of a round that began after the report before this.
+func (r *rollout) report(at time.Duration) {
+	r.from = max(r.from, r.reported-lag)
+	r.reported = at
 }
 
 // wrote takes in what the process was told it made of a ReplicaSet.
