@@ -71,6 +71,7 @@ func TestSync(t *testing.T) {
 		},
 		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled)}, wantCalls: []string{"patch pods a"}},
 		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled, phase(corev1.PodFailed))}},
+		{name: "nor adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", orphaned, phase(corev1.PodSucceeded)), member("b", orphaned, terminating)}},
 		{name: "a terminating owner only reports", set: newSet(3, deleting), pods: []*corev1.Pod{member("a", orphaned), member("b", relabelled)}, wantCalls: []string{status}},
 		{
 			name: "waiting, it still adopts and reports", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
