@@ -110,15 +110,32 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// A name that is taken, by another template or by somebody else, is avoided.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
-	r := newRig(t, d, taken(d))
-	settle(t, r)
-	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
-		t.Errorf("collisions %v, want 1", got)
-	}
-	if diff := cmp.Diff(map[string]int32{"v1": 3, "v9": 1}, replicas(r)); diff != "" {
-		t.Errorf("replicas (-want +got):\n%s", diff)
+	own, twin := taken(d), taken(d)
+	own.OwnerReferences[0].UID = d.UID
+	own.Labels = nil // not claimed
+	twin.Spec.Template = *d.Spec.Template.DeepCopy()
+	for _, test := range []struct {
+		name string
+		set  *appsv1.ReplicaSet
+		want map[string]int32
+	}{
+		{"another template of somebody else", taken(d), map[string]int32{"v1": 3, "v9": 1}},
+		{"another template, its own", own, map[string]int32{"v1": 3, "v9": 1}},
+		{"the same template, of somebody else", twin, map[string]int32{"v1": 3 + 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, d.DeepCopy(), test.set)
+			settle(t, r)
+			if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+				t.Errorf("collisions %v, want 1", got)
+			}
+			if diff := cmp.Diff(test.want, replicas(r)); diff != "" {
+				t.Errorf("replicas (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
