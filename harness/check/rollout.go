@@ -22,7 +22,7 @@ type rollout struct {
 	process     *process
 	uid         types.UID
 	deployments []shown[*deployment]
-	sets        []shown[[]*owner]
+	sets        []shown[state]
 	// reported is when the process was last told that it had written the
 	// Deployment's status.
 	reported time.Duration
@@ -32,6 +32,10 @@ type rollout struct {
 	// origin is the version from which the process wrote each of those.
 	origin map[version]history.Version
 }
+
+// state is the ReplicaSets of a Deployment, in order of names: as the process was
+// told, and with what it was answered to its own writes. It may go by either.
+type state struct{ told, made []*owner }
 
 // shown is something as a process had it from some time on.
 type shown[T any] struct {
@@ -87,17 +91,18 @@ func (r *rollout) look(at time.Duration) {
 			delete(r.written, uid)
 		}
 	}
-	sets := view.setsOf(d)
-	r.note(at, sets)
+	now := state{told: view.setsOf(d)}
+	now.made = now.told
 	if len(r.written) > 0 {
-		r.note(at, r.overlaid(d, sets))
+		now.made = r.overlaid(d, now.told)
+	}
+	if n := len(r.sets); n == 0 || !r.sets[n-1].value.equal(now) {
+		r.sets = append(recent(r.sets, at-memory), shown[state]{at, now})
 	}
 }
 
-func (r *rollout) note(at time.Duration, sets []*owner) {
-	if n := len(r.sets); n == 0 || !slices.Equal(r.sets[n-1].value, sets) {
-		r.sets = append(recent(r.sets, at-memory), shown[[]*owner]{at, sets})
-	}
+func (s state) equal(other state) bool {
+	return slices.Equal(s.told, other.told) && slices.Equal(s.made, other.made)
 }
 
 // overlaid is the ReplicaSets with what the process has made of them.
@@ -173,7 +178,7 @@ type scaling struct {
 	to      int
 	// template is the ReplicaSet's; nil where the process has not seen it.
 	template *template
-	// deployments and sets are the versions and states that may have led to it.
+	// deployments and states are what may have led to it.
 	deployments []*deployment
 	states      [][]*owner
 }
@@ -199,8 +204,8 @@ func (r *rollout) scaling(name string, pods *template, from history.Version, to 
 	if at := r.knew(states, name, from); at >= 0 {
 		states = states[at:]
 	}
-	for _, state := range states {
-		s.states = append(s.states, state.value)
+	for _, each := range states {
+		s.states = append(s.states, each.value.told, each.value.made)
 	}
 	return s
 }
@@ -208,28 +213,34 @@ func (r *rollout) scaling(name string, pods *template, from history.Version, to 
 // knew returns from which state on the process knew the version of a ReplicaSet
 // that it wrote from, -1 if that is not to be told. What it had made itself it
 // may have known without a new look at the others.
-func (r *rollout) knew(states []shown[[]*owner], name string, at history.Version) int {
+func (r *rollout) knew(states []shown[state], name string, at history.Version) int {
 	if at == 0 {
 		return -1
 	}
-	for i, state := range states {
-		set := named(state.value, name)
-		if set == nil {
-			continue
-		}
-		origin := at
-		for range len(r.origin) + 1 {
-			if set.Version == origin {
+	for i, each := range states {
+		for _, sets := range [][]*owner{each.value.told, each.value.made} {
+			if set := named(sets, name); set != nil && r.stems(set, at) {
 				return i
 			}
-			before, ok := r.origin[version{set.UID, origin}]
-			if !ok {
-				break
-			}
-			origin = before
 		}
 	}
 	return -1
+}
+
+// stems reports whether a version of a ReplicaSet is the given one, or that from
+// which the process made the given one.
+func (r *rollout) stems(set *owner, at history.Version) bool {
+	for range len(r.origin) + 1 {
+		if set.Version == at {
+			return true
+		}
+		before, ok := r.origin[version{set.UID, at}]
+		if !ok {
+			return false
+		}
+		at = before
+	}
+	return false
 }
 
 func named(sets []*owner, name string) *owner {
