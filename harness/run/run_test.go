@@ -132,7 +132,7 @@ func TestRestart(t *testing.T) {
 				asked := parse(t, fmt.Sprintf(`
 name: restart
 description: the leader is killed while there is something to do
-subject: {replicas: %d, leaseDuration: 3s}
+subject: {replicas: %d, leaseDuration: 6s}
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 5}
     await: {until: ready}
