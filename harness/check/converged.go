@@ -20,7 +20,7 @@ func newConverged(s Setting) Judge {
 			}
 			return false
 		},
-		all: func(w *world, namespace string) []types.UID { return inOrder(w.owners, namespace) },
+		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.owners, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			o := m.truth.owners[uid]
 			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.at))
@@ -33,7 +33,8 @@ func newEndpointsExact(s Setting) Judge {
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
-		all: func(w *world, namespace string) []types.UID {
+		all: func(m *Model, namespace string) []types.UID {
+			w := m.truth
 			return slices.DeleteFunc(inOrder(w.services, namespace), func(uid types.UID) bool { return !w.services[uid].managed() })
 		},
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {

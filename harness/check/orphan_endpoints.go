@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,29 +28,31 @@ func newOrphanEndpoints(s Setting) Judge {
 	j.settlement = newSettlement(s, realm{
 		nothing: "no Endpoints were without a Service",
 		touched: func(w *world) bool { return len(w.published) > 0 },
-		all:     orphans,
+		all:     j.orphans,
 		pending: j.pending,
 	})
 	return j
 }
 
-// orphans returns the Endpoints that have no Service and are no leader
-// election's record.
-func orphans(w *world, namespace string) []types.UID {
-	var uids []types.UID
-	for _, uid := range inOrder(w.endpoints, namespace) {
-		if e := w.endpoints[uid]; !e.record && !e.terminating && w.serviceNamed(serviceName(e.Ref)) == nil {
-			uids = append(uids, uid)
+// orphans returns the Endpoints that have no Service, though some process knows
+// that they are to go.
+func (j *orphanEndpointsJudge) orphans(m *Model, namespace string) []types.UID {
+	return slices.DeleteFunc(inOrder(m.truth.endpoints, namespace), func(uid types.UID) bool {
+		e := m.truth.endpoints[uid]
+		if e.record || e.terminating || m.truth.serviceNamed(serviceName(e.Ref)) != nil {
+			return true
 		}
-	}
-	return uids
+		_, all := j.pending(m, uid)
+		return len(all) == 0
+	})
 }
 
 // pending says whether some process knows that the Endpoints are to go.
 func (j *orphanEndpointsJudge) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.truth.endpoints[uid]
 	list := pendings{subject: e.String()}
-	for _, p := range m.processes {
+	for _, name := range slices.Sorted(maps.Keys(m.processes)) {
+		p := m.processes[name]
 		known := p.publications[serviceName(e.Ref)]
 		if known == nil || known.service.now == managed || known.service.now == unmanaged {
 			continue
@@ -92,7 +96,7 @@ func (j *orphanEndpointsJudge) wrote(m *Model, c *call, verb string) {
 		j.accuse(m, c, verb, "without a Service", "Endpoints only for Services")
 	case !p.service.was(p.from, unseen, absent):
 		j.accuse(m, c, verb, "of a Service that is there", "them deleted only once their Service is gone")
-	case !p.service.was(p.from, absent) && !p.endpoints.was(p.from, unseen, absent, ordinary):
+	case !p.service.was(p.from, absent) && !p.endpoints.was(p.from, absent, ordinary):
 		j.accuse(m, c, verb, "that are a leader election's record", "it left alone")
 	}
 	j.tested++

@@ -26,7 +26,7 @@ func newRolloutComplete(s Setting) Judge {
 			}
 			return false
 		},
-		all: func(w *world, namespace string) []types.UID { return inOrder(w.deployments, namespace) },
+		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.deployments, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			d := m.truth.deployments[uid]
 			return &d.Ref, m.truth.pendingDeployment(d)

@@ -38,7 +38,7 @@ type realm struct {
 	// touched reports whether the current record may have changed any.
 	touched func(truth *world) bool
 	// all returns those in a namespace, in order of names.
-	all func(truth *world, namespace string) []types.UID
+	all func(m *Model, namespace string) []types.UID
 	// pending says which object it is, and what is pending about it.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
 }
@@ -69,7 +69,7 @@ func (j *settlement) Observe(m *Model, r *history.Record) {
 
 // review counts what is pending.
 func (j *settlement) review(m *Model) (result Result) {
-	for _, uid := range j.all(m.truth, m.start.Namespace) {
+	for _, uid := range j.all(m, m.start.Namespace) {
 		result.Tested++
 		ref, all := j.pending(m, uid)
 		for _, p := range all {
