@@ -78,6 +78,11 @@ func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
 			delete(j.born, uid)
 		}
 	}
+	for _, w := range m.wakes {
+		if known := w.process.publications[w.service]; known != nil && known.mustBeSpared() {
+			j.tested++
+		}
+	}
 	if c := m.sent; c != nil && c.publication != nil && c.process.view.reached[serviceResource] > 0 {
 		j.wrote(m, c, r.Request.Verb)
 	}

@@ -74,6 +74,12 @@ func (p *publication) look(v *view, at time.Duration) {
 	}
 }
 
+// mustBeSpared reports whether there are, or may be, Endpoints by this name that
+// are not the controller's.
+func (p *publication) mustBeSpared() bool {
+	return p.service.now == unmanaged || p.endpoints.now == record && p.service.now != managed
+}
+
 // forgotten reports whether neither has been there for so long that no decision
 // can depend on it.
 func (p *publication) forgotten(at time.Duration) bool {

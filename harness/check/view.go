@@ -162,9 +162,9 @@ func (v *view) reach(resource string, at history.Version) {
 }
 
 // put shows the process a version of an object. One without a body (of a watch
-// on metadata only) shows too little to count by.
+// on metadata only) shows too little to count by; of Endpoints, that lists nothing.
 func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
-	if len(o.Body) == 0 {
+	if len(o.Body) == 0 && o.Resource != endpointsResource {
 		return nil
 	}
 	decoded, err := v.facts.decode(o)
