@@ -93,48 +93,27 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	return &churn{params: p}, nil
 }
 
-// churn is a pod-churn in force: a goroutine of its own, from Inject to Heal.
+// churn is a pod-churn in force.
 type churn struct {
 	params ChurnParams
 	env    *faults.Env
-
-	cancel context.CancelFunc // gives up the request under way
-	stop   chan struct{}      // closed: touch no more pods
-	ended  chan struct{}      // closed by the goroutine at its end
+	faults.Lasting
 
 	fired atomic.Int64
 	// unready are the pods to be made ready again, in the order in which they are
-	// due. They are the goroutine's until ended is closed, then Heal's.
+	// due. They are the goroutine's until it has ended, then Heal's.
 	unready []unreadyPod
 }
 
 func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 	c.env = env
-	c.stop, c.ended = make(chan struct{}), make(chan struct{})
-	ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it lasts until Heal
-	go func() {
-		defer close(c.ended)
-		c.run(ctx)
-	}()
+	c.Begin(ctx, c.run)
 	return nil
 }
 
-// Heal lets the request under way come to its end, so that what is done is
-// recorded; only when ctx does not allow that, it is given up.
 func (c *churn) Heal(ctx context.Context) error {
-	if c.ended == nil {
-		return nil
-	}
-	select {
-	case <-c.stop:
-	default:
-		close(c.stop)
-	}
-	defer c.cancel()
-	select {
-	case <-c.ended:
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, ctx.Err())
+	if err := c.End(ctx); err != nil {
+		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, err)
 	}
 	return c.restoreAll(ctx)
 }
@@ -148,12 +127,12 @@ func (c *churn) run(ctx context.Context) {
 	troubled := false
 	for c.params.Times == 0 || c.fired.Load() < int64(c.params.Times) {
 		select {
-		case <-c.stop:
+		case <-c.Stopping():
 			return
 		case <-ticker.C():
 		}
 		select {
-		case <-c.stop: // a tick at the same time does not count
+		case <-c.Stopping(): // a tick at the same time does not count
 			return
 		default:
 		}
