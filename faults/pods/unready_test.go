@@ -35,7 +35,7 @@ func TestUnready(t *testing.T) {
 		name, params string
 		wantFired    int // by the end
 	}{
-		{"by a later tick", "{action: unready, every: 1s, downtime: 1s}", 2},
+		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
