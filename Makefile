@@ -12,6 +12,9 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 COUNT       ?= 1
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
+# How long make nightly begins runs, and its first seed; 0 takes a random one.
+DURATION    ?= 8h
+SEED        ?= 0
 
 .DEFAULT_GOAL := help
 
@@ -22,6 +25,10 @@ help: ## list every target
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
 	bin/gauntlet run $(ARGS)
+
+.PHONY: nightly
+nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)
+	bin/gauntlet nightly --duration=$(DURATION) --seed=$(SEED) $(ARGS)
 
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)

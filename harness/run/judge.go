@@ -80,7 +80,7 @@ func Judge(path string) (*reports.Run, error) {
 	summary := summarize(dir, asked, environment, results)
 	summary.Duration = duration
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
-	return summary, reports.WriteFiles(path, summary)
+	return summary, reports.WriteFiles(path, *summary)
 }
 
 // summarize says what was run, and how to run it again.

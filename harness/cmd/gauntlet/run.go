@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
@@ -51,12 +52,17 @@ gauntlet brings along.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
-	f.StringVar(&flags.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
-	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
-	f.StringVar(&flags.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+	flags.shared(f)
 	return cmd
+}
+
+// shared adds the flags that every command has which makes runs.
+func (f *runFlags) shared(flags *pflag.FlagSet) {
+	flags.StringVar(&f.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
+	flags.StringVar(&f.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
 }
 
 // options turns the command line into what to run, and refuses what cannot be
