@@ -90,8 +90,11 @@ func (e *commandError) Unwrap() error { return e.err }
 
 // The reasons for which an engine does not do as told, that a user can remove.
 var (
-	errNoEngine      = errors.New("there is no container engine: `docker` is not on PATH (install Docker Engine; on Debian, `make engine` as root does)")
-	errEngineDown    = errors.New("the container engine does not answer (start it; `make engine` as root does)")
+	// ErrNoEngine: there is none on this machine.
+	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH (install Docker Engine; on Debian, `make engine` as root does)")
+	// ErrEngineDown: there is one, or its command at least, and it does not answer.
+	ErrEngineDown = errors.New("the container engine does not answer (start it; `make engine` as root does)")
+
 	errNoPermission  = errors.New("no permission to use the container engine (run as root, or as a member of the group that owns its socket)")
 	errPortTaken     = errors.New("a port was taken by somebody else")
 	errNoSubnet      = errors.New("the container engine has no subnet left for another network (`gauntlet clean` removes what clusters left; `docker network prune` what others did)")
@@ -108,9 +111,9 @@ var symptoms = []struct {
 }{
 	{"permission denied while trying to connect", errNoPermission},
 	{"dial unix /var/run/docker.sock: connect: permission denied", errNoPermission},
-	{"cannot connect to the docker daemon", errEngineDown},
-	{"error during connect", errEngineDown},
-	{"no answer within " + engineAnswerMax.String(), errEngineDown},
+	{"cannot connect to the docker daemon", ErrEngineDown},
+	{"error during connect", ErrEngineDown},
+	{"no answer within " + engineAnswerMax.String(), ErrEngineDown},
 	{"port is already allocated", errPortTaken},
 	{"address already in use", errPortTaken},
 	{"non-overlapping ipv4 address pool", errNoSubnet},
@@ -129,7 +132,7 @@ func explain(err error) error {
 		return nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return errNoEngine
+		return ErrNoEngine
 	}
 	text := err.Error()
 	if run := kindexec.RunErrorForError(err); run != nil {

@@ -156,7 +156,7 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 
 // diagnose adds to the error of a start what the kubelets said, if there are any.
 func (c *Cluster) diagnose(ctx context.Context, err error) error {
-	for _, reason := range []error{context.Canceled, errPortTaken, errNoSubnet, errDiskFull, errEngineDown} {
+	for _, reason := range []error{context.Canceled, errPortTaken, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
 			return err // nothing that a kubelet knows more about
 		}

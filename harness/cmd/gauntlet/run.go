@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
@@ -28,6 +29,7 @@ type runFlags struct {
 	out         string
 	keep        bool
 	upstreamDir string
+	nodeImage   string
 }
 
 func newRun(code *int) *cobra.Command {
@@ -51,12 +53,27 @@ gauntlet brings along.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
-	f.StringVar(&flags.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+	providerFlag(f, &flags.provider)
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
 	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
-	f.StringVar(&flags.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+	upstreamDirFlag(f, &flags.upstreamDir)
+	nodeImageFlag(f, &flags.nodeImage)
 	return cmd
+}
+
+// The flags that say what control plane, which several commands have.
+
+func providerFlag(f *pflag.FlagSet, provider *string) {
+	f.StringVar(provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+}
+
+func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
+	f.StringVar(dir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+}
+
+func nodeImageFlag(f *pflag.FlagSet, image *string) {
+	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the one that `make node-image` builds, or else kind's released one)")
 }
 
 // options turns the command line into what to run, and refuses what cannot be
@@ -94,6 +111,7 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 			Out:         f.out,
 			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
 			UpstreamDir: f.upstreamDir,
+			NodeImage:   f.nodeImage,
 			Progress:    func(message string) { terminal.progress(s.Name, message) },
 			Clock:       clock.RealClock{},
 			Revision:    revision,
