@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
@@ -83,18 +84,27 @@ func Up(ctx context.Context, provider string, plane run.Plane) (Cluster, error) 
 	if err != nil {
 		return Cluster{}, fmt.Errorf("keeping a cluster: %w", err)
 	}
-	plane.Dir, plane.LogDir, plane.Keep = dir, filepath.Join(dir, "logs"), true
+	if err := claim(dir); err != nil {
+		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	plane.Dir, plane.LogDir, plane.Keep = dir, filepath.Join(dir, logSubdir), true
 	up := upKind
 	if provider == embeddedProvider {
 		up = upEmbedded
 	}
 	c, err := up(ctx, plane)
-	if err != nil {
-		// The logs of a start that failed are what is left to look at.
-		return Cluster{}, fmt.Errorf("%w\n(the logs are in %s)", err, plane.LogDir)
+	if err == nil {
+		return c, nil
 	}
-	return c, nil
+	if logs, _ := os.ReadDir(plane.LogDir); len(logs) == 0 {
+		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	// The logs of a start that failed are what is left to look at.
+	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s, until `gauntlet clean`)", err, plane.LogDir)
 }
+
+// logSubdir is where in its directory a cluster's logs are.
+const logSubdir = "logs"
 
 func upKind(ctx context.Context, plane run.Plane) (Cluster, error) {
 	started, err := run.StartPlane(ctx, kindProvider, plane)
@@ -122,19 +132,37 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	found, err := kind.List(ctx)
 	if errors.Is(err, kind.ErrNoEngine) || errors.Is(err, kind.ErrEngineDown) {
-		return all, nil
+		return all, nil // whose directories are still needed cannot be told
 	}
 	if err != nil {
 		return nil, err
 	}
+	claimed := map[string]bool{}
 	for _, f := range found {
 		c := Cluster{Name: f.Name, Provider: kindProvider, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
-		if filepath.Dir(filepath.Dir(f.Dir)) == root {
-			c.dir = filepath.Dir(f.Dir)
+		if dir := filepath.Dir(f.Dir); filepath.Dir(dir) == root {
+			c.dir, claimed[dir] = dir, true
 		}
 		all = append(all, c)
 	}
-	return all, nil
+	rests, err := listRests(root, claimed)
+	return append(all, rests...), err
+}
+
+// listRests finds the directories that belong to no kind cluster any more: they
+// hold the logs of starts that failed.
+func listRests(root string, claimed map[string]bool) ([]Cluster, error) {
+	owners, err := ownersOf(root, kindProvider)
+	if err != nil {
+		return nil, err
+	}
+	var rests []Cluster
+	for _, o := range owners {
+		if !claimed[o.dir] && o.existence == process.Gone {
+			rests = append(rests, Cluster{Name: filepath.Base(o.dir), Provider: kindProvider, State: LeftBehind, dir: o.dir})
+		}
+	}
+	return rests, nil
 }
 
 // Down removes a cluster, whoever needs it.
@@ -143,8 +171,10 @@ func Down(ctx context.Context, c Cluster) error {
 		if err := endKeeper(ctx, c.dir); err != nil {
 			return fmt.Errorf("taking down %s: %w", c.Name, err)
 		}
-	} else if err := kind.Remove(ctx, c.kind); err != nil {
-		return err
+	} else if c.kind.Name != "" {
+		if err := kind.Remove(ctx, c.kind); err != nil {
+			return err
+		}
 	}
 	if c.dir == "" {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +23,6 @@ import (
 const KeeperCommand = "keep-embedded"
 
 const (
-	ownerFile      = "keeper" // in a keeper's directory: its process.Identity
 	kubeconfigFile = "kubeconfig"
 	// keeperReady is what a keeper says once its cluster is ready.
 	keeperReady = "ready\n"
@@ -75,14 +73,10 @@ func upEmbedded(ctx context.Context, plane run.Plane) (Cluster, error) {
 // Keeper keeps an embedded cluster in a directory until ctx ends, and says on
 // answer when it is ready.
 func Keeper(ctx context.Context, plane run.Plane, answer io.Writer) (err error) {
-	self, err := process.Self()
-	if err != nil {
+	if err := claim(plane.Dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(plane.Dir, ownerFile), []byte(self.String()), 0o600); err != nil {
-		return fmt.Errorf("keeping a cluster: %w", err)
-	}
-	plane.LogDir = filepath.Join(plane.Dir, "logs")
+	plane.LogDir = filepath.Join(plane.Dir, logSubdir)
 	c, err := run.StartPlane(ctx, embeddedProvider, plane)
 	if err != nil {
 		return err
@@ -102,57 +96,31 @@ func Keeper(ctx context.Context, plane run.Plane, answer io.Writer) (err error) 
 	}
 }
 
-// listEmbedded finds the directories of keepers.
+// listEmbedded finds the clusters that keepers keep, or have left.
 func listEmbedded(root string) ([]Cluster, error) {
-	owners, err := filepath.Glob(filepath.Join(root, embeddedProvider+"-*", ownerFile))
+	owners, err := ownersOf(root, embeddedProvider)
 	if err != nil {
 		return nil, err
 	}
+	states := map[process.Existence]State{process.Lives: Kept, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
-	for _, path := range owners {
-		dir := filepath.Dir(path)
-		_, existence, err := keeperOf(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went in this moment
-		}
-		if err != nil {
-			return nil, err
-		}
-		c := Cluster{Name: filepath.Base(dir), Provider: embeddedProvider, Kubeconfig: filepath.Join(dir, kubeconfigFile), dir: dir}
-		switch existence {
-		case process.Lives:
-			c.State = Kept
-		case process.Elsewhere:
-			c.State = Elsewhere
-		default:
-			c.State = LeftBehind
-		}
-		all = append(all, c)
+	for _, o := range owners {
+		all = append(all, Cluster{
+			Name: filepath.Base(o.dir), Provider: embeddedProvider, State: states[o.existence],
+			Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir,
+		})
 	}
 	return all, nil
 }
 
-// keeperOf returns who keeps the cluster in a directory, and whether he lives.
-func keeperOf(dir string) (process.Identity, process.Existence, error) {
-	data, err := os.ReadFile(filepath.Join(dir, ownerFile))
-	if err != nil {
-		return process.Identity{}, "", err
-	}
-	keeper, err := process.ParseIdentity(string(data))
-	if err != nil {
-		return process.Identity{}, "", fmt.Errorf("%s: %w", filepath.Join(dir, ownerFile), err)
-	}
-	existence, err := keeper.Existence()
-	return keeper, existence, err
-}
-
 // endKeeper tells the keeper of a directory to end, and waits until it has.
 func endKeeper(ctx context.Context, dir string) error {
-	keeper, existence, err := keeperOf(dir)
+	o, err := ownerOf(dir)
 	if err != nil {
 		return err
 	}
-	switch existence {
+	keeper := o.process
+	switch o.existence {
 	case process.Gone:
 		return nil
 	case process.Elsewhere:

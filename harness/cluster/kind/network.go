@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"path"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -66,10 +67,11 @@ func wiring(here place, all []place) string {
 	// everyone sees who is who.
 	rule := fmt.Sprintf("POSTROUTING -s %s ! -d %s -j MASQUERADE", here.pods, podSubnet)
 	fmt.Fprintf(&s, "iptables -t nat -C %s 2>/dev/null || iptables -t nat -A %s\n", rule, rule)
-	// Written last and in one step: from then on pods are started.
-	fmt.Fprintf(&s, "mkdir -p /etc/cni/net.d\ncat >/etc/cni/.new <<'END'\n%sEND\n", cniConfig(here))
-	fmt.Fprintf(&s, "mv /etc/cni/.new %s\n", cniFile)
-	fmt.Fprintf(&s, "find /etc/cni/net.d -type f ! -path %s -delete\n", cniFile)
+	// Written last and in one step: from then on pods are started. containerd looks
+	// again when a file in the directory changes its name, not when one comes in.
+	fmt.Fprintf(&s, "mkdir -p %s\ncat >%s.new <<'END'\n%sEND\n", path.Dir(cniFile), cniFile, cniConfig(here))
+	fmt.Fprintf(&s, "find %s -type f ! -path %s.new -delete\n", path.Dir(cniFile), cniFile)
+	fmt.Fprintf(&s, "mv %s.new %s\n", cniFile, cniFile)
 	return s.String()
 }
 

@@ -177,6 +177,9 @@ func Remove(ctx context.Context, found Found) error {
 	if err := (engine{}).remove(ctx, found.Name); err != nil {
 		return fmt.Errorf("removing the kind cluster %s: %w", found.Name, err)
 	}
+	if found.Dir == "" {
+		return nil
+	}
 	marker, err := os.ReadFile(filepath.Join(found.Dir, markerFile))
 	if err != nil || strings.TrimSpace(string(marker)) != found.Name {
 		return nil // gone already, or not ours to remove

@@ -68,8 +68,10 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startDurationMax, fmt.Errorf("not ready within %s", startDurationMax))
 	defer cancel()
 	if err := c.bringUp(ctx, opts); err != nil {
-		err = c.diagnose(context.WithoutCancel(ctx), err)
-		c.fail(err) // which makes Stop write all the logs there are
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			err = c.diagnose(context.WithoutCancel(ctx), err)
+			c.fail(err) // which makes Stop write all the logs there are
+		}
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	if opts.Keep {
@@ -156,7 +158,7 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 
 // diagnose adds to the error of a start what the kubelets said, if there are any.
 func (c *Cluster) diagnose(ctx context.Context, err error) error {
-	for _, reason := range []error{context.Canceled, errPortTaken, errNoSubnet, errDiskFull, ErrEngineDown} {
+	for _, reason := range []error{errPortTaken, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
 			return err // nothing that a kubelet knows more about
 		}
