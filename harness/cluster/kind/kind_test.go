@@ -85,7 +85,7 @@ func TestClusterConfig(t *testing.T) {
 	}
 	for _, test := range []struct{ component, flag, want string }{
 		{"apiserver", "token-auth-file", nodeFilesDir + "/" + tokensFile},
-		{"kcm", "controllers", "*,-" + strings.Join(cluster.SubjectControllers, ",-")},
+		{"kcm", "controllers", "*,bootstrap-signer-controller,token-cleaner-controller,-" + strings.Join(cluster.SubjectControllers, ",-")},
 		{"kcm", "leader-elect", "false"},
 		{"scheduler", "leader-elect", "false"},
 		{"scheduler", "controllers", ""},
@@ -202,7 +202,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	unknown := errors.New("something else")
-	if got := explain(unknown); got != unknown {
+	if got := explain(unknown); !errors.Is(got, unknown) || got.Error() != unknown.Error() {
 		t.Errorf("an error of which nothing is known became %v", got)
 	}
 	if explain(nil) != nil {

@@ -203,7 +203,13 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case err := <-made:
 		return explain(err)
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), c.abandon(ctx, made))
+		err := context.Cause(ctx)
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			// What is there to be seen goes with the nodes.
+			err = c.diagnose(context.WithoutCancel(ctx), err)
+			c.writeLogs(context.WithoutCancel(ctx), true)
+		}
+		return errors.Join(err, c.abandon(ctx, made))
 	}
 }
 
@@ -243,8 +249,8 @@ func (c *Cluster) abandon(ctx context.Context, made <-chan error) error {
 			return err
 		}
 		select {
-		case <-made:
-			return nil // its error is that it has lost its nodes
+		case <-made: //nolint:errcheck // it says that its nodes are gone
+			return nil
 		default:
 			return errors.New("it is still making the cluster")
 		}
