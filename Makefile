@@ -52,6 +52,14 @@ image: build ## write the image of our controllers to bin/workload-controller-ma
 upstream: ## build etcd, Kubernetes and KWOK into the cache (about 7 minutes on 2 cores, once)
 	@cd harness/upstream && $(GO) run .
 
+.PHONY: engine
+engine: ## bring up a container engine on a Debian machine that has none (root)
+	@harness/nodeimage/engine
+
+.PHONY: node-image
+node-image: ## build a kind node image without a registry (root; minutes, once)
+	@harness/nodeimage/build
+
 .PHONY: bench
 bench: build upstream ## run every benchmark; the ones on a control plane print ratios
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
@@ -61,6 +69,7 @@ lint: ## check formatting, vet, lint, import directions
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	cd harness/upstream && $(GO) vet .
+	cd harness/nodeimage && $(GO) vet ./...
 	$(GOLANGCI) run ./...
 
 .PHONY: golden

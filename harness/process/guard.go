@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -37,6 +38,15 @@ type notice struct {
 	Forget    int    `json:"forget,omitempty"` // a group's number
 	Directory string `json:"directory,omitempty"`
 	Keep      bool   `json:"keep,omitempty"` // of Directory: no longer to be removed
+	// Command is to be run; with nothing in it, the one of that number is not.
+	Command *command `json:"command,omitempty"`
+}
+
+// command removes what neither a process nor a directory is.
+type command struct {
+	Number int64    `json:"number"`
+	Args   []string `json:"args,omitempty"`
+	Env    []string `json:"env,omitempty"`
 }
 
 // group is a process group. Its leader's start time (in clock ticks since boot)
@@ -142,6 +152,30 @@ func GuardDirectory(dir string) (release func(), err error) {
 	return func() { _ = guard.tell(notice{Directory: dir, Keep: true}) }, nil
 }
 
+// commandDurationMax bounds each command that a guard runs.
+const commandDurationMax = time.Minute
+
+// commandNumber tells the commands of this process apart.
+var commandNumber atomic.Int64
+
+// GuardCommand has a command run, should gauntlet die before it calls release:
+// it is to remove what is neither a process nor a directory, and may take a
+// minute. The first argument is an absolute path; env is its whole environment.
+func GuardCommand(args, env []string) (release func(), err error) {
+	if len(args) == 0 || !filepath.IsAbs(args[0]) {
+		return nil, fmt.Errorf("guarding with the command %q: not an absolute path", args)
+	}
+	guard, err := theGuard()
+	if err != nil {
+		return nil, err
+	}
+	number := commandNumber.Add(1)
+	if err := guard.tell(notice{Command: &command{Number: number, Args: args, Env: env}}); err != nil {
+		return nil, err
+	}
+	return func() { _ = guard.tell(notice{Command: &command{Number: number}}) }, nil
+}
+
 // keepGuard is the life of a guard: note what gauntlet tells until gauntlet is
 // gone, then clean up. It ignores what a terminal or an operator sends to end
 // gauntlet.
@@ -152,7 +186,9 @@ func keepGuard(pipe io.Reader, ready io.WriteCloser) {
 	_ = ready.Close()
 	groups := map[int]group{}
 	directories := map[string]bool{}
+	commands := map[int64]command{}
 	lines := bufio.NewScanner(pipe)
+	lines.Buffer(nil, noticeBytesMax)
 	for lines.Scan() {
 		var n notice
 		if json.Unmarshal(lines.Bytes(), &n) != nil {
@@ -163,18 +199,26 @@ func keepGuard(pipe io.Reader, ready io.WriteCloser) {
 			groups[n.Watch.PID] = *n.Watch
 		case n.Forget != 0:
 			delete(groups, n.Forget)
+		case n.Command != nil && len(n.Command.Args) == 0:
+			delete(commands, n.Command.Number)
+		case n.Command != nil:
+			commands[n.Command.Number] = *n.Command
 		case n.Keep:
 			delete(directories, n.Directory)
 		case n.Directory != "":
 			directories[n.Directory] = true
 		}
 	}
-	cleanUp(groups, directories)
+	cleanUp(groups, commands, directories)
 }
 
+// noticeBytesMax is ample for an environment, the largest thing in a notice.
+const noticeBytesMax = 8 << 20
+
 // cleanUp kills until no process of the groups is left, for a process may be
-// about to fork, and then removes the directories, which they wrote to.
-func cleanUp(groups map[int]group, directories map[string]bool) {
+// about to fork, then runs the commands, and then removes the directories, which
+// all of them wrote to.
+func cleanUp(groups map[int]group, commands map[int64]command, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
 		pause       = 10 * time.Millisecond
@@ -185,9 +229,28 @@ func cleanUp(groups map[int]group, directories map[string]bool) {
 		}
 		time.Sleep(pause)
 	}
+	var running sync.WaitGroup
+	for _, c := range commands {
+		running.Go(c.run)
+	}
+	running.Wait()
 	for dir := range directories {
 		_ = os.RemoveAll(dir) // there is nobody left to tell
 	}
+}
+
+// run runs the command to its end or its bound. There is nobody left to tell how
+// it went.
+func (c command) run() {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env = append([]string{}, c.Env...)
+	cmd.Dir = "/"
+	if cmd.Start() != nil {
+		return
+	}
+	timer := time.AfterFunc(commandDurationMax, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait()
 }
 
 // killGroups kills every live process of the groups and returns how many there

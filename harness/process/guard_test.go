@@ -42,6 +42,14 @@ func helper(dir string) {
 	release, err := GuardDirectory(kept)
 	fail(err)
 	release()
+	touch := func(name string) []string {
+		return []string{"/bin/sh", "-c", `echo "$SAYS" >"$0"`, filepath.Join(dir, name)}
+	}
+	_, err = GuardCommand(touch("commanded"), []string{"SAYS=bye"})
+	fail(err)
+	release, err = GuardCommand(touch("released"), nil)
+	fail(err)
+	release()
 	ended, err := Start(context.Background(), Spec{Name: "ended", Path: "/bin/sh", Args: []string{"-c", "exit 0"}, LogPath: filepath.Join(dir, "ended.log")})
 	fail(err)
 	<-ended.Done()
@@ -121,6 +129,12 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			if !exists(filepath.Join(dir, "kept")) {
 				t.Error("a released directory was removed")
 			}
+			if said, err := os.ReadFile(filepath.Join(dir, "commanded")); err != nil || string(said) != "bye\n" {
+				t.Errorf("the command said %q: %v", said, err)
+			}
+			if exists(filepath.Join(dir, "released")) {
+				t.Error("a released command was run")
+			}
 		})
 	}
 }
@@ -129,6 +143,14 @@ func TestGuardDirectoryRefusesWhatItMustNotRemove(t *testing.T) {
 	for _, dir := range []string{"", "relative", "/", "/x/.."} {
 		if _, err := GuardDirectory(dir); err == nil {
 			t.Errorf("GuardDirectory(%q) was accepted", dir)
+		}
+	}
+}
+
+func TestGuardCommandRefusesWhatItCannotRun(t *testing.T) {
+	for _, args := range [][]string{nil, {"true"}, {""}} {
+		if _, err := GuardCommand(args, nil); err == nil {
+			t.Errorf("GuardCommand(%q) was accepted", args)
 		}
 	}
 }

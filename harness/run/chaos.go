@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -98,6 +100,21 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 		return nil, spec.Errorf("%w", err)
 	}
 	return kind.New(spec.Params)
+}
+
+// supported is nil when every fault of a scenario can happen on the provider's
+// clusters. Its error says where the scenario asks for one that cannot.
+func supported(s *scenario.Scenario, provider string) error {
+	for _, spec := range s.Faults {
+		kind, err := catalogue.Find(spec.Name)
+		if err != nil {
+			return spec.Errorf("%w", err)
+		}
+		if !slices.Contains(kind.Providers, provider) {
+			return spec.Errorf("cannot happen on %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
+		}
+	}
+	return nil
 }
 
 // brokenHealWithin bounds the healing once the run has broken off: the control

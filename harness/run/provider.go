@@ -2,38 +2,42 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 )
 
 // provider is a kind of control plane that a run can have.
 type provider struct {
 	name string
+	// subjects is nil when a subject can run on it, otherwise why not.
+	subjects error
 	// upstream returns the path of kube-controller-manager, which is the upstream
 	// subject; its error says what of the provider's needs is missing.
-	upstream func(*Options) (string, error)
-	start    func(context.Context, *Options, directory) (cluster.Cluster, error)
+	upstream func(dir string) (string, error)
+	start    func(context.Context, Plane) (cluster.Cluster, error)
 }
 
 // providers is the table of all.
 var providers = []provider{
 	{
 		name: "embedded",
-		upstream: func(o *Options) (string, error) {
-			binaries, err := embedded.FindBinaries(o.UpstreamDir)
+		upstream: func(dir string) (string, error) {
+			binaries, err := embedded.FindBinaries(dir)
 			return binaries.KubeControllerManager, err
 		},
-		start: func(ctx context.Context, o *Options, dir directory) (cluster.Cluster, error) {
+		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
 			c, err := embedded.Start(ctx, embedded.Options{
-				Nodes:         o.Scenario.Cluster.Nodes,
-				PodStartDelay: o.Scenario.Cluster.PodStartDelay,
-				Dir:           dir.state(),
-				LogDir:        dir.logs(),
-				BinDir:        o.UpstreamDir,
+				Nodes:         p.Nodes,
+				PodStartDelay: p.PodStartDelay,
+				Dir:           p.Dir,
+				LogDir:        p.LogDir,
+				BinDir:        p.UpstreamDir,
 			})
 			if err != nil {
 				return nil, err // a nil *embedded.Cluster is no nil Cluster
@@ -41,6 +45,33 @@ var providers = []provider{
 			return c, nil
 		},
 	},
+	{
+		name:     "kind",
+		subjects: errors.New("a subject cannot run on kind clusters yet: use --provider=embedded, or `gauntlet up --provider=kind` for a cluster without one"),
+		upstream: func(string) (string, error) { return "", nil },
+		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
+			c, err := kind.Start(ctx, kind.Options{
+				Workers: workers(p.Nodes),
+				Image:   p.NodeImage,
+				Dir:     p.Dir,
+				LogDir:  p.LogDir,
+				Keep:    p.Keep,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+	},
+}
+
+// workers is how many workers a kind cluster has for a number of nodes that take
+// pods: the control plane's node is one when it is alone.
+func workers(nodes int) int {
+	if nodes == 1 {
+		return 0
+	}
+	return nodes
 }
 
 // Providers are the names of the kinds of control plane.

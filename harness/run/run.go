@@ -38,6 +38,8 @@ type Options struct {
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
 	// cache that harness/upstream fills.
 	UpstreamDir string
+	// NodeImage is the image of a kind node; empty is the provider's choice.
+	NodeImage string
 	// Direct leaves the fault proxy out, for measuring what it costs. A scenario
 	// with faults cannot be run so.
 	Direct bool
@@ -73,13 +75,20 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 }
 
 // Preflight reports what would keep a run from being carried out that can be
-// told before anything is started: executables that are not there.
+// told before anything is started: a provider that cannot do what is asked, or
+// executables that are not there.
 func (o *Options) Preflight() error {
 	p, err := providerNamed(o.Provider)
 	if err != nil {
 		return err
 	}
-	upstream, err := p.upstream(o)
+	if p.subjects != nil {
+		return p.subjects
+	}
+	if err := supported(o.Scenario, o.Provider); err != nil {
+		return err
+	}
+	upstream, err := p.upstream(o.UpstreamDir)
 	if err != nil {
 		return err
 	}

@@ -96,11 +96,14 @@ func (s *stage) raiseGuard(context.Context) error {
 func (s *stage) raiseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
-	p, err := providerNamed(s.Provider)
-	if err != nil {
-		return err
-	}
-	c, err := p.start(ctx, s.Options, s.dir)
+	c, err := StartPlane(ctx, s.Provider, Plane{
+		Nodes:         s.Scenario.Cluster.Nodes,
+		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
+		Dir:           s.dir.state(),
+		LogDir:        s.dir.logs(),
+		UpstreamDir:   s.UpstreamDir,
+		NodeImage:     s.NodeImage,
+	})
 	if err != nil {
 		return err
 	}
@@ -193,7 +196,7 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	upstream, err := p.upstream(s.Options)
+	upstream, err := p.upstream(s.UpstreamDir)
 	if err != nil {
 		return err
 	}

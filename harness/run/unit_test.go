@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -195,5 +196,44 @@ func TestRandomIsTheFaultsOwn(t *testing.T) {
 	}
 	if draw(0, "a", "a") == draw(1, "a", "a") {
 		t.Error("two faults of one kind draw the same")
+	}
+}
+
+// A fault is refused, and where it stands said, on clusters where it cannot be.
+func TestSupported(t *testing.T) {
+	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
+	if err := supported(asked, "embedded"); err != nil {
+		t.Error(err)
+	}
+	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded"
+	if err := supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// The providers that faults name are those that there are.
+func TestFaultsNameProviders(t *testing.T) {
+	for _, kind := range catalogue.All {
+		for _, name := range kind.Providers {
+			if _, err := providerNamed(name); err != nil {
+				t.Errorf("%s: %v", kind.Name, err)
+			}
+		}
+	}
+}
+
+func TestPreflightOnKind(t *testing.T) {
+	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
+	o := Options{Scenario: asked, Provider: "kind", Target: subject.Upstream}
+	if err := o.Preflight(); err == nil || !strings.Contains(err.Error(), "a subject cannot run on kind clusters yet") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	for nodes, want := range map[int]int{1: 0, 2: 2, 5: 5} {
+		if got := workers(nodes); got != want {
+			t.Errorf("%d nodes: %d workers, want %d", nodes, got, want)
+		}
 	}
 }

@@ -10,10 +10,14 @@
 // the standard library only, so that the module requires nothing else.
 //
 //	go run -C harness/upstream .
+//
+// With -nodes it builds what a kind node image is made of instead; most of that
+// is the same.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -25,7 +29,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := run(ctx)
+	nodes := flag.Bool("nodes", false, "build the programs of a kind node image, not those of the embedded control plane")
+	flag.Parse()
+	wanted := forEmbedded
+	if *nodes {
+		wanted = forNodes
+	}
+	err := run(ctx, wanted)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)
@@ -34,7 +44,7 @@ func main() {
 }
 
 // run builds what the cache lacks and prints where each binary is.
-func run(ctx context.Context) error {
+func run(ctx context.Context, wanted use) error {
 	root, err := cacheRoot(os.Getenv)
 	if err != nil {
 		return err
@@ -43,7 +53,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := locate(root, versions)
+	targets, err := locate(root, versions, wanted)
 	if err != nil {
 		return err
 	}

@@ -19,17 +19,30 @@ type command struct {
 	pkg     string // its main package
 	module  string // the module in go.mod that holds the package
 	project string // names the cache directory, with the version
+	use     use
 }
 
-// commands is every program of the embedded control plane. The harness knows
-// the same names and versions (harness/cluster/embedded/binaries.go); a test
+// use is what a program is needed for.
+type use int
+
+const (
+	forEmbedded use = 1 << iota // the embedded control plane
+	forNodes                    // a kind node image, see harness/nodeimage
+)
+
+// commands is every program. The harness knows the names and versions of those
+// of the embedded control plane (harness/cluster/embedded/binaries.go); a test
 // there compares them with this module's go.mod.
 var commands = []command{
-	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd"},
-	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes"},
-	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes", "kubernetes"},
-	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes", "kubernetes"},
-	{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", "kwok"},
+	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
+	{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", "kwok", forEmbedded},
+	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes", "kubernetes", forNodes},
+	{"kubelet", "k8s.io/kubernetes/cmd/kubelet", "k8s.io/kubernetes", "kubernetes", forNodes},
+	{"kubeadm", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes", "kubernetes", forNodes},
+	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", "kubernetes", forNodes},
 }
 
 // target is a command and where in the cache its binary belongs.
@@ -72,10 +85,13 @@ func parseRequirements(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// locate says where under root the binary of each command belongs.
-func locate(root string, versions map[string]string) ([]target, error) {
+// locate says where under root the binary of each command of that use belongs.
+func locate(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
+		if c.use&wanted == 0 {
+			continue
+		}
 		version, ok := versions[c.module]
 		if !ok {
 			return nil, fmt.Errorf("go.mod does not require %s, which holds %s: run from harness/upstream", c.module, c.binary)

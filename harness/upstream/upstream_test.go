@@ -38,19 +38,24 @@ func TestLocateUsesTheVersionOfGoMod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets, err := locate("/root", versions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(targets) != 5 {
-		t.Errorf("%d targets, want 5: %v", len(targets), targets)
-	}
-	for _, target := range targets {
-		if want := "/root/" + target.project + "-" + versions[target.module] + "/" + target.binary; target.path != want {
-			t.Errorf("%s belongs at %s, want %s", target.binary, target.path, want)
+	for _, tc := range []struct {
+		wanted use
+		count  int
+	}{{forEmbedded, 5}, {forNodes, 8}} {
+		targets, err := locate("/root", versions, tc.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(targets) != tc.count {
+			t.Errorf("use %d: %d targets, want %d: %v", tc.wanted, len(targets), tc.count, targets)
+		}
+		for _, target := range targets {
+			if want := "/root/" + target.project + "-" + versions[target.module] + "/" + target.binary; target.path != want {
+				t.Errorf("%s belongs at %s, want %s", target.binary, target.path, want)
+			}
 		}
 	}
-	if _, err := locate("/root", map[string]string{}); !errorHas(err, "does not require") {
+	if _, err := locate("/root", map[string]string{}, forEmbedded); !errorHas(err, "does not require") {
 		t.Errorf("locate without versions: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -24,30 +23,18 @@ type credentials struct {
 	etcdClient   keyPair
 	accountKey   []byte // signs service account tokens
 	accountPub   []byte // verifies them
-	tokens       map[cluster.Role]string
+	tokens       cluster.Tokens
 }
 
 // keyPair is a certificate and its key, PEM.
 type keyPair struct{ cert, key []byte }
-
-// users is who each role authenticates as, and the user's group.
-// system:masters may do everything and is exempt from priority and fairness, so
-// neither the harness nor a support component is ever throttled.
-var users = []struct {
-	role        cluster.Role
-	name, group string
-}{
-	{cluster.Admin, "gauntlet:admin", "system:masters"},
-	{cluster.Subject, cluster.SubjectUser, ""},
-	{cluster.Support, "gauntlet:support", "system:masters"},
-}
 
 // validity is how long certificates are valid: longer than any run, and from
 // before now, for a clock that is set back.
 const validity = 30 * 24 * time.Hour
 
 func newCredentials(now time.Time) (*credentials, error) {
-	c := &credentials{tokens: map[cluster.Role]string{}}
+	c := &credentials{tokens: cluster.NewTokens()}
 	authority, authorityKey, err := newAuthority(now)
 	if err != nil {
 		return nil, fmt.Errorf("making the cluster's certificate authority: %w", err)
@@ -69,20 +56,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 	if c.accountKey, c.accountPub, err = newAccountKey(); err != nil {
 		return nil, fmt.Errorf("making the service account key: %w", err)
 	}
-	for _, user := range users {
-		c.tokens[user.role] = rand.Text()
-	}
 	return c, nil
-}
-
-// tokenFile is the tokens in the form of kube-apiserver's --token-auth-file:
-// token, user, uid, groups.
-func (c *credentials) tokenFile() []byte {
-	var s strings.Builder
-	for _, user := range users {
-		fmt.Fprintf(&s, "%s,%s,%s,%q\n", c.tokens[user.role], user.name, user.role, user.group)
-	}
-	return []byte(s.String())
 }
 
 func newAuthority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {

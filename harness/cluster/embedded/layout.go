@@ -76,7 +76,7 @@ func (l layout) write(opts Options, creds *credentials) error {
 		servingCert:   creds.serving.cert, servingKey: creds.serving.key,
 		etcdClientCert: creds.etcdClient.cert, etcdClientKey: creds.etcdClient.key,
 		accountKeyFile: creds.accountKey, accountPubFile: creds.accountPub,
-		tokensFile:      creds.tokenFile(),
+		tokensFile:      creds.tokens.File(),
 		schedulerConfig: l.schedulerConfiguration(),
 		kwokConfig:      stages,
 	} {

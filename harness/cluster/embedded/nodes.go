@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // podsPerNodeMax is a node's capacity for pods. A kubelet's own 110 would take
@@ -68,7 +70,7 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface, c
 			return err
 		}
 		for _, node := range nodes.Items {
-			if err := schedulable(&node); err != nil {
+			if err := cluster.TakesPods(&node); err != nil {
 				return fmt.Errorf("%w; the end of kwok's log:\n%s", err, c.logTail("kwok"))
 			}
 		}
@@ -85,24 +87,6 @@ func create(ctx context.Context, what string, do func(context.Context) error) er
 		}
 		return nil
 	})
-}
-
-// schedulable is nil when pods can be scheduled to the node: it is Ready and
-// the node controller has seen so and taken its taints away.
-func schedulable(node *corev1.Node) error {
-	ready := false
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			ready = true
-		}
-	}
-	if !ready {
-		return fmt.Errorf("%s is not Ready", node.Name)
-	}
-	if len(node.Spec.Taints) > 0 {
-		return fmt.Errorf("%s is still tainted %s", node.Name, node.Spec.Taints[0].Key)
-	}
-	return nil
 }
 
 // awaitDefaultAccounts waits for the service account without which no pod can

@@ -160,26 +160,8 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 // pollInterval is the time between two looks at something that is not ready yet.
 const pollInterval = 25 * time.Millisecond
 
-// poll looks until look gives no error. When ctx ends first, the error is why
-// ctx ended and what the last look found.
 func poll(ctx context.Context, what string, look func(context.Context) error) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	last := errors.New("nothing yet")
-	for {
-		err := look(ctx)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() == nil {
-			last = err // and not that the look was cut short
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), last)
-		}
-	}
+	return cluster.Poll(ctx, pollInterval, what, look)
 }
 
 // await waits until a part answers 200 at a URL.

@@ -29,6 +29,7 @@ type runFlags struct {
 	out         string
 	keep        bool
 	upstreamDir string
+	nodeImage   string
 }
 
 func newRun(code *int) *cobra.Command {
@@ -60,9 +61,24 @@ gauntlet brings along.`,
 
 // shared adds the flags that every command has which makes runs.
 func (f *runFlags) shared(flags *pflag.FlagSet) {
-	flags.StringVar(&f.provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+	providerFlag(flags, &f.provider)
 	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
-	flags.StringVar(&f.upstreamDir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+	upstreamDirFlag(flags, &f.upstreamDir)
+	nodeImageFlag(flags, &f.nodeImage)
+}
+
+// The flags that say what control plane, which several commands have.
+
+func providerFlag(f *pflag.FlagSet, provider *string) {
+	f.StringVar(provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+}
+
+func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
+	f.StringVar(dir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+}
+
+func nodeImageFlag(f *pflag.FlagSet, image *string) {
+	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the one that `make node-image` builds, or else kind's released one)")
 }
 
 // options turns the command line into what to run, and refuses what cannot be
@@ -100,6 +116,7 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 			Out:         f.out,
 			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
 			UpstreamDir: f.upstreamDir,
+			NodeImage:   f.nodeImage,
 			Progress:    func(message string) { terminal.progress(s.Name, message) },
 			Clock:       clock.RealClock{},
 			Revision:    revision,

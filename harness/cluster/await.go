@@ -1,0 +1,54 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Poll looks, at every interval, until look gives no error. When ctx ends first,
+// the error is why ctx ended and what the last look found.
+func Poll(ctx context.Context, interval time.Duration, what string, look func(context.Context) error) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	last := errors.New("nothing yet")
+	for {
+		err := look(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err // and not that the look was cut short
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), last)
+		}
+	}
+}
+
+// TakesPods is nil when pods can be scheduled to the node: it is Ready and the
+// node controller has seen so and taken its taints away. Taints that say what a
+// node is for, as that of a control plane, do not count.
+func TakesPods(node *corev1.Node) error {
+	ready := false
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			ready = true
+		}
+	}
+	if !ready {
+		return fmt.Errorf("%s is not Ready", node.Name)
+	}
+	for _, taint := range node.Spec.Taints {
+		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+			return fmt.Errorf("%s is still tainted %s", node.Name, taint.Key)
+		}
+	}
+	return nil
+}

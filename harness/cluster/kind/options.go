@@ -1,0 +1,50 @@
+package kind
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Options says what cluster to start.
+type Options struct {
+	// Workers is how many nodes there are beside the control plane, 0 to
+	// WorkersMax. Without any, pods run on the control plane's node.
+	Workers int
+	// Image is the node image; empty is a choice, see [ChooseImage].
+	Image string
+	// Dir is an existing directory, the cluster's own. The cluster keeps its state
+	// in Dir/cluster, which it makes, and removes when it stops.
+	Dir string
+	// LogDir is where the logs are written. They stay.
+	LogDir string
+	// Keep says that the cluster may outlive this process: it then goes only when
+	// it is stopped or removed (see [Remove]), and what a start that was killed
+	// leaves is still no cluster to keep.
+	Keep bool
+}
+
+// WorkersMax is the most workers a cluster may have: each is a container with
+// some 200 MiB of programs in it.
+const WorkersMax = 20
+
+func (o Options) validate() error {
+	switch {
+	case o.Workers < 0 || o.Workers > WorkersMax:
+		return fmt.Errorf("kind cluster: %d workers: want 0 to %d", o.Workers, WorkersMax)
+	case o.Dir == "" || o.LogDir == "":
+		return fmt.Errorf("kind cluster: needs a directory for its state and one for its logs, has %q and %q", o.Dir, o.LogDir)
+	}
+	return nil
+}
+
+// absolute makes the directories absolute, as the engine needs them.
+func (o Options) absolute() (Options, error) {
+	for _, dir := range []*string{&o.Dir, &o.LogDir} {
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return o, fmt.Errorf("kind cluster: %w", err)
+		}
+		*dir = abs
+	}
+	return o, nil
+}

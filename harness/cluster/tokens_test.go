@@ -1,0 +1,23 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTokenFile(t *testing.T) {
+	tokens := NewTokens()
+	file := string(tokens.File())
+	for _, want := range []string{
+		tokens[Admin] + `,gauntlet:admin,admin,"system:masters"` + "\n",
+		tokens[Subject] + `,gauntlet:subject,subject,""` + "\n",
+		tokens[Support] + `,gauntlet:support,support,"system:masters"` + "\n",
+	} {
+		if !strings.Contains(file, want) {
+			t.Errorf("no line %q in\n%s", want, file)
+		}
+	}
+	if len(tokens) != 3 || strings.Count(file, "\n") != 3 {
+		t.Errorf("%d tokens, file\n%s", len(tokens), file)
+	}
+}

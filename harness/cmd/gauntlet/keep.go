@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/keep"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+)
+
+const (
+	upNodesDefault = 1
+	upNodesMax     = 20
+)
+
+func newUp() *cobra.Command {
+	var provider string
+	plane := run.Plane{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring up a control plane that stays up, without the four controllers",
+		Long: `Bring up a control plane that stays up after the command, without the four
+controllers that gauntlet tests, and print how to reach it.
+
+The path of its kubeconfig is all that goes to standard output.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if plane.Nodes < 1 || plane.Nodes > upNodesMax {
+				return fmt.Errorf("--nodes=%d: expected 1 to %d", plane.Nodes, upNodesMax)
+			}
+			terminal := newTerminal(cmd.ErrOrStderr())
+			terminal.progress(provider, "bringing up the control plane")
+			c, err := keep.Up(cmd.Context(), provider, plane)
+			if err != nil {
+				return &unfinishedError{err}
+			}
+			terminal.progress(provider, c.Name+" is up")
+			fmt.Fprintf(cmd.ErrOrStderr(), "\n    export KUBECONFIG=%s\n\n`gauntlet down %s` removes it.\n", c.Kubeconfig, c.Name)
+			fmt.Fprintln(cmd.OutOrStdout(), c.Kubeconfig)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	providerFlag(f, &provider)
+	nodeImageFlag(f, &plane.NodeImage)
+	upstreamDirFlag(f, &plane.UpstreamDir)
+	f.IntVar(&plane.Nodes, "nodes", upNodesDefault, "how many nodes take pods; on kind, more than one come beside a control plane that takes none")
+	return cmd
+}
+
+func newDown() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "down [NAME…]",
+		Short: "Remove control planes that `gauntlet up` left standing",
+		Long: `Remove control planes that "gauntlet up" left standing: those named, or the only
+one there is.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if all && len(names) > 0 {
+				return fmt.Errorf("--all and %s: expected one or the other", strings.Join(names, ", "))
+			}
+			found, err := keep.List(cmd.Context())
+			if err != nil {
+				return &unfinishedError{err}
+			}
+			chosen, err := chooseDown(found, names, all)
+			if err != nil {
+				return err
+			}
+			for _, c := range chosen {
+				if err := keep.Down(cmd.Context(), c); err != nil {
+					return &unfinishedError{err}
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s is down\n", c.Name)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "remove every one that is kept")
+	return cmd
+}
+
+// chooseDown returns the clusters to take down. One that a run is using is not
+// for the taking.
+func chooseDown(found []keep.Cluster, names []string, all bool) ([]keep.Cluster, error) {
+	byName := map[string]keep.Cluster{}
+	var kept []keep.Cluster
+	for _, c := range found {
+		byName[c.Name] = c
+		if c.State == keep.Kept {
+			kept = append(kept, c)
+		}
+	}
+	if len(names) == 0 {
+		if !all && len(kept) != 1 {
+			return nil, fmt.Errorf("which one? expected a NAME or --all, found %d: %s", len(kept), listed(kept))
+		}
+		return kept, nil
+	}
+	var chosen []keep.Cluster
+	for _, name := range names {
+		c, ok := byName[name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("no control plane %q: expected one of %s", name, listed(kept))
+		case c.State == keep.InUse:
+			return nil, fmt.Errorf("%s is in use by a command that runs: end that one", name)
+		}
+		chosen = append(chosen, c)
+	}
+	return chosen, nil
+}
+
+func listed(all []keep.Cluster) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func newClean() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean",
+		Short: "Remove what killed commands left behind",
+		Long: `Remove what killed commands left behind: containers, networks and state of
+control planes that nobody uses and nobody asked to keep.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			removed, spared, err := keep.Clean(cmd.Context())
+			tell(cmd.OutOrStdout(), removed, spared)
+			if err != nil {
+				return &unfinishedError{err}
+			}
+			return nil
+		},
+	}
+}
+
+func tell(out io.Writer, removed, spared []keep.Cluster) {
+	for _, c := range removed {
+		fmt.Fprintf(out, "%s: removed\n", c.Name)
+	}
+	for _, c := range spared {
+		fmt.Fprintf(out, "%s: %s\n", c.Name, c.State)
+	}
+	if len(removed) == 0 {
+		fmt.Fprintln(out, "nothing was left behind")
+	}
+}
+
+// newKeeper is what `gauntlet up` runs in the background; see package keep.
+func newKeeper() *cobra.Command {
+	return &cobra.Command{
+		Use:    keep.KeeperCommand + " DIR NODES UPSTREAMDIR",
+		Short:  "Keep an embedded control plane",
+		Hidden: true,
+		Args:   cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nodes, err := strconv.Atoi(args[1])
+			if err != nil {
+				return fmt.Errorf("NODES: %w", err)
+			}
+			return keep.Keeper(cmd.Context(), run.Plane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}, cmd.OutOrStdout())
+		},
+	}
+}
