@@ -12,6 +12,10 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 COUNT       ?= 1
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
+# Where make e2e runs, which of its specs, and the image of kind's nodes.
+PROVIDERS   ?= kind
+LABELS      ?=
+NODE_IMAGE  ?=
 # How long make nightly begins runs, and its first seed; 0 takes a random one.
 DURATION    ?= 8h
 SEED        ?= 0
@@ -25,6 +29,14 @@ help: ## list every target
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
 	bin/gauntlet run $(ARGS)
+
+.PHONY: e2e
+e2e: build upstream ## run the suites on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slow')
+	@# Everything that a CI keeps goes to out/e2e.
+	mkdir -p out/e2e
+	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all \
+		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
+		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
 
 .PHONY: nightly
 nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)

@@ -85,7 +85,7 @@ func (o *Options) Preflight() error {
 	if p.subjects != nil {
 		return p.subjects
 	}
-	if err := supported(o.Scenario, o.Provider); err != nil {
+	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
 	upstream, err := p.upstream(o.UpstreamDir)

@@ -202,11 +202,11 @@ func TestRandomIsTheFaultsOwn(t *testing.T) {
 // A fault is refused, and where it stands said, on clusters where it cannot be.
 func TestSupported(t *testing.T) {
 	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
-	if err := supported(asked, "embedded"); err != nil {
+	if err := Supported(asked, "embedded"); err != nil {
 		t.Error(err)
 	}
 	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded"
-	if err := supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+	if err := Supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
 	}
 }

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -73,15 +72,7 @@ func usedBy(report ginkgo.Report) (used []rights.Right, whole bool) {
 		if spec.State != types.SpecStatePassed {
 			return nil, false
 		}
-		for _, entry := range spec.ReportEntries {
-			if entry.Name != askedEntry {
-				continue
-			}
-			// What another process reported comes as plain JSON.
-			encoded, err := json.Marshal(entry.GetRawValue())
-			gomega.Expect(err).NotTo(gomega.HaveOccurred())
-			var run rights.Asked
-			gomega.Expect(json.Unmarshal(encoded, &run)).To(gomega.Succeed())
+		for _, run := range entries[rights.Asked](spec, askedEntry) {
 			used = append(used, run.Rights...)
 		}
 	}
