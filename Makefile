@@ -24,7 +24,7 @@ SEED        ?= 0
 
 .PHONY: help
 help: ## list every target
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
