@@ -237,3 +237,28 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 }
+
+func TestAgain(t *testing.T) {
+	for _, test := range []struct {
+		dir         directory
+		environment Environment
+		want        string
+	}{
+		{
+			"out/burst", Environment{Command: []string{"bin/gauntlet", "run"}, Subject: "ours", Provider: "embedded", Seed: 7},
+			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=embedded --seed=7",
+		},
+		{
+			"out/my run", Environment{Command: []string{"gauntlet"}, Subject: "exec:./kcm", Provider: "embedded", Seed: 7, UpstreamDir: "/bin"},
+			"gauntlet run 'out/my run/scenario.yaml' --subject=exec:./kcm --provider=embedded --seed=7 --upstream-dir=/bin",
+		},
+		{
+			"out/burst", Environment{Command: []string{"/tmp/chaos.test"}, Subject: "ours", Provider: "kind", Seed: 7},
+			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7",
+		},
+	} {
+		if got := again(test.dir, &test.environment); got != test.want {
+			t.Errorf("\n got %s\nwant %s", got, test.want)
+		}
+	}
+}
