@@ -351,6 +351,39 @@ func TestInterruptedStart(t *testing.T) {
 	}
 }
 
+// A cluster on which no pod can start is not ready, however it looks.
+func TestNeverReady(t *testing.T) {
+	needEngine(t)
+	image, err := ChooseImage(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const broken = "gauntlet-test/node:broken"
+	var e engine
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+image+"\nRUN rm /opt/cni/bin/ptp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.run(t.Context(), engineWorkMax, "build", "--quiet", "--tag", broken, dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := e.run(context.WithoutCancel(t.Context()), engineWorkMax, "rmi", broken); err != nil {
+			t.Error(err)
+		}
+	})
+	const within = 45 * time.Second
+	logs := filepath.Join(dir, "logs")
+	c, err := Start(t.Context(), Options{Image: broken, Dir: dir, LogDir: logs, Within: within})
+	if c != nil || !errorHas(err, "not ready within "+within.String(), "the end of the kubelet's log on "+namePrefix) {
+		t.Errorf("Start = %v, %v", c, err)
+	}
+	t.Log(err)
+	if all, err := filepath.Glob(filepath.Join(logs, allLogsSubdir, namePrefix+"*", "kubelet.log")); err != nil || len(all) != 1 {
+		t.Errorf("the logs of the node were not exported: %v, %v", all, err)
+	}
+}
+
 // When gauntlet is killed its guard removes the cluster; when both are, what is
 // left is known for what it is, and can be removed.
 func TestKilledGauntlet(t *testing.T) {
