@@ -33,7 +33,8 @@ chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='
 .PHONY: e2e
 e2e: build upstream ## run the suites on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slow')
 	@# Everything that a CI keeps goes to out/e2e.
-	mkdir -p out/e2e
+	@mkdir -p out/e2e
+	$(GO) test -count=1 -timeout 30m ./harness/cluster/kind ./harness/keep
 	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all \
 		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
 		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
@@ -44,9 +45,10 @@ nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED
 
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
-	@# Ginkgo runs a suite once per process, so that -count does not do.
+	@# Ginkgo runs a suite once per process, so that -count does not do. What
+	@# -short leaves out makes kind clusters, and is left to make e2e.
 	@for i in $$(seq $(COUNT)); do \
-		$(GO) test $(RACE) -timeout 30m -count=1 ./... && \
+		$(GO) test $(RACE) -short -timeout 30m -count=1 ./... && \
 		(cd harness/upstream && $(GO) test -count=1 .) || exit 1; \
 	done
 
