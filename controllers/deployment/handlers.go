@@ -50,9 +50,12 @@ func (c *Controller) updated(old, d *appsv1.Deployment) {
 	c.changed(d)
 }
 
+// deleted has the key synced as well: a sync that is under way may yet note a
+// write, and only a later one can drop that.
 func (c *Controller) deleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
+		c.changed(d)
 	}
 }
 

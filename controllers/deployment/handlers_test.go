@@ -64,6 +64,7 @@ func TestWakeUps(t *testing.T) {
 	}{
 		{"Deployment added", func(r *rig) { r.changed(newDeployment(1)) }, []string{"ns/web"}},
 		{"Deployment changed", func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
+		{"Deployment deleted", func(r *rig) { r.deleted(newDeployment(1)) }, []string{"ns/web"}},
 		{"ReplicaSet added", func(r *rig) { r.setAdded(of()) }, []string{"ns/web"}},
 		{"orphan added wakes all that match", func(r *rig) { r.setAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
 		{"orphan that none selects", func(r *rig) { r.setAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
