@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
@@ -34,13 +35,13 @@ var Churn = faults.Kind{
 
 // ChurnParams are the parameters of a pod-churn; [Churn] documents them.
 type ChurnParams struct {
-	Action             string        `yaml:"action"`
-	Selector           string        `yaml:"selector"`
-	Every              time.Duration `yaml:"every"`
-	GracePeriodSeconds *int64        `yaml:"gracePeriodSeconds"`
-	Downtime           time.Duration `yaml:"downtime"`
-	Times              int           `yaml:"times"`
-	Orphans            bool          `yaml:"orphans"`
+	Action             string         `yaml:"action"`
+	Selector           string         `yaml:"selector"`
+	Every              time.Duration  `yaml:"every"`
+	GracePeriodSeconds *int64         `yaml:"gracePeriodSeconds"`
+	Downtime           *time.Duration `yaml:"downtime"`
+	Times              int            `yaml:"times"`
+	Orphans            bool           `yaml:"orphans"`
 }
 
 // The actions of a pod-churn.
@@ -73,13 +74,13 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	if _, err := labels.Parse(p.Selector); err != nil {
 		return nil, params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", p.Selector)
 	}
-	switch grace := p.GracePeriodSeconds; {
+	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case p.Downtime != 0 && p.Action != actionUnready:
+	case down != nil && p.Action != actionUnready:
 		return nil, params.Errorf("downtime", "goes with action %s, not %s", actionUnready, p.Action)
-	case p.Downtime != 0 && (p.Downtime < everyMin || p.Downtime > everyMax):
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
+	case down != nil && (*down < everyMin || *down > everyMax):
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
 		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
 	case grace != nil && p.Action != actionDelete:
@@ -87,16 +88,14 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}
-	if p.Downtime == 0 {
-		p.Downtime = downtimeDefault
-	}
-	return &churn{params: p}, nil
+	return &churn{params: p, downtime: ptr.Deref(p.Downtime, downtimeDefault)}, nil
 }
 
 // churn is a pod-churn in force.
 type churn struct {
-	params ChurnParams
-	env    *faults.Env
+	params   ChurnParams
+	downtime time.Duration
+	env      *faults.Env
 	faults.Lasting
 
 	fired atomic.Int64

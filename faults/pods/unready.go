@@ -34,7 +34,7 @@ func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Ve
 	version, err := c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
 	if err == nil {
 		c.unready = append(c.unready, unreadyPod{
-			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.params.Downtime),
+			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
 	return version, err
