@@ -14,7 +14,15 @@ import (
 // first run that showed it. It is text for a terminal and Markdown alike.
 func Caught(w io.Writer, runs int, caught []Run) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d runs, %d of them did not pass\n", runs, len(caught))
+	b.WriteString(count(runs, "run"))
+	switch {
+	case len(caught) > 0:
+		fmt.Fprintf(&b, ", %d did not pass\n", len(caught))
+	case runs > 0:
+		b.WriteString(", none that did not pass\n")
+	default:
+		b.WriteString(", nothing is known\n")
+	}
 	for i, f := range distinct(caught) {
 		if i == 0 {
 			b.WriteString("\n")

@@ -24,9 +24,11 @@ func TestCaught(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "caught.md"), got.String())
 
-	got.Reset()
-	if err := Caught(&got, 120, nil); err != nil || got.String() != "120 runs, 0 of them did not pass\n" {
-		t.Errorf("nothing caught: %q, %v", got.String(), err)
+	for runs, want := range map[int]string{120: "120 runs, none that did not pass\n", 1: "1 run, none that did not pass\n", 0: "0 runs, nothing is known\n"} {
+		got.Reset()
+		if err := Caught(&got, runs, nil); err != nil || got.String() != want {
+			t.Errorf("nothing caught in %d runs: %q, %v; want %q", runs, got.String(), err, want)
+		}
 	}
 	if err := Caught(failingWriter{errors.New("disk full")}, 1, nil); err == nil {
 		t.Error("no error though the output is lost")

@@ -27,15 +27,12 @@ var mayGoUnused = map[rights.Right]string{
 	"list deployments.apps":                    listing,
 	"list services":                            listing,
 	"list endpoints":                           listing,
-	"get deployments.apps":                     adoption,
-	"patch replicasets.apps":                   adoption,
 	"get endpoints":                            "asked for when Endpoints have neither a Service nor a place in the cache",
 }
 
 const (
 	admission = "asked for by an admission plugin, where it is on, never by a request"
 	listing   = "asked for where the API server does not stream lists"
-	adoption  = "asked for when ReplicaSets are orphaned or relabelled, which no scenario does yet"
 )
 
 // askedEntry is the name of the report entry that says what a run of ours asked for.

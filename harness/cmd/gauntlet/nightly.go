@@ -55,6 +55,9 @@ func (f *nightlyFlags) hunt(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)
 	}
+	if len(f.subjects) == 0 {
+		return exitPass, errors.New("--subjects: found none; expected one or more, separated by commas")
+	}
 	f.runs.seed = seedOf(f.runs.seed)
 	if _, err := f.round(cmd, names, f.runs.seed); err != nil {
 		return exitPass, err // before anything is written
@@ -78,9 +81,9 @@ func (f *nightlyFlags) hunt(cmd *cobra.Command, names []string) (int, error) {
 	return code, nil
 }
 
-// round returns the runs of a seed: every scenario on every subject.
+// round returns the runs of a seed: every scenario, on each subject in turn.
 func (f *nightlyFlags) round(cmd *cobra.Command, names []string, seed uint64) ([]hunt.Attempt, error) {
-	var round []hunt.Attempt
+	var bySubject [][]run.Options
 	for _, subject := range f.subjects {
 		flags := f.runs
 		flags.subject, flags.seed = subject, seed
@@ -88,18 +91,26 @@ func (f *nightlyFlags) round(cmd *cobra.Command, names []string, seed uint64) ([
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range all {
-			round = append(round, func(ctx context.Context) (*reports.Run, error) {
-				o.Progress(fmt.Sprintf("seed %d, subject %s", seed, o.Target))
-				judged, err := run.Run(ctx, o)
-				if judged != nil {
-					o.Progress(string(judged.Verdict))
-				}
-				return judged, err
-			})
+		bySubject = append(bySubject, all)
+	}
+	var round []hunt.Attempt
+	for i := range bySubject[0] {
+		for _, all := range bySubject {
+			round = append(round, attempt(all[i]))
 		}
 	}
 	return round, nil
+}
+
+func attempt(o run.Options) hunt.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
+		judged, err := run.Run(ctx, o)
+		if judged != nil {
+			o.Progress(string(judged.Verdict))
+		}
+		return judged, err
+	}
 }
 
 // report prints what was caught, and leaves it in a directory.
