@@ -43,12 +43,30 @@ type Env struct {
 	Rand *rand.Rand
 	// Proxy is between the subject and the API server.
 	Proxy *proxy.Proxy
+	// Subject is what is under test.
+	Subject Subject
 	// Admin leads straight to the API server and may do everything.
 	Admin kubernetes.Interface
 	// Namespace is the one that the run's workload lives in.
 	Namespace string
 	Clock     clock.WithTicker
 	Report    *Reporter
+}
+
+// Subject is what is under test, as far as a fault may lay hands on it. Whatever
+// it does, the history says that the run asked for it.
+type Subject interface {
+	// Replicas are the names of all replicas, running or not, in order.
+	Replicas() []string
+	// Leader is the name of the running replica that leads, "" if none does at the
+	// moment.
+	Leader(ctx context.Context) (string, error)
+	// Kill ends a replica by force, Terminate asks it to end first and gives it its
+	// time. Both return when it is gone; ended is false if it did not run.
+	Kill(ctx context.Context, replica string) (ended bool, err error)
+	Terminate(ctx context.Context, replica string) (ended bool, err error)
+	// Start starts a replica that was ended. One that runs is left alone.
+	Start(ctx context.Context, replica string) error
 }
 
 // Params are a fault's parameters as a scenario gives them.

@@ -115,25 +115,30 @@ func TestGolden(t *testing.T) {
 				if err := render(&got, runs); err != nil {
 					t.Fatal(err)
 				}
-				path := filepath.Join("testdata", sample, file)
-				if *update {
-					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-					return
-				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatalf("%v; make golden writes it", err)
-				}
-				if diff := cmp.Diff(string(want), got.String()); diff != "" {
-					t.Errorf("%s (-want +got); make golden writes it anew:\n%s", path, diff)
-				}
+				golden(t, filepath.Join("testdata", sample, file), got.String())
 			})
 		}
+	}
+}
+
+// golden demands that got is what the file at path holds, or writes it there.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; make golden writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); make golden writes it anew:\n%s", path, diff)
 	}
 }
 

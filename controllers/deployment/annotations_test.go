@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,16 @@ func TestWithRevision(t *testing.T) {
 }
 
 // A history grows by what it is given, loses only its oldest, and has its limit.
+func TestHistoryHasTwoThousandCharacters(t *testing.T) {
+	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999
+	if got := remember(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
+		t.Errorf("%d characters, want all 2000", len(got))
+	}
+	if got := remember(full, "8"); !strings.HasPrefix(got, "123") {
+		t.Errorf("%d characters, want the oldest revision gone", len(got))
+	}
+}
+
 func TestRemember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		revisions := rapid.SliceOfN(rapid.Int64Range(1, 1e12), 1, 400).Draw(t, "revisions")
@@ -103,6 +114,21 @@ func FuzzCount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, ok := count(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
 			t.Errorf("count(%q) = %d", text, n)
+		}
+	})
+}
+
+// A revision is read as it is written, or not at all.
+func FuzzRevision(f *testing.F) {
+	for _, text := range []string{"", "0", "7", "-7", "007", "+7", "x", "9223372036854775808"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		revision, ok := revisionOf(annotations{revisionAnnotation: text})
+		want, valid := new(big.Int).SetString(text, 10)
+		valid = valid && want.IsInt64() && !strings.Contains(text, "_")
+		if ok != valid || ok && revision != want.Int64() {
+			t.Errorf("%q is revision %d: %t, want %v: %t", text, revision, ok, want, valid)
 		}
 	})
 }

@@ -99,10 +99,9 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.ownWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
 	c.loop = workloop.New(queueName, c.sync)
 	// Handlers come last: they may be called from here on.
-	if err := c.handle(config); err != nil {
-		return nil, err
-	}
-	return c, nil
+	var err error
+	c.synced, err = workloop.Handle(c.sources(config)...)
+	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.

@@ -1,7 +1,6 @@
 package deployment
 
 import (
-	"fmt"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,37 +14,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// handle puts the controller's handlers on the informers.
-func (c *Controller) handle(config Config) error {
-	for _, on := range []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandlerFuncs
-	}{
-		{deploymentsResource, config.Deployments, cache.ResourceEventHandlerFuncs{
+// sources is what wakes Deployments: their own events, those of ReplicaSets,
+// and the end of pods.
+func (c *Controller) sources(config Config) []workloop.Source {
+	return []workloop.Source{
+		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { c.changed(object.(*appsv1.Deployment)) },
 			UpdateFunc: func(old, object any) { c.updated(old.(*appsv1.Deployment), object.(*appsv1.Deployment)) },
 			DeleteFunc: c.deleted,
 		}},
-		{replicaSetsResource, config.ReplicaSets, cache.ResourceEventHandlerFuncs{
+		{Resource: replicaSetsResource, Informer: config.ReplicaSets, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { c.setAdded(object.(*appsv1.ReplicaSet)) },
 			UpdateFunc: func(old, object any) { c.setUpdated(old.(*appsv1.ReplicaSet), object.(*appsv1.ReplicaSet)) },
 			DeleteFunc: c.setDeleted,
 		}},
-		{"pods", config.Pods, cache.ResourceEventHandlerFuncs{
+		{Resource: "pods", Informer: config.Pods, Handler: cache.ResourceEventHandlerFuncs{
 			UpdateFunc: func(old, object any) { c.podUpdated(old.(*corev1.Pod), object.(*corev1.Pod)) },
 			DeleteFunc: c.podDeleted,
 		}},
-	} {
-		registration, err := on.informer.AddEventHandler(on.handler)
-		if err != nil {
-			return fmt.Errorf("handling events of %s: %w", on.what, err)
-		}
-		c.synced = append(c.synced, registration.HasSynced)
 	}
-	return nil
 }
 
 func (c *Controller) changed(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
@@ -60,12 +50,9 @@ func (c *Controller) updated(old, d *appsv1.Deployment) {
 }
 
 func (c *Controller) deleted(object any) {
-	d, ok := tombstone.LastKnown[*appsv1.Deployment](object)
-	if !ok {
-		c.logger.Error(nil, "A delete event carries no Deployment", "type", fmt.Sprintf("%T", object))
-		return
+	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
+		c.forget(ownership.IDOf(d))
 	}
-	c.forget(ownership.IDOf(d))
 }
 
 func (c *Controller) forget(owner ownership.ID) {
@@ -77,7 +64,7 @@ func (c *Controller) setAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		c.wake(set.Namespace, ref)
 	} else {
-		c.offer(set)
+		c.owners.Offer(c.logger, set, c.loop.Add)
 	}
 }
 
@@ -94,33 +81,19 @@ func (c *Controller) setUpdated(old, set *appsv1.ReplicaSet) {
 	case ref != nil:
 		c.wake(set.Namespace, ref)
 	case moved || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):
-		c.offer(set)
+		c.owners.Offer(c.logger, set, c.loop.Add)
 	}
 }
 
 func (c *Controller) setDeleted(object any) {
-	set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](object)
-	if !ok {
-		c.logger.Error(nil, "A delete event carries no ReplicaSet", "type", fmt.Sprintf("%T", object))
-		return
+	if set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](c.logger, object); ok {
+		c.wake(set.Namespace, metav1.GetControllerOfNoCopy(set))
 	}
-	c.wake(set.Namespace, metav1.GetControllerOfNoCopy(set))
 }
 
 // wake has the Deployment that ref names synced, if it is one.
 func (c *Controller) wake(namespace string, ref *metav1.OwnerReference) {
 	if owner, ok := c.owners.Named(namespace, ref); ok {
-		c.loop.Add(owner.Key)
-	}
-}
-
-// offer wakes every Deployment that could adopt an orphan.
-func (c *Controller) offer(set *appsv1.ReplicaSet) {
-	owners, err := c.owners.Matching(set)
-	if err != nil {
-		c.logger.Error(err, "Orphan is not offered", "replicaSet", klog.KObj(set))
-	}
-	for _, owner := range owners {
 		c.loop.Add(owner.Key)
 	}
 }
@@ -132,12 +105,9 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 }
 
 func (c *Controller) podDeleted(object any) {
-	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
-	if !ok {
-		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
-		return
+	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
+		c.podEnded(pod)
 	}
-	c.podEnded(pod)
 }
 
 // podEnded wakes a Recreate Deployment when one of its ReplicaSets has no pod

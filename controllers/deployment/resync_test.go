@@ -89,6 +89,28 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// A status that was put off because the cache lags is written in the end, even
+// if no event tells that the cache has caught up.
+func TestStatusPutOffIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeployment(3)
+		r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(3)))
+		r.ownWrites.Wrote(id, deploymentsResource, "999")
+		live(t, r, time.Minute, func() {
+			if len(r.calls) > 0 {
+				t.Errorf("calls %v, want none: the cache lags", r.calls)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.version = 999
+			r.deliver()
+		})
+		if !slices.Contains(r.calls, writeStatus) {
+			t.Errorf("calls %v, want %s", r.calls, writeStatus)
+		}
+	})
+}
+
 // A rollout that is stuck is told to be so just after its deadline, though no
 // event comes; and it was not before.
 func TestDeadlineIsLookedAt(t *testing.T) {

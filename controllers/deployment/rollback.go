@@ -21,11 +21,44 @@ const (
 	rollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackWish reads to which revision the user wants a Deployment to go back;
-// 0 is the last one before the newest. A value that is no number is no wish.
-func rollbackWish(annotations map[string]string) (revision int64, wished bool) {
-	revision, err := strconv.ParseInt(annotations[appsv1.DeprecatedRollbackTo], 10, 64)
-	return revision, err == nil
+// rollbackWish returns to which revision the user wants a Deployment to go back,
+// as it is written; wished is false when it is to stay where it is.
+func rollbackWish(annotations map[string]string) (revision string, wished bool) {
+	revision, wished = annotations[appsv1.DeprecatedRollbackTo]
+	return revision, wished
+}
+
+// rollback is what comes of a wish to roll back.
+type rollback struct {
+	// to is the Deployment to write, without the wish.
+	to *appsv1.Deployment
+	// kind, reason and message are the event that tells of it.
+	kind, reason, message string
+}
+
+// planRollback takes d back to a revision that sets has, 0 for the last one
+// before the newest. A revision that is not there, or is no number, leaves d as
+// it is but for the wish: a wish that stays would stand in the way for ever.
+func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, wish string) rollback {
+	stay := func(reason, message string) rollback {
+		return rollback{withoutWish(d), corev1.EventTypeWarning, reason, message}
+	}
+	revision, err := strconv.ParseInt(wish, 10, 64)
+	if err != nil {
+		return stay(rollbackRevisionNotFound, fmt.Sprintf("Unable to find the revision to rollback to: expected a number, got %q", wish))
+	}
+	switch set := findRevision(sets, revision); {
+	case set == nil && revision == 0:
+		return stay(rollbackRevisionNotFound, "Unable to find last revision.")
+	case set == nil:
+		return stay(rollbackRevisionNotFound, "Unable to find the revision to rollback to.")
+	case templatehash.Equal(&d.Spec.Template, &set.Spec.Template):
+		return stay(rollbackTemplateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
+	default:
+		found, _ := revisionOf(set.Annotations)
+		return rollback{withTemplateOf(d, set), corev1.EventTypeNormal, rollbackDone,
+			fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, found)}
+	}
 }
 
 // findRevision returns the ReplicaSet of a revision, the last one before the
@@ -82,7 +115,7 @@ func withoutWish(d *appsv1.Deployment) *appsv1.Deployment {
 // rollBack takes the Deployment back to the template of a revision, and clears
 // the wish whatever comes of it. The template that is left gets a ReplicaSet
 // first, without replicas, or there would be no way back to it.
-func (c *Controller) rollBack(ctx context.Context, r *rollout, revision int64) error {
+func (c *Controller) rollBack(ctx context.Context, r *rollout, wish string) error {
 	if c.putOff(ctx, r, "rollback") {
 		return nil // the wish may have been fulfilled already
 	}
@@ -92,28 +125,13 @@ func (c *Controller) rollBack(ctx context.Context, r *rollout, revision int64) e
 		}
 	}
 	d := r.deployment
-	type event struct{ kind, reason, message string }
-	var back *appsv1.Deployment
-	var tell event
-	switch set := findRevision(r.sets, revision); {
-	case set == nil && revision == 0:
-		back, tell = withoutWish(d), event{corev1.EventTypeWarning, rollbackRevisionNotFound, "Unable to find last revision."}
-	case set == nil:
-		back, tell = withoutWish(d), event{corev1.EventTypeWarning, rollbackRevisionNotFound, "Unable to find the revision to rollback to."}
-	case templatehash.Equal(&d.Spec.Template, &set.Spec.Template):
-		back, tell = withoutWish(d), event{corev1.EventTypeWarning, rollbackTemplateUnchanged,
-			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name)}
-	default:
-		found, _ := revisionOf(set.Annotations)
-		back, tell = withTemplateOf(d, set), event{corev1.EventTypeNormal, rollbackDone,
-			fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, found)}
-	}
-	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, back, metav1.UpdateOptions{})
+	plan := planRollback(d, r.sets, wish)
+	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, plan.to, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("rolling back Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	r.superseded = true
 	c.ownWrites.Wrote(ownership.IDOf(d), deploymentsResource, written.ResourceVersion)
-	c.events.Event(d, tell.kind, tell.reason, tell.message)
+	c.events.Event(d, plan.kind, plan.reason, plan.message)
 	return nil
 }

@@ -1,7 +1,6 @@
 package deployment
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -12,28 +11,40 @@ import (
 )
 
 func TestRollbackWish(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "7": 7, "-1": -1, "9223372036854775807": 9223372036854775807} {
-		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != want {
-			t.Errorf("%q is a wish for %d: %t; want %d", text, got, wished, want)
-		}
-	}
-	for _, text := range []string{"", "x", "1.0", "9223372036854775808", "1 "} {
-		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); wished {
-			t.Errorf("%q is a wish for %d", text, got)
-		}
-	}
-	if _, wished := rollbackWish(nil); wished {
+	if _, wished := rollbackWish(annotations{"a": "b"}); wished {
 		t.Error("nothing is a wish")
+	}
+	for _, text := range []string{"", "0", "x"} {
+		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
+			t.Errorf("%q is a wish for %q: %t", text, got, wished)
+		}
 	}
 }
 
-func FuzzRollbackWish(f *testing.F) {
-	f.Add("0")
-	f.Add("-00012")
+// Whatever the annotation says, it goes; and the Deployment goes where it says,
+// or nowhere.
+func FuzzPlanRollback(f *testing.F) {
+	for _, text := range []string{"", "0", "1", "2", "3", "+1", "01", "-1", "x", "1.0", "1 ", "9223372036854775808"} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		revision, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text})
-		if digits := strings.TrimLeft(text, "+-"); wished && strings.TrimLeft(digits, "0") != strings.TrimLeft(strings.TrimPrefix(strconv.FormatInt(revision, 10), "-"), "0") {
-			t.Errorf("%q is a wish for %d", text, revision)
+		d := newDeployment(1, image("v3"), annotated(appsv1.DeprecatedRollbackTo, text))
+		var sets []*appsv1.ReplicaSet
+		for revision, name := range []string{"v1", "v2", "v3"} {
+			sets = append(sets, newSetOf(d, name, int64(revision+1), 0))
+		}
+		want := "v3"
+		if digits := strings.TrimLeft(strings.TrimPrefix(text, "+"), "0"); text != "" && strings.Trim(text, "0") == "" || digits == "2" {
+			want = "v2"
+		} else if digits == "1" {
+			want = "v1"
+		}
+		plan := planRollback(d, sets, text)
+		if _, wished := rollbackWish(plan.to.Annotations); wished {
+			t.Error("the wish stays")
+		}
+		if got := plan.to.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == rollbackDone) {
+			t.Errorf("%q leads to %s with event %s, want %s", text, got, plan.reason, want)
 		}
 	})
 }

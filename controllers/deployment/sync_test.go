@@ -105,6 +105,10 @@ func TestSync(t *testing.T) {
 			want: []string{"update replicasets web-v1"}, events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 0"},
 		},
 		{
+			name: "recreate: a failed scale-down is an error", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 3, having(3))}, settled: true,
+			answers: map[string][]error{"update replicasets web-v1": {refused}}, want: []string{"update replicasets web-v1"}, wantErr: "slow down",
+		},
+		{
 			name: "recreate: old pods are counted still", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0, having(1))}, settled: true,
 		},
 		{

@@ -110,15 +110,32 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// A name that is taken, by another template or by somebody else, is avoided.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
-	r := newRig(t, d, taken(d))
-	settle(t, r)
-	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
-		t.Errorf("collisions %v, want 1", got)
-	}
-	if diff := cmp.Diff(map[string]int32{"v1": 3, "v9": 1}, replicas(r)); diff != "" {
-		t.Errorf("replicas (-want +got):\n%s", diff)
+	own, twin := taken(d), taken(d)
+	own.OwnerReferences[0].UID = d.UID
+	own.Labels = nil // not claimed
+	twin.Spec.Template = *d.Spec.Template.DeepCopy()
+	for _, test := range []struct {
+		name string
+		set  *appsv1.ReplicaSet
+		want map[string]int32
+	}{
+		{"another template of somebody else", taken(d), map[string]int32{"v1": 3, "v9": 1}},
+		{"another template, its own", own, map[string]int32{"v1": 3, "v9": 1}},
+		{"the same template, of somebody else", twin, map[string]int32{"v1": 3 + 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, d.DeepCopy(), test.set)
+			settle(t, r)
+			if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+				t.Errorf("collisions %v, want 1", got)
+			}
+			if diff := cmp.Diff(test.want, replicas(r)); diff != "" {
+				t.Errorf("replicas (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -150,6 +167,8 @@ func TestRollback(t *testing.T) {
 		{"to the last one", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
 		{"to none", "9", 3, "v3", unable("the revision to rollback to.")},
 		{"to the last one, of one", "0", 1, "v1", unable("last revision.")},
+		{"to what is no revision", "first", 3, "v3", unable(`the revision to rollback to: expected a number, got "first"`)},
+		{"to nothing", "", 3, "v3", unable(`the revision to rollback to: expected a number, got ""`)},
 		{"to where it is", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
 	}
 	for _, test := range tests {

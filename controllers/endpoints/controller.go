@@ -84,10 +84,9 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{resource: c.endpoints})
 	c.loop = workloop.New(queue, c.sync)
 	// Handlers come last: they may be called from here on.
-	if err := c.handle(config.Services, config.Pods, config.Endpoints); err != nil {
-		return nil, err
-	}
-	return c, nil
+	var err error
+	c.synced, err = workloop.Handle(c.sources(config)...)
+	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.

@@ -1,7 +1,6 @@
 package endpoints
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,38 +13,29 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// handle puts the controller's handlers on the informers.
-func (c *Controller) handle(services, pods, endpoints cache.SharedIndexInformer) error {
-	for _, on := range []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
-	}{
-		{"services", services, cache.ResourceEventHandlerFuncs{
+// sources is what wakes the keys of Services: their own events, those of pods,
+// and the deletion of Endpoints.
+func (c *Controller) sources(config Config) []workloop.Source {
+	return []workloop.Source{
+		{Resource: "services", Informer: config.Services, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.serviceChanged,
 			UpdateFunc: func(_, object any) { c.serviceChanged(object) },
 			DeleteFunc: c.serviceChanged,
 		}},
-		{"pods", pods, cache.ResourceEventHandlerFuncs{
+		{Resource: "pods", Informer: config.Pods, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { c.podChanged(nil, object.(*corev1.Pod)) },
 			UpdateFunc: func(old, object any) { c.podChanged(old.(*corev1.Pod), object.(*corev1.Pod)) },
 			DeleteFunc: c.podDeleted,
 		}},
-		{resource, endpoints, cache.ResourceEventHandlerDetailedFuncs{
+		{Resource: resource, Informer: config.Endpoints, Handler: cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    c.endpointsAdded,
 			UpdateFunc: func(_, object any) { c.endpointsShown(object) },
 			DeleteFunc: c.endpointsDeleted,
 		}},
-	} {
-		registration, err := on.informer.AddEventHandler(on.handler)
-		if err != nil {
-			return fmt.Errorf("handling events of %s: %w", on.what, err)
-		}
-		c.synced = append(c.synced, registration.HasSynced)
 	}
-	return nil
 }
 
 // serviceChanged serves every event of a Service, its deletion too.
@@ -94,21 +84,17 @@ func (c *Controller) endpointsDeleted(object any) {
 }
 
 func (c *Controller) keyOf(object any) (string, bool) {
-	known, ok := tombstone.LastKnown[metav1.Object](object)
+	known, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
-		c.logger.Error(nil, "An event carries no object", "type", fmt.Sprintf("%T", object))
 		return "", false
 	}
 	return cache.MetaObjectToName(known).String(), true
 }
 
 func (c *Controller) podDeleted(object any) {
-	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
-	if !ok {
-		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
-		return
+	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
+		c.podChanged(pod, nil)
 	}
-	c.podChanged(pod, nil)
 }
 
 // podChanged wakes the Services whose Endpoints a pod's change may concern, once

@@ -26,9 +26,9 @@ type Clients func(purpose string) (kubernetes.Interface, error)
 
 // ClientsFor returns the Clients that options ask for.
 func ClientsFor(options *Options) (Clients, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
+	config, err := configFrom(options.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading where the API server is (--kubeconfig=%s): %w", options.Kubeconfig, err)
+		return nil, err
 	}
 	config.QPS, config.Burst = options.KubeAPIQPS, options.KubeAPIBurst
 	config.ContentType = options.KubeAPIContentType
@@ -50,6 +50,23 @@ func ClientsFor(options *Options) (Clients, error) {
 		}
 		return client, nil
 	}, nil
+}
+
+// configFrom says how to reach the API server: as a file says, or, without one,
+// as every pod is told.
+func configFrom(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("finding the API server: --kubeconfig is not given, and this is no pod: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading where the API server is (--kubeconfig=%s): %w", kubeconfig, err)
+	}
+	return config, nil
 }
 
 // timeouts is a transport that gives up on requests that are not answered.

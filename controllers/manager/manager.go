@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
 )
 
 // Name is the name of the binary, of its lease and of its service account.
@@ -179,7 +181,7 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 	}
 	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // apart, so that replicas do not resync in step
 	t := &team{
-		factory:     informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(withoutManagedFields)),
+		factory:     informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim)),
 		broadcaster: record.NewBroadcaster(record.WithContext(ctx)),
 	}
 	t.broadcaster.StartStructuredLogging(3)
@@ -223,9 +225,13 @@ func (t *team) run(ctx context.Context, drain <-chan struct{}, options *Options)
 	all.Wait()
 }
 
-// withoutManagedFields drops the part of objects that no controller reads and
-// that makes up much of a cache.
-func withoutManagedFields(object any) (any, error) {
+// trim keeps of what the API server sends what the controllers read: of pods, by
+// far the most, little; of anything else all but the managed fields, which make
+// up much of a cache.
+func trim(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		return podfacts.Trim(pod), nil
+	}
 	if accessor, err := meta.Accessor(object); err == nil && accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)
 	}

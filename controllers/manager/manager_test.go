@@ -98,14 +98,19 @@ func holder(t *testing.T, client kubernetes.Interface) string {
 	return *lease.Spec.HolderIdentity
 }
 
-func start(t *testing.T, options *Options, client kubernetes.Interface) (stop context.CancelFunc, ended <-chan error) {
+func start(t *testing.T, options *Options, client kubernetes.Interface) (stop func(), ended <-chan error) {
+	t.Helper()
+	return startWith(t, options, clientsOf(client))
+}
+
+func startWith(t *testing.T, options *Options, clients Clients) (stop func(), ended <-chan error) {
 	t.Helper()
 	if err := options.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
-	go func() { result <- New(options, clientsOf(client)).Run(ctx) }()
+	go func() { result <- New(options, clients).Run(ctx) }()
 	return cancel, result
 }
 
@@ -177,6 +182,49 @@ func TestRunWithoutElection(t *testing.T) {
 	options.LeaderElection.Enabled = false
 	stop, ended := start(t, options, client)
 	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+// Users find events by the component that they come from.
+func TestEventsNameTheirController(t *testing.T) {
+	client := newClient()
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
+	name := func(uid types.UID) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: uid}
+	}
+	for _, object := range []runtime.Object{
+		&corev1.ReplicationController{ObjectMeta: name("rc"), Spec: corev1.ReplicationControllerSpec{Selector: template.Labels, Template: &template}},
+		&appsv1.Deployment{ObjectMeta: name("deployment"), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{}}},
+		&corev1.Service{ObjectMeta: name("service"), Spec: corev1.ServiceSpec{Selector: template.Labels}},
+	} {
+		if err := client.Tracker().Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client.PrependReactor("create", "endpoints", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no")
+	})
+	stop, ended := start(t, testOptions(), client)
+	want := map[string]string{
+		"ReplicationController SuccessfulCreate": "replication-controller",
+		"ReplicaSet SuccessfulCreate":            "replicaset-controller",
+		"Deployment SelectingAll":                "deployment-controller",
+		"Endpoints FailedToCreateEndpoint":       "endpoint-controller",
+	}
+	eventually(t, fmt.Sprint("events of ", want), func() bool {
+		list, err := client.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, event := range list.Items {
+			got[event.InvolvedObject.Kind+" "+event.Reason] = event.Source.Component
+		}
+		return cmp.Equal(want, got)
+	})
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Run ended with %v", err)

@@ -3,12 +3,14 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -152,10 +154,20 @@ func (o *Options) Validate() error {
 	}
 	require(o.EndpointUpdatesBatchPeriod >= 0, "--endpoint-updates-batch-period=%s: must not be negative", o.EndpointUpdatesBatchPeriod)
 	require(o.MinResyncPeriod > 0, "--min-resync-period=%s: must be more than 0", o.MinResyncPeriod)
-	require(o.KubeAPIQPS != 0, "--kube-api-qps=0: must be more than 0, or negative for no limit")
+	qps := float64(o.KubeAPIQPS)
+	require(qps != 0 && !math.IsNaN(qps) && !math.IsInf(qps, 0), "--kube-api-qps=%g: must be a number more than 0, or negative for no limit", qps)
 	require(o.KubeAPIQPS < 0 || o.KubeAPIBurst > 0, "--kube-api-burst=%d: must be at least 1 with --kube-api-qps=%g", o.KubeAPIBurst, o.KubeAPIQPS)
-	require(o.KubeAPIContentType != "", "--kube-api-content-type: must not be empty")
+	require(slices.Contains(mediaTypes(), o.KubeAPIContentType), "--kube-api-content-type=%s: must be one of %s", o.KubeAPIContentType, strings.Join(mediaTypes(), ", "))
 	return errors.Join(append(problems, o.LeaderElection.validate(), o.Serving.validate())...)
+}
+
+// mediaTypes returns the media types that objects can be sent in.
+func mediaTypes() []string {
+	var types []string
+	for _, serializer := range scheme.Codecs.SupportedMediaTypes() {
+		types = append(types, serializer.MediaType)
+	}
+	return types
 }
 
 func (o *LeaderElectionOptions) validate() error {

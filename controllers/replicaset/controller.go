@@ -97,10 +97,9 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{podsResource: c.pods, traits.Resource: c.owners})
 	c.loop = workloop.New(traits.Queue, c.sync)
 	// Handlers come last: they may be called from here on.
-	if err := c.handle(owners, pods); err != nil {
-		return nil, err
-	}
-	return c, nil
+	var err error
+	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.

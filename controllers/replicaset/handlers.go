@@ -1,43 +1,30 @@
 package replicaset
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// handle puts the controller's handlers on the informers.
-func (c *Controller) handle(owners, pods cache.SharedIndexInformer) error {
-	for _, on := range []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandlerFuncs
-	}{
-		{c.traits.Resource, owners, cache.ResourceEventHandlerFuncs{
+// sources is what wakes owners: their own events and those of pods.
+func (c *Controller) sources(owners, pods cache.SharedIndexInformer) []workloop.Source {
+	return []workloop.Source{
+		{Resource: c.traits.Resource, Informer: owners, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.ownerChanged,
 			UpdateFunc: c.ownerUpdated,
 			DeleteFunc: c.ownerDeleted,
 		}},
-		{podsResource, pods, cache.ResourceEventHandlerFuncs{
+		{Resource: podsResource, Informer: pods, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { c.podAdded(object.(*corev1.Pod)) },
 			UpdateFunc: func(old, object any) { c.podUpdated(old.(*corev1.Pod), object.(*corev1.Pod)) },
 			DeleteFunc: c.podDeleted,
 		}},
-	} {
-		registration, err := on.informer.AddEventHandler(on.handler)
-		if err != nil {
-			return fmt.Errorf("handling events of %s: %w", on.what, err)
-		}
-		c.synced = append(c.synced, registration.HasSynced)
 	}
-	return nil
 }
 
 func (c *Controller) ownerChanged(object any) {
@@ -55,9 +42,8 @@ func (c *Controller) ownerUpdated(old, object any) {
 }
 
 func (c *Controller) ownerDeleted(object any) {
-	owner, ok := tombstone.LastKnown[metav1.Object](object)
+	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
-		c.logger.Error(nil, "A delete event carries no object", "type", fmt.Sprintf("%T", object))
 		return
 	}
 	id := ownership.IDOf(owner)
@@ -75,7 +61,7 @@ func (c *Controller) forget(owner ownership.ID) {
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		c.wakeMatching(pod)
+		c.lookup.Offer(c.logger, pod, c.loop.Add)
 		return
 	}
 	owner, ok := c.lookup.Named(pod.Namespace, ref)
@@ -112,7 +98,7 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	}
 	if ref == nil {
 		if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {
-			c.wakeMatching(pod)
+			c.lookup.Offer(c.logger, pod, c.loop.Add)
 		}
 		return
 	}
@@ -126,9 +112,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 }
 
 func (c *Controller) podDeleted(object any) {
-	pod, ok := tombstone.LastKnown[*corev1.Pod](object)
+	pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object)
 	if !ok {
-		c.logger.Error(nil, "A delete event carries no pod", "type", fmt.Sprintf("%T", object))
 		return
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
@@ -137,17 +122,6 @@ func (c *Controller) podDeleted(object any) {
 	}
 	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
 		c.expectations.DeletionObserved(owner, pod.UID)
-		c.loop.Add(owner.Key)
-	}
-}
-
-// wakeMatching wakes every owner that could adopt an orphan.
-func (c *Controller) wakeMatching(pod *corev1.Pod) {
-	owners, err := c.lookup.Matching(pod)
-	if err != nil {
-		c.logger.Error(err, "Orphan is not offered", "pod", klog.KObj(pod))
-	}
-	for _, owner := range owners {
 		c.loop.Add(owner.Key)
 	}
 }

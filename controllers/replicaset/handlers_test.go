@@ -131,6 +131,8 @@ func TestObservations(t *testing.T) {
 		{"another pod appears", awaitCreation, func(r *rig) { r.podAdded(member("q")) }, false},
 		{"the pod is still there", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"))) }, false},
 		{"the pod is terminating", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), terminating)) }, true},
+		{"the pod appears anew, terminating", awaitDeletion, func(r *rig) { r.podAdded(member("p", terminating)) }, true},
+		{"the pod appears anew, and stays", awaitDeletion, func(r *rig) { r.podAdded(member("p")) }, false},
 		{"the pod is gone", awaitDeletion, func(r *rig) { r.podDeleted(member("p")) }, true},
 		{"the pod has gone unseen", awaitDeletion, func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: member("p")}) }, true},
 		{"the pod was taken away", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), orphaned)) }, true},

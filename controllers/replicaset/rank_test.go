@@ -3,6 +3,8 @@ package replicaset
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,12 @@ func readyUnknownSince(p *corev1.Pod) { p.Status.Conditions = readySince(time.Ti
 func restarts(n int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: n}} }
 }
+func sidecarRestarts(n int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "proxy", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", RestartCount: n}}
+	}
+}
 func age(age time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 }
@@ -68,6 +76,8 @@ func TestWhoGoesFirst(t *testing.T) {
 		{"ready for a shorter time first", oldPod("b", ready(time.Hour)), oldPod("a", restarts(9), age(time.Second))},
 		{"ready nobody knows since when first", oldPod("b", readyUnknownSince), oldPod("a", ready(time.Second), restarts(9))},
 		{"more restarts first", oldPod("b", restarts(3)), oldPod("a", restarts(2), age(time.Second))},
+		{"more restarts before more restarts of sidecars", oldPod("b", restarts(1)), oldPod("a", sidecarRestarts(9))},
+		{"more restarts of sidecars first", oldPod("b", sidecarRestarts(3)), oldPod("a", sidecarRestarts(2), age(time.Second))},
 		{"ready times of one power of two are equal", oldPod("b", ready(90*time.Hour), restarts(1)), oldPod("a", ready(80*time.Hour))},
 		{"newer first", oldPod("b", age(time.Hour)), oldPod("a")},
 		{"ages of one power of two are equal", oldPod("a", age(90*time.Hour)), oldPod("b", age(80*time.Hour))},
@@ -92,6 +102,22 @@ func TestDeletionCost(t *testing.T) {
 			t.Errorf("cost %q is %d, want %d", text, got, want)
 		}
 	}
+}
+
+// A cost is read as it is written, or is 0.
+func FuzzDeletionCost(f *testing.F) {
+	for _, text := range []string{"", "-0", "5", "-5", "-05", "+5", "05", "5x", "-", "2147483648"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want, err := strconv.ParseInt(text, 10, 32)
+		if written := strconv.FormatInt(want, 10); err != nil || !strings.HasPrefix(text, "-") && text != written {
+			want = 0
+		}
+		if got := deletionCost(oldPod("p", cost(text))); int64(got) != want {
+			t.Errorf("cost %q is %d, want %d", text, got, want)
+		}
+	})
 }
 
 func TestAgeClass(t *testing.T) {

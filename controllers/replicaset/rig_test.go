@@ -36,8 +36,10 @@ type rig struct {
 	created int
 	// answers are the errors of calls, by call; the last one of a call stays.
 	answers map[string][]error
-	live    *appsv1.ReplicaSet
-	written []appsv1.ReplicaSetStatus
+	// meanwhile is what happens while a call is answered, by call.
+	meanwhile map[string]func()
+	live      *appsv1.ReplicaSet
+	written   []appsv1.ReplicaSetStatus
 }
 
 func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
@@ -50,7 +52,7 @@ func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 
 func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
 	t.Helper()
-	r := &rig{t: t, answers: map[string][]error{}, live: set}
+	r := &rig{t: t, answers: map[string][]error{}, meanwhile: map[string]func(){}, live: set}
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", r.react)
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -92,6 +94,9 @@ func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 		call += " " + a.GetName()
 	}
 	r.calls = append(r.calls, call)
+	if happens := r.meanwhile[call]; happens != nil {
+		happens()
+	}
 	if errs := r.answers[call]; len(errs) > 0 {
 		r.answers[call] = errs[min(1, len(errs)-1):]
 		if errs[0] != nil {

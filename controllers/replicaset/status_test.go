@@ -39,6 +39,13 @@ func TestReplicaFailure(t *testing.T) {
 	if got := condition(); got != "" {
 		t.Errorf("after success: %q, want no condition", got)
 	}
+
+	surplus := newRig(t, newSet(0), member("a"))
+	surplus.answers["delete pods a"] = []error{refused}
+	_ = surplus.sync(t.Context(), key)
+	if c := surplus.written[0].Conditions; len(c) != 1 || c[0].Reason != "FailedDelete" {
+		t.Errorf("after a failed delete: %v, want reason FailedDelete", c)
+	}
 }
 
 func TestStatus(t *testing.T) {

@@ -71,11 +71,21 @@ func TestSync(t *testing.T) {
 		},
 		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled)}, wantCalls: []string{"patch pods a"}},
 		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled, phase(corev1.PodFailed))}},
+		{name: "nor adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", orphaned, phase(corev1.PodSucceeded)), member("b", orphaned, terminating)}},
 		{name: "a terminating owner only reports", set: newSet(3, deleting), pods: []*corev1.Pod{member("a", orphaned), member("b", relabelled)}, wantCalls: []string{status}},
 		{
 			name: "waiting, it still adopts and reports", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
 			before:    func(r *rig) { r.expectations.ExpectCreations(mustOwner(r).ID(), 2) },
 			wantCalls: []string{read, "patch pods a", status}, wantPending: true,
+		},
+		{
+			name: "what it waited for comes when pods are listed already", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
+			before: func(r *rig) {
+				id := mustOwner(r).ID()
+				r.expectations.ExpectCreations(id, 2)
+				r.meanwhile["patch pods a"] = func() { r.expectations.CreationsFailed(id, 2) }
+			},
+			wantCalls: []string{read, "patch pods a", status},
 		},
 		{
 			name: "waiting for 5 minutes is enough", set: newSet(1, reporting(0)),

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/apierrors"
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
 )
 
@@ -18,6 +19,7 @@ var All = []faults.Kind{
 	apierrors.Kind,
 	watches.Delay,
 	pods.Churn,
+	processes.Restart,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

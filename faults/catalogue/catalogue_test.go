@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("found %q, error %v", found.Name, err)
 		}
 	}
-	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, watch-delay, pod-churn`
+	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, watch-delay, pod-churn, restart`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

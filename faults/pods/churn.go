@@ -17,14 +17,15 @@ import (
 // Churn is the kind "pod-churn".
 var Churn = faults.Kind{
 	Name:      "pod-churn",
-	Sentence:  "Again and again a random live pod of the workload is deleted, or fails as if its node had evicted it.",
-	Healing:   "No more pods are touched; those that are gone stay gone.",
+	Sentence:  "Again and again a random live pod of the workload is deleted, fails as if its node had evicted it, or is unready for a time.",
+	Healing:   "No more pods are touched, and those that are unready become ready; those that are gone stay gone.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted, or its phase becomes Failed and it is ready no more.", Bounds: "one of " + strings.Join(actions, ", ")},
+		{Name: "action", Sentence: "What happens to the pod: it is deleted, its phase becomes Failed and it is ready no more, or it is not ready until a later tick.", Bounds: "one of " + strings.Join(actions, ", ")},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
+		{Name: "downtime", Sentence: "How long a pod stays unready at the least.", Bounds: "10ms to 1h, with action unready only", Default: "500ms"},
 		{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 		{Name: "orphans", Sentence: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
 	},
@@ -37,22 +38,25 @@ type ChurnParams struct {
 	Selector           string        `yaml:"selector"`
 	Every              time.Duration `yaml:"every"`
 	GracePeriodSeconds *int64        `yaml:"gracePeriodSeconds"`
+	Downtime           time.Duration `yaml:"downtime"`
 	Times              int           `yaml:"times"`
 	Orphans            bool          `yaml:"orphans"`
 }
 
 // The actions of a pod-churn.
 const (
-	actionDelete = "delete"
-	actionFail   = "fail"
+	actionDelete  = "delete"
+	actionFail    = "fail"
+	actionUnready = "unready"
 )
 
-var actions = []string{actionDelete, actionFail}
+var actions = []string{actionDelete, actionFail, actionUnready}
 
 const (
 	everyMin              = 10 * time.Millisecond
 	everyMax              = time.Hour
 	everyDefault          = time.Second
+	downtimeDefault       = 500 * time.Millisecond
 	timesMax              = 1_000_000
 	gracePeriodSecondsMax = 3600
 )
@@ -72,12 +76,19 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	switch grace := p.GracePeriodSeconds; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
+	case p.Downtime != 0 && p.Action != actionUnready:
+		return nil, params.Errorf("downtime", "goes with action %s, not %s", actionUnready, p.Action)
+	case p.Downtime != 0 && (p.Downtime < everyMin || p.Downtime > everyMax):
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
 		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
 	case grace != nil && p.Action != actionDelete:
 		return nil, params.Errorf("gracePeriodSeconds", "goes with action %s, not %s", actionDelete, p.Action)
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
+	}
+	if p.Downtime == 0 {
+		p.Downtime = downtimeDefault
 	}
 	return &churn{params: p}, nil
 }
@@ -92,6 +103,9 @@ type churn struct {
 	ended  chan struct{}      // closed by the goroutine at its end
 
 	fired atomic.Int64
+	// unready are the pods to be made ready again, in the order in which they are
+	// due. They are the goroutine's until ended is closed, then Heal's.
+	unready []unreadyPod
 }
 
 func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
@@ -119,10 +133,10 @@ func (c *churn) Heal(ctx context.Context) error {
 	defer c.cancel()
 	select {
 	case <-c.ended:
-		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, ctx.Err())
 	}
+	return c.restoreAll(ctx)
 }
 
 func (c *churn) Tally() string { return fmt.Sprintf("%s of %d pods", c.params.Action, c.fired.Load()) }
@@ -143,6 +157,7 @@ func (c *churn) run(ctx context.Context) {
 			return
 		default:
 		}
+		c.restoreDue(ctx)
 		ref, err := c.touch(ctx)
 		switch {
 		case err != nil && !troubled: // once, not at every tick of an outage
@@ -159,6 +174,8 @@ func (c *churn) detail() string {
 	switch grace := c.params.GracePeriodSeconds; {
 	case c.params.Action == actionFail:
 		return "failed as if evicted"
+	case c.params.Action == actionUnready:
+		return "made unready"
 	case grace != nil:
 		return fmt.Sprintf("deleted with a grace period of %d s", *grace)
 	}

@@ -25,6 +25,9 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
 	}
 	live := candidates(list.Items, c.params.Orphans)
+	if c.params.Action == actionUnready {
+		live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !ready(p) })
+	}
 	if len(live) == 0 {
 		return nil, nil
 	}
@@ -32,10 +35,13 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	ref := &history.Ref{
 		Resource: "pods", Namespace: victim.Namespace, Name: victim.Name, UID: victim.UID,
 	}
-	if c.params.Action == actionDelete {
+	switch c.params.Action {
+	case actionDelete:
 		err = c.delete(ctx, victim)
-	} else {
+	case actionFail:
 		ref.Version, err = c.fail(ctx, victim)
+	case actionUnready:
+		ref.Version, err = c.makeUnready(ctx, victim)
 	}
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
@@ -53,13 +59,17 @@ func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var live []*corev1.Pod
 	for i := range pods {
 		p := &pods[i]
-		finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if p.DeletionTimestamp == nil && !finished && (orphans || metav1.GetControllerOf(p) != nil) {
+		if p.DeletionTimestamp == nil && !finished(p) && (orphans || metav1.GetControllerOf(p) != nil) {
 			live = append(live, p)
 		}
 	}
 	slices.SortFunc(live, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return live
+}
+
+// finished reports whether a pod has come to its end: it never runs again.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func (c *churn) delete(ctx context.Context, victim *corev1.Pod) error {
@@ -80,7 +90,12 @@ func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, 
 	setCondition(&failed.Status, corev1.PodReady, corev1.ConditionFalse, "PodFailed", now)
 	setCondition(&failed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
 	setCondition(&failed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
-	written, err := c.env.Admin.CoreV1().Pods(victim.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{})
+	return c.writeStatus(ctx, failed)
+}
+
+// writeStatus writes the status of a pod, if the pod has not changed.
+func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
 		return 0, err
 	}

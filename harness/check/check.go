@@ -68,6 +68,15 @@ func (s Setting) rest() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
+// drain is in what time a whole batch of calls gets past the rate limit, the lag
+// included.
+func (s Setting) drain() time.Duration {
+	if s.QPS <= 0 {
+		return lag
+	}
+	return lag + time.Duration(burstLimit/s.QPS*float64(time.Second))
+}
+
 // All is every check, in the order of reports.
 var All = []Check{
 	{
@@ -119,11 +128,35 @@ var All = []Check{
 		New:       newNotBelowDesired,
 	},
 	{
+		ID:        "max-surge",
+		Guarantee: "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
+		Clause:    "Deployment 8, 9, 11",
+		Property:  Safety,
+		Traps:     []int{6, 10, 12, 14, 37, 39},
+		New:       newMaxSurge,
+	},
+	{
+		ID:        "max-unavailable",
+		Guarantee: "A rolling update scales down only what leaves replicas less maxUnavailable pods available, by what the controller knew of them.",
+		Clause:    "Deployment 8, 9",
+		Property:  Safety,
+		Traps:     []int{11, 14, 38, 39},
+		New:       newMaxUnavailable,
+	},
+	{
+		ID:        "recreate",
+		Guarantee: "The new ReplicaSet of a Deployment of strategy Recreate is neither made nor scaled up while the controller knows of an old pod that has not ended.",
+		Clause:    "Deployment 10",
+		Property:  Safety,
+		Traps:     []int{10, 14},
+		New:       newRecreate,
+	},
+	{
 		ID:        "back-off",
 		Guarantee: "A call that keeps failing is repeated at growing intervals, unless something new calls for it.",
-		Clause:    "ReplicaSet 17",
+		Clause:    "ReplicaSet 17, Deployment 20, Endpoints 13",
 		Property:  Safety,
-		Traps:     []int{13, 15, 36},
+		Traps:     []int{4, 13, 15, 36},
 		New:       newBackOff,
 	},
 	{
@@ -135,11 +168,35 @@ var All = []Check{
 		New:       newConverged,
 	},
 	{
+		ID:        "rollout-complete",
+		Guarantee: "Once faults are healed, every Deployment has rolled out its template, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
+		Clause:    "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
+		Property:  Liveness,
+		Traps:     []int{28, 29, 30},
+		New:       newRolloutComplete,
+	},
+	{
+		ID:        "endpoints-exact",
+		Guarantee: "Once faults are healed, the Endpoints of every Service with a selector list exactly its pods, ready or not, at the ports that they have.",
+		Clause:    "Endpoints 2 to 10",
+		Property:  Liveness,
+		Traps:     []int{32, 34, 35},
+		New:       newEndpointsExact,
+	},
+	{
+		ID:        "orphan-endpoints",
+		Guarantee: "Endpoints whose Service is gone are deleted; those of leader elections and of Services that select nothing are left alone.",
+		Clause:    "Endpoints 2, 14",
+		Property:  Liveness,
+		Traps:     []int{8, 33},
+		New:       newOrphanEndpoints,
+	},
+	{
 		ID:        "quiet",
 		Guarantee: "Once converged, the subject writes nothing but leases and events.",
 		Clause:    "ReplicaSet 14",
 		Property:  Liveness,
-		Traps:     []int{31},
+		Traps:     []int{31, 32},
 		New:       newQuiet,
 	},
 	{
@@ -172,7 +229,7 @@ func Run(setting Setting, records iter.Seq2[*history.Record, error]) ([]Result, 
 }
 
 func run(checks []Check, setting Setting, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
-	model := newModel(setting.rest())
+	model := newModel(setting)
 	bench := make([]*seat, 0, len(checks))
 	for _, c := range checks {
 		bench = append(bench, &seat{check: c, judge: c.New(setting)})

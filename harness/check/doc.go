@@ -8,8 +8,10 @@
 // check asks whether a write was right by the truth; it asks whether some view
 // that the subject could have had called for it. The model (model.go) keeps, for
 // each process of the subject, what has been delivered to it (view.go) and, for
-// each owner, the calls that it has not seen the effect of (ledger.go). Where
-// the history leaves room, every check takes the reading that favours the
+// each owner, the calls that it has not seen the effect of (ledger.go); for each
+// Deployment, the versions and the states of its ReplicaSets from which a
+// decision may date (rollout.go); for each Service, how it and its Endpoints
+// stood (publication.go). Where the history leaves room, every check takes the reading that favours the
 // subject: a broken controller that it misses costs one catch, a correct one
 // that it accuses costs the worth of all the others.
 //

@@ -11,7 +11,7 @@ import (
 // It grows with the objects and calls that are alive, not with the history.
 type Model struct {
 	facts     *decoder
-	rest      time.Duration
+	setting   Setting
 	processes map[string]*process // the living, by name
 	calls     map[uint64]*call    // in flight
 	streams   map[uint64]*stream  // watches, and lists of which an answer is due
@@ -27,6 +27,7 @@ type Model struct {
 	roused   *process  // with that call a process ended an idle spell
 	answered *answer   // a call was answered
 	touched  []touched // the view of an owner changed
+	wakes    []wake    // there was news of something
 	died     *process  // a process died
 }
 
@@ -42,10 +43,16 @@ type touched struct {
 	itself bool // something about the owner itself, not only about pods
 }
 
-func newModel(rest time.Duration) *Model {
+// wake is news that may have put a key on a work queue.
+type wake struct {
+	item
+	itself bool // news of the object itself
+}
+
+func newModel(setting Setting) *Model {
 	return &Model{
 		facts:     newDecoder(),
-		rest:      rest,
+		setting:   setting,
 		processes: map[string]*process{},
 		calls:     map[uint64]*call{},
 		streams:   map[uint64]*stream{},
@@ -58,6 +65,7 @@ func newModel(rest time.Duration) *Model {
 func (m *Model) observe(r *history.Record) error {
 	m.at, m.seq = r.At, r.Seq
 	m.sent, m.roused, m.answered, m.touched, m.died = nil, nil, nil, m.touched[:0], nil
+	m.wakes = m.wakes[:0]
 	m.truth.settle()
 	switch {
 	case r.Start != nil:
@@ -86,24 +94,17 @@ func (m *Model) observe(r *history.Record) error {
 func (m *Model) commit(t *history.Truth) error { return setTruth(m.truth, m.facts, t) }
 
 func setTruth(truth *world, facts *decoder, t *history.Truth) error {
-	kind := kindByResource(t.Object.Resource)
-	switch gone := t.Type == history.Deleted; {
-	case kind != nil && gone:
-		truth.removeOwner(t.Object.UID)
-	case kind != nil:
-		o, err := facts.owner(kind, &t.Object)
-		if err != nil {
-			return err
-		}
-		truth.setOwner(o)
-	case t.Object.Resource == podResource && gone:
-		truth.removePod(t.Object.UID)
-	case t.Object.Resource == podResource:
-		p, err := facts.pod(&t.Object)
-		if err != nil {
-			return err
-		}
-		truth.setPod(p)
+	if t.Type == history.Deleted {
+		truth.remove(t.Object.Resource, t.Object.UID)
+		return nil
+	}
+	decoded, err := facts.decode(&t.Object)
+	if err != nil {
+		return err
+	}
+	truth.enter(decoded)
+	if t.Object.Resource == podResource {
+		truth.addresses[t.Object.UID] = &address{body: t.Object.Body}
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func setTruth(truth *world, facts *decoder, t *history.Truth) error {
 func (m *Model) process(name string) *process {
 	p := m.processes[name]
 	if p == nil {
-		p = newProcess(name, m.facts, m.rest)
+		p = newProcess(name, m.facts, m.setting)
 		m.processes[name] = p
 	}
 	return p
@@ -188,6 +189,8 @@ func (m *Model) look(p *process, complete bool) {
 			p.view.touch(l.uid, false)
 		}
 	}
+	p.scan()
+	m.lookAtRollouts(p)
 	for uid, t := range p.view.touched {
 		if p.view.owners[uid] == nil && p.ledgers[uid] == nil {
 			continue // the pods of an owner that is not the subject's
@@ -195,8 +198,27 @@ func (m *Model) look(p *process, complete bool) {
 		l := p.ledger(uid)
 		l.look(t, m.at)
 		m.touched = append(m.touched, touched{ledger: l, itself: t.itself})
+		m.wakes = append(m.wakes, wake{item{process: p, uid: uid}, t.itself})
+	}
+	for name, t := range p.view.published {
+		p.publication(name).look(p.view, m.at)
+		m.wakes = append(m.wakes, wake{item{process: p, service: name}, t.itself})
 	}
 	p.view.settle()
+}
+
+// lookAtRollouts enters what has changed about Deployments. The pods of a
+// ReplicaSet may wake the Deployment that has it.
+func (m *Model) lookAtRollouts(p *process) {
+	for uid, t := range p.view.touched {
+		if o := p.view.owners[uid]; o != nil && o.controller.Kind == deploymentKind {
+			m.wakes = append(m.wakes, wake{item: item{process: p, uid: o.controller.UID}})
+		}
+		if p.view.deployments[uid] != nil || p.rollouts[uid] != nil {
+			p.rollout(uid).look(m.at)
+			m.wakes = append(m.wakes, wake{item{process: p, uid: uid}, t.itself})
+		}
+	}
 }
 
 // bury ends the process of that name: what starts, starts anew.

@@ -2,13 +2,11 @@ package check
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -82,7 +80,8 @@ type pod struct {
 	labels      labels.Set
 	controller  history.Owner // without UID: the pod is an orphan
 	terminating bool
-	active      bool // not terminating, neither Failed nor Succeeded
+	ended       bool // Failed or Succeeded
+	active      bool // neither terminating nor ended
 	ready       bool
 	readySince  time.Time
 }
@@ -108,9 +107,9 @@ type owner struct {
 	terminating bool
 	replicas    int // spec.replicas
 	selector    labels.Selector
-	template    labels.Selector // matches pods that carry every label of the template
 	minReady    time.Duration
 	status      ownerStatus
+	setFacts
 }
 
 // ownerStatus is what the controller says of an owner.
@@ -122,119 +121,14 @@ type ownerStatus struct {
 	ObservedGeneration   int64 `json:"observedGeneration"`
 }
 
+// setFacts is what a Deployment's controller goes by in a ReplicaSet.
+type setFacts struct {
+	controller history.Owner // without UID: nobody's
+	labels     labels.Set
+	template   *template
+	revision   int64 // as annotated; 0: not at all
+	desired    int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
+}
+
 // String is how evidence names the owner: kind namespace/name.
 func (o *owner) String() string { return o.kind.name + " " + o.Namespace + "/" + o.Name }
-
-// decoder turns recorded objects into pods and owners. One version is recorded
-// up to three times (truth, delivery, response), most often within a moment, so
-// the decoder remembers as many as it decoded last.
-type decoder struct {
-	known  map[version]any // *pod or *owner
-	oldest []version       // a ring of the keys of known
-	next   int
-}
-
-type version struct {
-	uid types.UID
-	at  history.Version
-}
-
-// decodedMax is how many decoded versions are remembered: a few seconds' worth.
-const decodedMax = 1 << 14
-
-func newDecoder() *decoder { return &decoder{known: map[version]any{}} }
-
-// pod decodes a pod.
-func (d *decoder) pod(o *history.Object) (*pod, error) { return remember(d, o, decodePod) }
-
-// owner decodes an owner of the given kind.
-func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
-	return remember(d, o, func(o *history.Object) (*owner, error) { return decodeOwner(kind, o) })
-}
-
-func remember[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
-	key := version{uid: o.UID, at: o.Version}
-	if known, ok := d.known[key].(*T); ok {
-		return known, nil
-	}
-	decoded, err := decode(o)
-	if err != nil {
-		return nil, fmt.Errorf("%s, version %d: %w", o.Ref, o.Version, err)
-	}
-	if len(d.oldest) < decodedMax {
-		d.oldest = append(d.oldest, key)
-	} else {
-		delete(d.known, d.oldest[d.next])
-		d.oldest[d.next] = key
-		d.next = (d.next + 1) % decodedMax
-	}
-	d.known[key] = decoded
-	return decoded, nil
-}
-
-func decodePod(o *history.Object) (*pod, error) {
-	var body struct {
-		Status struct {
-			Phase      string
-			Conditions []struct {
-				Type, Status       string
-				LastTransitionTime time.Time
-			}
-		}
-	}
-	if err := unmarshalSome(o.Body, &body); err != nil {
-		return nil, err
-	}
-	p := &pod{
-		Ref:         o.Ref,
-		labels:      maps.Clone(o.Labels),
-		terminating: o.Terminating(),
-	}
-	if ref := o.ControllerRef(); ref != nil {
-		p.controller = *ref
-	}
-	phase := body.Status.Phase
-	p.active = !p.terminating && phase != "Failed" && phase != "Succeeded"
-	for _, condition := range body.Status.Conditions {
-		if condition.Type == "Ready" && condition.Status == "True" {
-			p.ready, p.readySince = true, condition.LastTransitionTime
-		}
-	}
-	return p, nil
-}
-
-func decodeOwner(kind *ownerKind, o *history.Object) (*owner, error) {
-	var body struct {
-		Spec struct {
-			Replicas        *int
-			MinReadySeconds int
-			Selector        json.RawMessage
-			Template        struct {
-				Metadata struct{ Labels labels.Set }
-			}
-		}
-		Status ownerStatus
-	}
-	if err := unmarshalSome(o.Body, &body); err != nil {
-		return nil, err
-	}
-	selector, err := kind.selector(body.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	replicas := 1 // the API's default
-	if body.Spec.Replicas != nil {
-		replicas = *body.Spec.Replicas
-	}
-	return &owner{
-		Ref:         o.Ref,
-		kind:        kind,
-		generation:  o.Generation,
-		terminating: o.Terminating(),
-		replicas:    replicas,
-		selector:    selector,
-		template:    body.Spec.Template.Metadata.Labels.AsSelectorPreValidated(),
-		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
-		status:      body.Status,
-	}, nil
-}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,9 +16,18 @@ type process struct {
 	ended   bool
 	view    *view
 	ledgers map[types.UID]*ledger // by owner
+	// rollouts are the accounts with Deployments, publications those with Services.
+	rollouts     map[types.UID]*rollout
+	publications map[objectName]*publication
+	// leftovers is the Endpoints that had no Service when the process began; nil
+	// until it has been told of all there is.
+	leftovers map[types.UID]bool
 
 	// rest is for how long it must do nothing to count as idle.
-	rest    time.Duration
+	rest time.Duration
+	// drain is in what time a whole batch gets past its client's rate limit: a
+	// decision about one object is no older than that, when no call is under way.
+	drain   time.Duration
 	working int           // calls in flight that are part of its work
 	lastAt  time.Duration // when it last sent such a call or was answered
 	// naps is the calls that the client may be about to repeat by itself, with
@@ -39,6 +49,14 @@ type process struct {
 	leaseFailed bool
 }
 
+// item is a key of one of a process' work queues: an owner of pods or a
+// Deployment by its UID, a Service by its name.
+type item struct {
+	process *process
+	uid     types.UID
+	service objectName
+}
+
 // liveRead is what a process got when it asked the API server for an owner.
 type liveRead struct {
 	sent        int64 // the request's record
@@ -47,15 +65,20 @@ type liveRead struct {
 
 // call is a request that is part of the subject's work.
 type call struct {
-	process *process
-	id      uint64
-	seq     int64 // of the request's record
-	at      time.Duration
-	verb    callVerb
-	key     string  // equal for the same request sent again
-	ledger  *ledger // of the owner it is for; nil if none can be told
-	pod     *pod    // that it deletes or claims, as the process has it; nil if never shown
-	claim   claim   // of callClaim
+	process     *process
+	id          uint64
+	seq         int64 // of the request's record
+	at          time.Duration
+	verb        callVerb
+	key         string          // equal for the same request sent again
+	item        item            // the key of a work queue that it is part of; zero if none can be told
+	ledger      *ledger         // of the owner whose pods it is for; nil if none can be told
+	rollout     *rollout        // of the Deployment that it is for; nil if it is for none
+	scaling     *scaling        // what it does to a ReplicaSet; nil if that keeps its replicas
+	from        history.Version // of a ReplicaSet, that it was written from
+	publication *publication    // of the Endpoints that it writes; nil if it writes none
+	pod         *pod            // that it deletes or claims, as the process has it; nil if never shown
+	claim       claim           // of callClaim
 
 	effectSeen bool            // of callDelete: the pod left the view before the answer
 	made       history.Version // of callCreate: the pod's first version
@@ -80,12 +103,17 @@ const leaseResource = "leases.coordination.k8s.io"
 // it is taken to be given up.
 const napMax = time.Minute
 
-func newProcess(name string, facts *decoder, rest time.Duration) *process {
+func newProcess(name string, facts *decoder, setting Setting) *process {
 	return &process{
 		name:    name,
 		view:    newView(facts),
 		ledgers: map[types.UID]*ledger{},
-		rest:    rest,
+
+		rollouts:     map[types.UID]*rollout{},
+		publications: map[objectName]*publication{},
+
+		rest:    setting.rest(),
+		drain:   setting.drain(),
 		naps:    map[string]time.Duration{},
 		adopted: map[types.UID]types.UID{},
 
@@ -118,6 +146,7 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 	p.classify(c, r)
 	if c.ledger != nil {
 		c.ledger.send(c)
+		c.item = item{process: p, uid: c.ledger.uid}
 	}
 	delete(p.naps, c.key)
 	return c
@@ -126,6 +155,10 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 // classify finds out what a call does, to what and for whom.
 func (p *process) classify(c *call, r *history.Request) {
 	switch kind := kindByResource(r.Resource); {
+	case r.Resource == deploymentResource || r.Resource == setResource && p.isRollout(r):
+		p.classifyRollout(c, r)
+	case r.Resource == endpointsResource && IsWrite(r):
+		p.classifyPublication(c, r)
 	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
 		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
 			c.verb, c.ledger = callCreate, p.ledger(ref.UID)
@@ -178,6 +211,8 @@ func (p *process) rouse(at time.Duration) {
 	}
 	p.spells++
 	p.view.forget(at - lag)
+	maps.DeleteFunc(p.rollouts, func(uid types.UID, r *rollout) bool { return p.view.deployments[uid] == nil && r.working == 0 })
+	maps.DeleteFunc(p.publications, func(_ objectName, known *publication) bool { return known.forgotten(at) })
 	for uid, l := range p.ledgers {
 		l.idle(at)
 		if l.closed {
@@ -215,8 +250,13 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 	case c.verb == callRead && r.OK() && r.Object != nil:
 		p.reads[r.Object.UID] = liveRead{sent: c.seq, terminating: r.Object.Terminating()}
 	}
-	if c.ledger != nil {
+	switch {
+	case c.ledger != nil:
 		c.ledger.settle(c, r, at)
+	case c.rollout != nil:
+		p.settleRollout(c, r, at)
+	case c.publication != nil:
+		c.publication.settle(at)
 	}
 }
 
@@ -224,3 +264,29 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 // this answer. It does when the answer carries Retry-After, which only these
 // codes do; the history does not tell whether this one did.
 func mayRepeat(r *history.Response) bool { return r.Code == 429 || r.Code >= 500 }
+
+// String is how evidence names the object of an item.
+func (i item) String() string {
+	switch {
+	case i.service != objectName{}:
+		return "Service " + i.service.namespace + "/" + i.service.name
+	case i.process.view.deployments[i.uid] != nil:
+		return i.process.view.deployments[i.uid].String()
+	case i.process.view.owners[i.uid] != nil:
+		return i.process.view.owners[i.uid].String()
+	}
+	return "owner " + string(i.uid)
+}
+
+// ref points evidence to the object of an item.
+func (i item) ref() *history.Ref {
+	switch {
+	case i.service != objectName{}:
+		return &history.Ref{Resource: i.service.resource, Namespace: i.service.namespace, Name: i.service.name}
+	case i.process.view.deployments[i.uid] != nil:
+		return &i.process.view.deployments[i.uid].Ref
+	case i.process.view.owners[i.uid] != nil:
+		return &i.process.view.owners[i.uid].Ref
+	}
+	return &history.Ref{UID: i.uid}
+}

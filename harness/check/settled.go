@@ -2,8 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,51 +48,65 @@ func (s *Settled) Pending() []string {
 	if s.err != nil {
 		lines = append(lines, s.err.Error())
 	}
-	for _, o := range s.truth.ownersIn(s.start.Namespace) {
-		for _, p := range s.truth.pending(o, s.start.Time.Add(s.at)) {
-			lines = append(lines, p.text)
-		}
+	for _, p := range s.truth.allPending(s.start.Namespace, s.start.Time.Add(s.at)) {
+		lines = append(lines, p.text)
 	}
 	return lines
 }
 
-// pending is something about an owner that is not as it is to become.
+// pending is something about an object that is not as it is to become.
 type pending struct {
 	text string
 	// awaited: it is not the subject's turn; the pods' nodes have to act first.
 	awaited bool
 }
 
-// ownersIn returns the owners in a namespace, all if it is "", in order of names.
-func (w *world) ownersIn(namespace string) []*owner {
-	var owners []*owner
-	for _, o := range w.owners {
-		if namespace == "" || o.Namespace == namespace {
-			owners = append(owners, o)
-		}
+// pendings collects what is pending about one object.
+type pendings struct {
+	subject string
+	all     []pending
+}
+
+// expect notes what is the subject's to do, if it is not so.
+func (l *pendings) expect(ok bool, format string, args ...any) { l.add(ok, false, format, args...) }
+
+func (l *pendings) add(ok, awaited bool, format string, args ...any) {
+	if !ok {
+		l.all = append(l.all, pending{text: l.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 	}
-	slices.SortFunc(owners, func(a, b *owner) int { return strings.Compare(a.String(), b.String()) })
-	return owners
+}
+
+// allPending says what is not yet as it is to become in a namespace.
+func (w *world) allPending(namespace string, now time.Time) (all []pending) {
+	for _, uid := range inOrder(w.owners, namespace) {
+		all = append(all, w.pending(w.owners[uid], now)...)
+	}
+	for _, uid := range inOrder(w.deployments, namespace) {
+		all = append(all, w.pendingDeployment(w.deployments[uid])...)
+	}
+	for _, uid := range inOrder(w.services, namespace) {
+		all = append(all, w.pendingService(w.services[uid])...)
+	}
+	for _, uid := range inOrder(w.endpoints, namespace) {
+		all = append(all, w.pendingOrphan(w.endpoints[uid])...)
+	}
+	return all
 }
 
 // pending says what is not yet as it is to become with an owner. An owner that
 // is being deleted is nobody's any more.
-func (w *world) pending(o *owner, now time.Time) (all []pending) {
+func (w *world) pending(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
 	}
 	t := w.tally(o.UID)
 	available, soon := w.available(o, now)
-	expect := func(ok bool, awaited bool, format string, args ...any) {
-		if !ok {
-			all = append(all, pending{text: o.String() + ": " + fmt.Sprintf(format, args...), awaited: awaited})
-		}
-	}
-	expect(t.controlled == o.replicas, false, "%d of %d pods active%s", t.controlled, o.replicas, w.ended(o))
-	expect(t.replicas == t.controlled, false, "%d of its pods to be released", t.controlled-t.replicas)
-	expect(t.orphans == 0, false, "%d matching pods to be adopted", t.orphans)
+	list := pendings{subject: o.String()}
+	list.expect(t.controlled == o.replicas, "%d of %d pods active%s", t.controlled, o.replicas, w.ended(o))
+	list.expect(t.replicas == t.controlled, "%d of its pods to be released", t.controlled-t.replicas)
+	list.expect(t.orphans == 0, "%d matching pods to be adopted", t.orphans)
 	s := o.status
-	expect(s.ObservedGeneration == o.generation, false, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
+	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
 	for _, field := range []struct {
 		name       string
 		said, true int
@@ -104,11 +116,11 @@ func (w *world) pending(o *owner, now time.Time) (all []pending) {
 		{"readyReplicas", s.ReadyReplicas, t.ready},
 		{"availableReplicas", s.AvailableReplicas, available},
 	} {
-		expect(field.said == field.true, false, "status.%s is %d, in truth %d", field.name, field.said, field.true)
+		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
 	}
-	expect(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
-	expect(soon == 0, true, "%d ready pods not yet available", soon)
-	return all
+	list.add(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
+	list.add(soon == 0, true, "%d ready pods not yet available", soon)
+	return list.all
 }
 
 // ended says how many pods of an owner have failed or succeeded, as far as they

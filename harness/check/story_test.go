@@ -57,7 +57,7 @@ func (s *story) phase(name history.PhaseName) {
 // restart starts a subject, which lists and watches all there is.
 func (s *story) restart(name string) {
 	s.begin(name)
-	for _, resource := range []string{replicaSets, controllers, podResource} {
+	for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
 		s.list(resource)
 		s.watch(resource, "")
 	}

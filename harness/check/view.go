@@ -22,6 +22,8 @@ type view struct {
 	// claim it; former is how pods stood before, of late.
 	claims map[types.UID]int64
 	former map[types.UID][]sighting
+	// shown is when each pod came into view.
+	shown map[types.UID]time.Duration
 }
 
 // sighting is a pod as the process had it for a time.
@@ -62,6 +64,7 @@ func newView(facts *decoder) *view {
 		pages:   map[feed][]history.Object{},
 		claims:  map[types.UID]int64{},
 		former:  map[types.UID][]sighting{},
+		shown:   map[types.UID]time.Duration{},
 	}
 }
 
@@ -143,14 +146,9 @@ func (v *view) replace(f feed, objects []history.Object, at history.Version, seq
 	if f.selective {
 		return nil
 	}
-	for uid, p := range v.pods {
-		if f.resource == podResource && f.covers(p.Ref) && !listed[uid] {
-			v.drop(podResource, uid, now)
-		}
-	}
-	for uid, o := range v.owners {
-		if f.resource == o.kind.resource && f.covers(o.Ref) && !listed[uid] {
-			v.drop(o.kind.resource, uid, now)
+	for uid, ref := range v.refs(f.resource) {
+		if f.covers(ref) && !listed[uid] {
+			v.drop(f.resource, uid, now)
 		}
 	}
 	v.reach(f.resource, at)
@@ -164,24 +162,22 @@ func (v *view) reach(resource string, at history.Version) {
 }
 
 // put shows the process a version of an object. One without a body (of a watch
-// on metadata only) shows too little to count by.
+// on metadata only) shows too little to count by; of Endpoints, that lists nothing.
 func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
-	if len(o.Body) == 0 {
+	if len(o.Body) == 0 && o.Resource != endpointsResource {
 		return nil
 	}
-	if kind := kindByResource(o.Resource); kind != nil {
-		decoded, err := v.facts.owner(kind, o)
-		if err == nil {
-			v.setOwner(decoded)
-		}
-		return err
-	}
-	if o.Resource != podResource {
-		return nil
-	}
-	p, err := v.facts.pod(o)
+	decoded, err := v.facts.decode(o)
 	if err != nil {
 		return err
+	}
+	p, ok := decoded.(*pod)
+	if !ok {
+		v.enter(decoded)
+		return nil
+	}
+	if v.pods[p.UID] == nil {
+		v.shown[p.UID] = at
 	}
 	if old := v.pods[p.UID]; old == nil || !old.sameClaim(p) {
 		v.retire(p.UID, at)
@@ -194,11 +190,12 @@ func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
 // drop shows the process that an object is gone.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	if resource != podResource {
-		v.removeOwner(uid)
+		v.remove(resource, uid)
 		return
 	}
 	v.retire(uid, at)
 	delete(v.claims, uid)
+	delete(v.shown, uid)
 	v.removePod(uid)
 }
 

@@ -16,7 +16,7 @@ import (
 // viewOf is the view of a story's subject at its end.
 func viewOf(t *testing.T, s *story) *view {
 	t.Helper()
-	m := newModel(lag)
+	m := newModel(Setting{})
 	for _, r := range s.records {
 		if err := m.observe(r); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func drawOwner(t *rapid.T, name *rapid.Generator[string]) *owner {
 	return &owner{
 		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, kind: &ownerKinds[0],
 		selector: labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
-		template: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")}),
+		setFacts: setFacts{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
 	}
 }
 
@@ -208,7 +208,7 @@ func recount(w *world, o *owner) (t tally) {
 			t.controlled++
 			if matches {
 				t.replicas++
-				t.labeled += truth(o.template.Matches(p.labels))
+				t.labeled += truth(o.template.labels.Matches(p.labels))
 				t.ready += truth(p.ready)
 			}
 		case p.orphan() && matches:

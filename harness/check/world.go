@@ -1,23 +1,41 @@
 package check
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // world is a set of objects as someone has them: the truth, or the view of one
 // process. It keeps count of each owner's pods, so that no check has to.
 type world struct {
-	pods   map[types.UID]*pod
-	owners map[types.UID]*owner
-	names  map[objectName]types.UID
+	pods        map[types.UID]*pod
+	owners      map[types.UID]*owner
+	deployments map[types.UID]*deployment
+	services    map[types.UID]*service
+	endpoints   map[types.UID]*endpoints
+	names       map[objectName]types.UID
 
-	controlled map[types.UID]map[types.UID]*pod // by the UID of the controller
-	orphans    map[string]map[types.UID]*pod    // by namespace
-	tallies    map[types.UID]*tally             // of each owner
+	controlled map[types.UID]map[types.UID]*pod   // by the UID of the controller
+	orphans    map[string]map[types.UID]*pod      // by namespace
+	tallies    map[types.UID]*tally               // of each owner
+	sets       map[types.UID]map[types.UID]*owner // by the UID of the controller
 
 	// touched is the owners whose own version, pods or matching orphans have
-	// changed since it was last cleared, and how.
+	// changed since it was last cleared, and how; and the Deployments of which
+	// that is true or one of whose ReplicaSets has changed.
 	touched map[types.UID]touch
+	// published is the same of Services, by name: their own versions, their pods
+	// and their Endpoints.
+	published map[objectName]touch
+	// addresses is how each pod is reached, of the truth only.
+	addresses map[types.UID]*address
+	// bereft is the Services that were deleted while they had Endpoints, which
+	// are still there.
+	bereft map[objectName]bool
 	// departed is the pods that have ceased to be active in the same time.
 	departed []types.UID
 }
@@ -42,13 +60,119 @@ type tally struct {
 
 func newWorld() *world {
 	return &world{
-		pods:       map[types.UID]*pod{},
-		owners:     map[types.UID]*owner{},
-		names:      map[objectName]types.UID{},
-		controlled: map[types.UID]map[types.UID]*pod{},
-		orphans:    map[string]map[types.UID]*pod{},
-		tallies:    map[types.UID]*tally{},
-		touched:    map[types.UID]touch{},
+		pods:        map[types.UID]*pod{},
+		owners:      map[types.UID]*owner{},
+		deployments: map[types.UID]*deployment{},
+		services:    map[types.UID]*service{},
+		endpoints:   map[types.UID]*endpoints{},
+		names:       map[objectName]types.UID{},
+		controlled:  map[types.UID]map[types.UID]*pod{},
+		orphans:     map[string]map[types.UID]*pod{},
+		tallies:     map[types.UID]*tally{},
+		sets:        map[types.UID]map[types.UID]*owner{},
+		touched:     map[types.UID]touch{},
+		published:   map[objectName]touch{},
+		addresses:   map[types.UID]*address{},
+		bereft:      map[objectName]bool{},
+	}
+}
+
+// enter adds what a decoder returned, or replaces the version there is.
+func (w *world) enter(object any) {
+	switch o := object.(type) {
+	case *pod:
+		w.setPod(o)
+	case *owner:
+		w.setOwner(o)
+	case *deployment:
+		w.deployments[o.UID] = o
+		w.names[nameOf(o.Ref)] = o.UID
+		w.touch(o.UID, true)
+	case *service:
+		w.setService(o)
+	case *endpoints:
+		w.setEndpoints(o)
+	}
+}
+
+// remove takes away the object of that resource and UID, if it is there.
+func (w *world) remove(resource string, uid types.UID) {
+	switch resource {
+	case podResource:
+		w.removePod(uid)
+	case deploymentResource:
+		if d := w.deployments[uid]; d != nil {
+			w.touch(uid, true)
+			delete(w.deployments, uid)
+			w.unname(d.Ref)
+		}
+	case serviceResource:
+		w.removeService(uid)
+	case endpointsResource:
+		w.removeEndpoints(uid)
+	default:
+		w.removeOwner(uid)
+	}
+}
+
+// refs returns what objects there are of a resource.
+func (w *world) refs(resource string) map[types.UID]history.Ref {
+	all := map[types.UID]history.Ref{}
+	switch resource {
+	case podResource:
+		collect(all, w.pods)
+	case deploymentResource:
+		collect(all, w.deployments)
+	case serviceResource:
+		collect(all, w.services)
+	case endpointsResource:
+		collect(all, w.endpoints)
+	default:
+		for uid, o := range w.owners {
+			if o.kind.resource == resource {
+				all[uid] = o.Ref
+			}
+		}
+	}
+	return all
+}
+
+// referrer is any object of a world: they all embed a Ref.
+type referrer interface{ ref() *history.Ref }
+
+func (p *pod) ref() *history.Ref        { return &p.Ref }
+func (o *owner) ref() *history.Ref      { return &o.Ref }
+func (d *deployment) ref() *history.Ref { return &d.Ref }
+func (s *service) ref() *history.Ref    { return &s.Ref }
+func (e *endpoints) ref() *history.Ref  { return &e.Ref }
+
+func collect[T referrer](into map[types.UID]history.Ref, from map[types.UID]T) {
+	for uid, o := range from {
+		into[uid] = *o.ref()
+	}
+}
+
+// inOrder returns the UIDs of the objects in a namespace, of all if it is "", in
+// order of names.
+func inOrder[T referrer](objects map[types.UID]T, namespace string) []types.UID {
+	var uids []types.UID
+	for uid, o := range objects {
+		if namespace == "" || o.ref().Namespace == namespace {
+			uids = append(uids, uid)
+		}
+	}
+	slices.SortFunc(uids, func(a, b types.UID) int {
+		return strings.Compare(objects[a].ref().String(), objects[b].ref().String())
+	})
+	return uids
+}
+
+func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
+
+// unname forgets the name of an object, unless it is another's by now.
+func (w *world) unname(r history.Ref) {
+	if w.names[nameOf(r)] == r.UID {
+		delete(w.names, nameOf(r))
 	}
 }
 
@@ -76,13 +200,14 @@ func (w *world) setPod(p *pod) {
 		w.unindex(old)
 	}
 	w.pods[p.UID] = p
-	w.names[objectName{podResource, p.Namespace, p.Name}] = p.UID
+	w.names[nameOf(p.Ref)] = p.UID
 	if p.orphan() {
-		insert(w.orphans, p.Namespace, p)
+		insert(w.orphans, p.Namespace, p.UID, p)
 	} else {
-		insert(w.controlled, p.controller.UID, p)
+		insert(w.controlled, p.controller.UID, p.UID, p)
 	}
 	w.count(p, 1)
+	w.touchServices(old, p)
 	switch {
 	case old == nil && !p.orphan():
 		t := w.touched[p.controller.UID]
@@ -99,21 +224,21 @@ func (w *world) removePod(uid types.UID) {
 		return
 	}
 	w.count(p, -1)
+	w.touchServices(p, p)
 	w.unindex(p)
 	delete(w.pods, uid)
+	delete(w.addresses, uid)
 	if p.active {
 		w.departed = append(w.departed, uid)
 	}
-	if name := (objectName{podResource, p.Namespace, p.Name}); w.names[name] == uid {
-		delete(w.names, name)
-	}
+	w.unname(p.Ref)
 }
 
 func (w *world) unindex(p *pod) {
 	if p.orphan() {
-		remove(w.orphans, p.Namespace, p)
+		remove(w.orphans, p.Namespace, p.UID)
 	} else {
-		remove(w.controlled, p.controller.UID, p)
+		remove(w.controlled, p.controller.UID, p.UID)
 	}
 }
 
@@ -121,9 +246,10 @@ func (w *world) unindex(p *pod) {
 func (w *world) setOwner(o *owner) {
 	old := w.owners[o.UID]
 	w.owners[o.UID] = o
-	w.names[objectName{o.kind.resource, o.Namespace, o.Name}] = o.UID
+	w.names[nameOf(o.Ref)] = o.UID
 	w.touch(o.UID, true)
-	if old != nil && old.selector.String() == o.selector.String() && old.template.String() == o.template.String() {
+	w.indexSet(old, o)
+	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
 		return
 	}
 	t := &tally{}
@@ -136,6 +262,18 @@ func (w *world) setOwner(o *owner) {
 	w.tallies[o.UID] = t
 }
 
+// indexSet keeps whose each ReplicaSet is, and touches whom it is or was.
+func (w *world) indexSet(old, now *owner) {
+	if old != nil && old.controller.UID != "" {
+		w.touch(old.controller.UID, false)
+		remove(w.sets, old.controller.UID, old.UID)
+	}
+	if now.controller.UID != "" {
+		w.touch(now.controller.UID, false)
+		insert(w.sets, now.controller.UID, now.UID, now)
+	}
+}
+
 func (w *world) removeOwner(uid types.UID) {
 	o := w.owners[uid]
 	if o == nil {
@@ -144,8 +282,10 @@ func (w *world) removeOwner(uid types.UID) {
 	w.touch(uid, true)
 	delete(w.owners, uid)
 	delete(w.tallies, uid)
-	if name := (objectName{o.kind.resource, o.Namespace, o.Name}); w.names[name] == uid {
-		delete(w.names, name)
+	w.unname(o.Ref)
+	if o.controller.UID != "" {
+		w.touch(o.controller.UID, false)
+		remove(w.sets, o.controller.UID, uid)
 	}
 }
 
@@ -169,6 +309,7 @@ func (w *world) count(p *pod, sign int) {
 // settle begins anew with what is touched and departed.
 func (w *world) settle() {
 	clear(w.touched)
+	clear(w.published)
 	w.departed = w.departed[:0]
 }
 
@@ -194,7 +335,7 @@ func (t *tally) add(o *owner, p *pod, sign int) {
 		return
 	}
 	t.replicas += sign
-	if o.template.Matches(p.labels) {
+	if o.template.labels.Matches(p.labels) {
 		t.labeled += sign
 	}
 	if p.ready {
@@ -202,15 +343,15 @@ func (t *tally) add(o *owner, p *pod, sign int) {
 	}
 }
 
-func insert[K comparable](index map[K]map[types.UID]*pod, key K, p *pod) {
+func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
-		index[key] = map[types.UID]*pod{}
+		index[key] = map[types.UID]T{}
 	}
-	index[key][p.UID] = p
+	index[key][uid] = object
 }
 
-func remove[K comparable](index map[K]map[types.UID]*pod, key K, p *pod) {
-	delete(index[key], p.UID)
+func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
+	delete(index[key], uid)
 	if len(index[key]) == 0 {
 		delete(index, key)
 	}

@@ -227,6 +227,16 @@ type Process struct {
 	PID   int          `json:"pid,omitempty"`
 	// Detail says how it ended, or why.
 	Detail string `json:"detail,omitempty"`
+	// Usage is what it used in its life, known once it has ended.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// Usage is what a process used from its start to its end.
+type Usage struct {
+	// CPU is user and system time, in nanoseconds.
+	CPU time.Duration `json:"cpu"`
+	// PeakMemory is the largest resident set, in bytes.
+	PeakMemory int64 `json:"peakMemory"`
 }
 
 // ProcessEvent is what happened to a process.

@@ -71,6 +71,7 @@ func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-
 	env := &faults.Env{
 		Rand:      s.random(index),
 		Proxy:     s.proxy,
+		Subject:   s.subject,
 		Admin:     s.admin,
 		Namespace: namespace,
 		Clock:     s.Clock,

@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -13,29 +15,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// watched is what a replica must watch before the chaos begins: with less, what
-// happens first would happen to a subject that is still starting.
-var watched = []string{"pods", "replicationcontrollers", "replicasets.apps"}
+// watched is what a replica must watch before the chaos begins, and before the
+// subject can be said to have settled: with less, it is still starting.
+var watched = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
 // monitor follows the history while it is written, and tells the run when to go
 // on. It judges nothing: its opinion decides how long a run takes, never what its
 // verdict is.
 type monitor struct {
 	settled *check.Settled
+	// blind: the run does without the proxy, so that of the subject nothing is seen.
+	blind bool
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed, and replaced, with every record that matters
-	watches  map[uint64]string
-	watching map[string]bool
+	mu      sync.Mutex
+	changed chan struct{} // closed, and replaced, with every record that matters
+	// watches is the requests for one that are not yet answered; watching, what each
+	// replica watches, by its name; holders, the replicas by the identity under
+	// which each takes part in elections. All are of lives that go on.
+	watches  map[uint64]watchRequest
+	watching map[string]map[string]bool
+	holders  map[string]string
 	writes   int // of the subject, but for leases and events
 }
+
+// watchRequest is a watch that a replica has asked for.
+type watchRequest struct{ replica, resource string }
 
 func newMonitor() *monitor {
 	return &monitor{
 		settled:  check.NewSettled(),
 		changed:  make(chan struct{}),
-		watches:  map[uint64]string{},
-		watching: map[string]bool{},
+		watches:  map[uint64]watchRequest{},
+		watching: map[string]map[string]bool{},
+		holders:  map[string]string{},
 	}
 }
 
@@ -46,24 +58,69 @@ func (m *monitor) follow(r *history.Record) {
 	defer m.mu.Unlock()
 	switch {
 	case r.Request != nil && r.Request.Verb == "watch":
-		m.watches[r.Request.ID] = r.Request.Resource
+		m.watches[r.Request.ID] = watchRequest{r.Request.Subject, r.Request.Resource}
+		return
+	case r.Request != nil && r.Request.Resource == leaseResource:
+		m.followLease(r.Request)
 		return
 	case r.Request != nil && check.IsWrite(r.Request):
 		m.writes++
 	case r.Response != nil:
-		resource, ok := m.watches[r.Response.ID]
+		request, ok := m.watches[r.Response.ID]
 		if !ok {
 			return
 		}
 		delete(m.watches, r.Response.ID)
-		if r.Response.OK() {
-			m.watching[resource] = true
+		if !r.Response.OK() {
+			return
 		}
+		if m.watching[request.replica] == nil {
+			m.watching[request.replica] = map[string]bool{}
+		}
+		m.watching[request.replica][request.resource] = true
+	case r.Process != nil:
+		m.followProcess(r.Process)
 	case r.Truth == nil:
 		return
 	}
 	close(m.changed)
 	m.changed = make(chan struct{})
+}
+
+const leaseResource = "leases.coordination.k8s.io"
+
+// followLease learns from what a replica writes into a lease who it is there.
+func (m *monitor) followLease(r *history.Request) {
+	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
+		return
+	}
+	var lease struct {
+		Spec struct {
+			HolderIdentity string `json:"holderIdentity"`
+		} `json:"spec"`
+	}
+	// A lease that cannot be read makes nobody a holder.
+	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
+		m.holders[lease.Spec.HolderIdentity] = r.Subject
+	}
+}
+
+// followProcess forgets what went with a life that is over.
+func (m *monitor) followProcess(p *history.Process) {
+	if p.Event == history.ProcessStarted {
+		return
+	}
+	delete(m.watching, p.Name)
+	maps.DeleteFunc(m.watches, func(_ uint64, w watchRequest) bool { return w.replica == p.Name })
+	maps.DeleteFunc(m.holders, func(_, replica string) bool { return replica == p.Name })
+}
+
+// holder names the replica that takes part in elections under an identity, ""
+// if none that lives is known to.
+func (m *monitor) holder(identity string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.holders[identity]
 }
 
 // waitFor returns true once done does, false when ctx ends first. It asks again
@@ -87,29 +144,41 @@ func (m *monitor) waitFor(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitWatching returns when the subject watches what it must.
+// waitWatching returns when a replica watches what it must.
 func (m *monitor) waitWatching(ctx context.Context) error {
-	var missing []string
-	all := m.waitFor(ctx, func() bool {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		missing = nil
+	if m.waitFor(ctx, func() bool { return len(m.unwatched()) == 0 }) {
+		return nil
+	}
+	return fmt.Errorf("the subject leads but does not watch %s", strings.Join(m.unwatched(), ", "))
+}
+
+// unwatched is what the replica that watches most does not watch: only one that
+// leads watches at all.
+func (m *monitor) unwatched() []string {
+	if m.blind {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	least := watched
+	for _, watching := range m.watching {
+		var missing []string
 		for _, resource := range watched {
-			if !m.watching[resource] {
+			if !watching[resource] {
 				missing = append(missing, resource)
 			}
 		}
-		return len(missing) == 0
-	})
-	if !all {
-		return fmt.Errorf("the subject leads but does not watch %s", strings.Join(missing, ", "))
+		if len(missing) < len(least) {
+			least = missing
+		}
 	}
-	return nil
+	return least
 }
 
-// waitConverged returns true when everything has converged, false when ctx ends first.
+// waitConverged returns true when a replica is at work and everything has
+// converged, false when ctx ends first.
 func (m *monitor) waitConverged(ctx context.Context) bool {
-	return m.waitFor(ctx, func() bool { return len(m.settled.Pending()) == 0 })
+	return m.waitFor(ctx, func() bool { return len(m.unwatched()) == 0 && len(m.settled.Pending()) == 0 })
 }
 
 // waitQuiet returns true when the subject has written nothing for d, and false

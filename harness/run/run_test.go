@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -120,6 +121,67 @@ func TestRun(t *testing.T) {
 			noCredentials(t, judged.Directory)
 		})
 	}
+}
+
+// TestRestart: the leader is killed, another life of it or another replica takes
+// over what it left undone, and that it ended is not held against the subject.
+func TestRestart(t *testing.T) {
+	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+		for _, replicas := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s with %d", target, replicas), func(t *testing.T) {
+				asked := parse(t, fmt.Sprintf(`
+name: restart
+description: the leader is killed while there is something to do
+subject: {replicas: %d, leaseDuration: 6s}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 5}
+    await: {until: ready}
+  - scale: {kind: ReplicaSet, name: web, replicas: 9}
+    after: 1s
+    await: {until: ready, within: 30s}
+faults:
+  - restart: {how: kill, downtime: 200ms}
+    from: 500ms
+settle: {within: 30s, quiet: 1s}
+exercises: [alive, converged, quiet]
+`, replicas))
+				judged, err := Run(t.Context(), options(asked, target, t.TempDir(), func(m string) { t.Log(m) }))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if judged.Verdict != check.Pass {
+					t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+				}
+				wantKilled(t, judged.Directory, replicas)
+				nothingLeft(t, judged.Directory)
+			})
+		}
+	}
+}
+
+// wantKilled demands that one replica was killed and began anew, and that
+// requests were sent after that by whoever could.
+func wantKilled(t *testing.T, dir string, replicas int) {
+	t.Helper()
+	starts, kills, wroteAfter := map[string]int{}, []string(nil), false
+	for record, err := range history.ReadFile(filepath.Join(dir, "history.jsonl")) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
+			if len(kills) != 1 || starts[kills[0]] != 2 || len(starts) != replicas || !wroteAfter {
+				t.Errorf("killed %v, started %v, creates after it: %t; want one killed and started again, and creates", kills, starts, wroteAfter)
+			}
+			return
+		case record.Process != nil && record.Process.Event == history.ProcessStarted:
+			starts[record.Process.Name]++
+		case record.Process != nil:
+			kills = append(kills, record.Process.Name)
+		case record.Request != nil && record.Request.Verb == "create" && record.Request.Resource == "pods":
+			wroteAfter = wroteAfter || len(kills) > 0
+		}
+	}
+	t.Error("the run has no end")
 }
 
 // A subject that ends by itself is a finding, told with what it said last.

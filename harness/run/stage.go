@@ -139,6 +139,7 @@ func (s *stage) raiseNamespace(ctx context.Context) error {
 
 func (s *stage) raiseHistory(context.Context) (err error) {
 	s.monitor = newMonitor()
+	s.monitor.blind = s.Direct
 	s.recorder, err = history.Create(s.dir.history(), history.Start{
 		Scenario:  s.Scenario.Name,
 		Seed:      s.Scenario.Seed,
@@ -205,27 +206,39 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
 	defer cancel()
+	asked := s.Scenario.Subject
+	replicas := subject.Local{
+		Executable: executable,
+		Settings: subject.Settings{
+			QPS: asked.QPS, Burst: asked.Burst, Concurrency: asked.Concurrency, LeaseDuration: asked.LeaseDuration,
+		},
+		Cluster:  s.cluster,
+		Route:    s.route,
+		StateDir: s.dir.state(),
+		LogDir:   s.dir.logs(),
+	}
 	s.subject, err = subject.Start(ctx, subject.Options{
-		Target:      s.Target,
-		Executable:  executable,
-		Cluster:     s.cluster,
-		Route:       s.route,
-		Replicas:    s.Scenario.Subject.Replicas,
-		QPS:         s.Scenario.Subject.QPS,
-		Burst:       s.Scenario.Subject.Burst,
-		Concurrency: s.Scenario.Subject.Concurrency,
-		StateDir:    s.dir.state(),
-		LogDir:      s.dir.logs(),
-		Recorder:    s.recorder,
+		Target:   s.Target,
+		Replicas: asked.Replicas,
+		Launch:   replicas.Launcher(),
+		Holder:   s.holder,
+		Admin:    s.admin,
+		Recorder: s.recorder,
 	})
 	if err != nil {
 		return err
 	}
 	s.raised = append(s.raised, s.subject.Stop)
-	if err := s.subject.WaitForLeader(ctx); err != nil || s.Direct {
+	if err := s.subject.WaitForLeader(ctx); err != nil {
 		return err
 	}
 	return s.monitor.waitWatching(ctx)
+}
+
+// holder names the replica that takes part in elections under an identity.
+func (s *stage) holder(identity string) string {
+	_ = s.recorder.Flush() // what fails the recorder ends the run; here it only has to be seen
+	return s.monitor.holder(identity)
 }
 
 // route leads a replica to the API server through the fault proxy, unless the

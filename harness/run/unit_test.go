@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 	const base = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	for _, test := range []struct{ name, add, want string }{
 		{"an unknown fault", "faults:\n  - api-eror: {verb: create}\n",
-			`test.yaml:6:5: api-eror: unknown kind of fault "api-eror"; expected one of api-error, watch-delay, pod-churn`},
+			`test.yaml:6:5: api-eror: unknown kind of fault "api-eror"; expected one of api-error, watch-delay, pod-churn, restart`},
 		{"a fault that matches nothing known", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
 			`test.yaml:6:41: api-error.resource: unknown value "podz"; expected one of configmaps`},
 		{"an unknown check", "exercises: [quiet, speed]\n",
@@ -90,7 +90,7 @@ func TestMonitorWaitsForWatches(t *testing.T) {
 	m := newMonitor()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps") {
+	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps, deployments.apps, services, endpoints") {
 		t.Errorf("error %v, want one that names what is not watched", err)
 	}
 	for i, resource := range watched {
@@ -101,6 +101,48 @@ func TestMonitorWaitsForWatches(t *testing.T) {
 	if err := m.waitWatching(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestMonitorFollowsLives: what a replica watched and held went with its life.
+func TestMonitorFollowsLives(t *testing.T) {
+	m := newMonitor()
+	begin := func(replica, identity string, ids uint64) {
+		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
+		m.follow(&history.Record{Request: &history.Request{
+			ID: ids, Subject: replica, Verb: "update", Resource: leaseResource,
+			Object: &history.Object{Body: []byte(`{"spec":{"holderIdentity":"` + identity + `"}}`)},
+		}})
+		for i, resource := range watched {
+			id := ids + uint64(i) + 1
+			m.follow(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
+			m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+		}
+	}
+	end := func(replica string) {
+		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
+	}
+	expect := func(when string, attended bool, holders ...string) {
+		t.Helper()
+		if got := len(m.unwatched()) == 0; got != attended {
+			t.Errorf("%s: somebody watches everything: %t; want %t", when, got, attended)
+		}
+		for i, identity := range []string{"a", "b"} {
+			if got := m.holder(identity); got != holders[i] {
+				t.Errorf("%s: %s is %q; want %q", when, identity, got, holders[i])
+			}
+		}
+	}
+	expect("at first", false, "", "")
+	begin("subject-0", "a", 100)
+	expect("with a leader", true, "subject-0", "")
+	end("subject-0")
+	expect("after its end", false, "", "")
+	begin("subject-1", "b", 200)
+	m.follow(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	expect("with another", true, "", "subject-1")
+	m.blind = true
+	end("subject-1")
+	expect("without the proxy", true, "", "")
 }
 
 func TestMonitorQuiet(t *testing.T) {

@@ -59,7 +59,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 			return d.source.errorAt(field.position, path, "unknown field %q; expected %s",
 				field.name, list(fieldNames(into.Type()), "or"))
 		}
-		if err := d.decode(field.value, into.Field(index), join(path, field.name)); err != nil {
+		if err := d.decode(field.value, into.FieldByIndex(index), join(path, field.name)); err != nil {
 			return err
 		}
 	}
@@ -176,24 +176,25 @@ func toFloat(value any) (float64, bool) {
 	return float64(v), ok
 }
 
-// fieldNames are the names that a struct's fields have in YAML, in order.
+// fieldNames are the names that a struct's fields have in YAML, in order, those
+// of embedded structs among them.
 func fieldNames(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		if name := fieldTag(t.Field(i)); name != "" {
+	for _, field := range reflect.VisibleFields(t) {
+		if name := fieldTag(field); name != "" {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func fieldIndex(t reflect.Type, name string) (int, bool) {
-	for i := range t.NumField() {
-		if name != "" && fieldTag(t.Field(i)) == name {
-			return i, true
+func fieldIndex(t reflect.Type, name string) ([]int, bool) {
+	for _, field := range reflect.VisibleFields(t) {
+		if name != "" && fieldTag(field) == name {
+			return field.Index, true
 		}
 	}
-	return 0, false
+	return nil, false
 }
 
 // fieldTag is the name of a field in YAML, or "" if it has none.

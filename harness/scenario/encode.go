@@ -58,13 +58,12 @@ func encode(from reflect.Value) *node {
 // encodeFields leaves out what is zero and may be left out.
 func encodeFields(from reflect.Value) mapping {
 	fields := mapping{}
-	for i := range from.NumField() {
-		field := from.Type().Field(i)
-		name := fieldTag(field)
-		if name == "" || from.Field(i).IsZero() && strings.HasSuffix(field.Tag.Get("yaml"), ",omitempty") {
+	for _, field := range reflect.VisibleFields(from.Type()) {
+		name, value := fieldTag(field), from.FieldByIndex(field.Index)
+		if name == "" || value.IsZero() && strings.HasSuffix(field.Tag.Get("yaml"), ",omitempty") {
 			continue
 		}
-		fields = append(fields, entry{name: name, value: encode(from.Field(i))})
+		fields = append(fields, entry{name: name, value: encode(value)})
 	}
 	return fields
 }

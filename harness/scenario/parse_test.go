@@ -21,7 +21,7 @@ description: >
   can say.
 seed: 18446744073709551615
 cluster: {nodes: 2, podStartDelay: 250ms}
-subject: {replicas: 2, qps: 20, burst: 30, concurrency: 1}
+subject: {replicas: 2, qps: 20, burst: 30, concurrency: 1, leaseDuration: 4s}
 workload:
   - create: {kind: ReplicationController, name: web, replicas: 0, minReadySeconds: 3, labels: {app: web, tier: x}, selector: {app: web}}
   - scale: {kind: ReplicationController, name: web, replicas: 1200}
@@ -45,20 +45,21 @@ exercises: [burst-limit, quiet]
 	if err != nil {
 		t.Fatal(err)
 	}
+	legacy := Target{ReplicationController, "web"}
 	want := &Scenario{
 		Name:        "full",
 		Description: "Everything that a scenario can say.",
 		Seed:        18446744073709551615,
 		Cluster:     Cluster{Nodes: 2, PodStartDelay: 250 * time.Millisecond},
-		Subject:     Subject{Replicas: 2, QPS: 20, Burst: 30, Concurrency: 1},
+		Subject:     Subject{Replicas: 2, QPS: 20, Burst: 30, Concurrency: 1, LeaseDuration: 4 * time.Second},
 		Workload: []Step{
-			{Create: &Create{Kind: ReplicationController, Name: "web", Count: 1, Replicas: ptr.To(0), MinReadySeconds: 3,
+			{Operation: &Create{Target: legacy, Count: 1, Replicas: ptr.To(0), MinReadySeconds: 3,
 				Labels: map[string]string{"app": "web", "tier": "x"}, Selector: map[string]string{"app": "web"}, Controller: NoController}},
-			{After: 200 * time.Millisecond, Scale: &Scale{Kind: ReplicationController, Name: "web", Replicas: ptr.To(1200)},
-				Await: &Await{Kind: ReplicationController, Name: "web", Until: Available, Within: 5 * time.Minute}},
-			{Create: &Create{Kind: Pod, Name: "stray", Count: 3, Labels: map[string]string{"app": "web"}, Controller: ForeignController}},
-			{Delete: &Delete{Kind: ReplicationController, Name: "web", Propagation: Orphan}},
-			{Await: &Await{Kind: ReplicationController, Name: "web", Until: Gone, Within: 9 * time.Second}},
+			{After: 200 * time.Millisecond, Operation: &Scale{Target: legacy, Replicas: ptr.To(1200)},
+				Await: &Await{Target: legacy, Until: Available, Within: 5 * time.Minute}},
+			{Operation: &Create{Target: Target{Pod, "stray"}, Count: 3, Labels: map[string]string{"app": "web"}, Controller: ForeignController}},
+			{Operation: &Delete{Target: legacy, Propagation: Orphan}},
+			{Await: &Await{Target: legacy, Until: Gone, Within: 9 * time.Second}},
 		},
 		Faults: []Fault{
 			{Name: "api-error", Params: params, From: time.Second, For: 8 * time.Second},
@@ -82,15 +83,50 @@ func TestParseDefaults(t *testing.T) {
 		Name:        "small",
 		Description: "One ReplicaSet.",
 		Cluster:     Cluster{Nodes: 4},
-		Subject:     Subject{Replicas: 2, QPS: 500, Burst: 1000, Concurrency: 5},
+		Subject:     Subject{Replicas: 2, QPS: 500, Burst: 1000, Concurrency: 5, LeaseDuration: 15 * time.Second},
 		Workload: []Step{
-			{Create: &Create{Kind: ReplicaSet, Name: "web", Count: 1, Replicas: ptr.To(3), Labels: app, Selector: app, Controller: NoController}},
-			{Delete: &Delete{Kind: ReplicaSet, Name: "web", Propagation: Background}},
+			{Operation: &Create{Target: Target{ReplicaSet, "web"}, Count: 1, Replicas: ptr.To(3), Labels: app, Selector: app, Controller: NoController}},
+			{Operation: &Delete{Target: Target{ReplicaSet, "web"}, Propagation: Background}},
 		},
 		Settle: Settle{Within: time.Minute, Quiet: 2 * time.Second},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("parsed (-want +got):\n%s", diff)
+	}
+}
+
+// TestParseKinds is about the kinds that are no owners of pods' own accord, and
+// what their creates leave out.
+func TestParseKinds(t *testing.T) {
+	number := func(n int) *IntOrString { return &IntOrString{number: n} }
+	text := func(s string) *IntOrString { return &IntOrString{text: s} }
+	app := map[string]string{"app": "x"}
+	for _, test := range []struct {
+		create string
+		want   Create
+	}{
+		{"kind: Deployment, name: x, replicas: 2", Create{Replicas: ptr.To(2), Labels: app, Selector: app, Strategy: RollingUpdate}},
+		{"kind: Deployment, name: x, replicas: 2, version: v1, maxSurge: 25%, maxUnavailable: 0, revisionHistoryLimit: 0, progressDeadlineSeconds: 5, paused: true",
+			Create{Replicas: ptr.To(2), Labels: app, Selector: app, Version: "v1", Strategy: RollingUpdate,
+				MaxSurge: text("25%"), MaxUnavailable: number(0), RevisionHistoryLimit: ptr.To(0), ProgressDeadlineSeconds: ptr.To(5), Paused: true}},
+		{"kind: Deployment, name: x, replicas: 2, strategy: Recreate", Create{Replicas: ptr.To(2), Labels: app, Selector: app, Strategy: Recreate}},
+		{"kind: Service, name: x", Create{Ports: []Port{{Name: "http", Port: 80, TargetPort: text("http"), Protocol: TCP}}}},
+		{"kind: Service, name: x, selector: {app: x}, publishNotReadyAddresses: true, ports: [{port: 53, protocol: UDP, targetPort: 5353}]",
+			Create{Selector: app, PublishNotReadyAddresses: true, Ports: []Port{{Port: 53, TargetPort: number(5353), Protocol: UDP}}}},
+		{"kind: Service, name: x, headless: true, ports: []", Create{Headless: true, Ports: []Port{}}},
+		{"kind: Service, name: x, externalName: example.com, labels: {app: x}", Create{ExternalName: "example.com", Labels: app}},
+		{"kind: Endpoints, name: x, leader: true", Create{Leader: true}},
+	} {
+		s, err := Parse("x.yaml", []byte(minimal+"  - create: {"+test.create+"}\n"))
+		if err != nil {
+			t.Errorf("%s: %v", test.create, err)
+			continue
+		}
+		got := s.Workload[1].Operation.(*Create)
+		test.want.Target, test.want.Count, test.want.Controller = got.Target, 1, NoController
+		if diff := cmp.Diff(&test.want, got); diff != "" {
+			t.Errorf("%s: parsed (-want +got):\n%s", test.create, diff)
+		}
 	}
 }
 
@@ -110,7 +146,7 @@ func TestLabelDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		create := s.Workload[1].Create
+		create := s.Workload[1].Operation.(*Create)
 		if diff := cmp.Diff([]labels{test.wantLabels, test.wantSelector}, []labels{create.Labels, create.Selector}); diff != "" {
 			t.Errorf("%s: labels and selector (-want +got):\n%s", test.name, diff)
 		}
@@ -125,6 +161,18 @@ func TestStepString(t *testing.T) {
     await: {until: scaled, within: 5s}
   - await: {kind: Pod, name: one, until: ready}
   - delete: {kind: ReplicaSet, name: web, propagation: foreground}
+  - create: {kind: Deployment, name: shop, replicas: 4}
+  - rollout: {name: shop, version: v2}
+  - rollout: {name: shop, version: v3, replicas: 7}
+    await: {until: complete}
+  - pause: {name: shop}
+  - resume: {name: shop}
+  - rollback: {name: shop}
+  - rollback: {name: shop, revision: 3}
+  - label: {kind: Pod, name: stray, labels: {app: other, b: c}, remove: [tier]}
+  - create: {kind: Service, name: shop}
+  - select: {name: shop, selector: {app: shop, tier: x}}
+  - select: {name: shop, selector: {}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -140,11 +188,22 @@ func TestStepString(t *testing.T) {
 		"scale ReplicaSet web to 0, then await ReplicaSet web scaled within 5s",
 		"await Pod one ready within 1m0s",
 		"delete ReplicaSet web (foreground)",
+		"create Deployment shop with 4 replicas",
+		"roll Deployment shop out to version v2",
+		"roll Deployment shop out to version v3 and scale it to 7, then await Deployment shop complete within 1m0s",
+		"pause Deployment shop",
+		"resume Deployment shop",
+		"roll Deployment shop back",
+		"roll Deployment shop back to revision 3",
+		"label Pod stray app=other b=c tier-",
+		"create Service shop",
+		"let Service shop select app=shop,tier=x",
+		"let Service shop select nothing",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps in words (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"stray-0", "stray-1", "stray-2", "stray-3", "stray-4"}, s.Workload[2].Create.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"stray-0", "stray-1", "stray-2", "stray-3", "stray-4"}, s.Workload[2].Operation.(*Create).Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -166,7 +225,7 @@ exercises: [quiet]
 	const want = `name: small
 description: One ReplicaSet.
 cluster: {nodes: 4, podStartDelay: 0s}
-subject: {replicas: 1, qps: 500, burst: 1000, concurrency: 5}
+subject: {replicas: 1, qps: 500, burst: 1000, concurrency: 5, leaseDuration: 15s}
 workload:
   - create: {kind: ReplicaSet, name: web, count: 1, replicas: 3, labels: {app: web}, selector: {app: web}, controller: none}
 faults:

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +59,8 @@ func genScenario(t *rapid.T) *Scenario {
 			QPS:         qps,
 			Burst:       rapid.IntRange(qps, burstMax).Draw(t, "burst"),
 			Concurrency: rapid.IntRange(1, concurrencyMax).Draw(t, "concurrency"),
+
+			LeaseDuration: genDuration(leaseDurationMin, leaseDurationMax).Draw(t, "leaseDuration"),
 		},
 		Workload: genWorkload(t),
 		Faults:   rapid.SliceOfN(rapid.Custom(genFault), 0, 4).Draw(t, "faults"),
@@ -74,53 +78,117 @@ func genWorkload(t *rapid.T) []Step {
 	live, dead := map[Target]bool{}, map[Target]bool{}
 	for range rapid.IntRange(1, 8).Draw(t, "steps") {
 		step := Step{After: genDuration(0, afterMax).Draw(t, "after")}
-		target := Target{rapid.SampledFrom(knownKinds(false)).Draw(t, "kind"), genName.Draw(t, "name")}
+		target := Target{rapid.SampledFrom(allKinds).Draw(t, "kind"), genName.Draw(t, "name")}
 		if len(live) > 0 {
 			if known := rapid.SampledFrom(sorted(live)).Draw(t, "known"); rapid.Bool().Draw(t, "use known") {
 				target = known
 			}
 		}
-		replicas := rapid.IntRange(0, replicasMax).Draw(t, "replicas")
-		switch {
-		case !live[target]:
-			step.Create = genCreate(t, target, replicas)
+		step.Operation = genOperation(t, target, live[target])
+		switch step.Operation.(type) {
+		case *Create:
 			live[target] = true
 			delete(dead, target)
-		case target.Kind.owner() && rapid.Bool().Draw(t, "scale"):
-			step.Scale = &Scale{Kind: target.Kind, Name: target.Name, Replicas: &replicas}
-		default:
-			step.Delete = &Delete{Kind: target.Kind, Name: target.Name,
-				Propagation: rapid.SampledFrom([]Propagation{Background, Foreground, Orphan}).Draw(t, "propagation")}
+		case *Delete:
 			delete(live, target)
 			dead[target] = true
 		}
-		if rapid.Bool().Draw(t, "await") {
-			step.Await = genAwait(t, target, dead[target])
+		until := rapid.SampledFrom(target.Kind.row().untils).Draw(t, "until")
+		if (until == Gone) == dead[target] && rapid.Bool().Draw(t, "await") {
+			step.Await = &Await{Target: target, Until: until, Within: genDuration(withinMin, withinMax).Draw(t, "await within")}
 		}
 		steps = append(steps, step)
 	}
 	return steps
 }
 
-func genCreate(t *rapid.T, target Target, replicas int) *Create {
-	create := &Create{Kind: target.Kind, Name: target.Name, Count: 1, Labels: genLabels.Draw(t, "labels"), Controller: NoController}
-	if target.Kind.owner() {
-		create.Replicas = &replicas
-		create.Selector = create.Labels
-		create.MinReadySeconds = rapid.IntRange(0, minReadySecondsMax).Draw(t, "minReadySeconds")
-		return create
+// genOperation makes an operation on a target that lives, or creates it.
+func genOperation(t *rapid.T, target Target, lives bool) Operation {
+	if !lives {
+		return genCreate(t, target)
 	}
-	create.Count = rapid.IntRange(1, countMax).Draw(t, "count")
-	create.Controller = rapid.SampledFrom([]Controller{NoController, ForeignController}).Draw(t, "controller")
-	return create
+	var fitting []string
+	for _, row := range operations {
+		if row.effect != makes && slices.Contains(row.kinds, target.Kind) {
+			fitting = append(fitting, row.name)
+		}
+	}
+	row, _ := operationNamed(rapid.SampledFrom(fitting).Draw(t, "operation"))
+	operation := row.new()
+	*operation.target() = target
+	switch o := operation.(type) {
+	case *Scale:
+		o.Replicas = genReplicas.Draw(t, "replicas")
+	case *Delete:
+		o.Propagation = rapid.SampledFrom([]Propagation{Background, Foreground, Orphan}).Draw(t, "propagation")
+	case *Rollout:
+		o.Version = genName.Draw(t, "version")
+		o.Replicas = maybe(genReplicas).Draw(t, "replicas")
+	case *Rollback:
+		o.Revision = rapid.IntRange(0, revisionMax).Draw(t, "revision")
+	case *Label:
+		o.Remove = rapid.SliceOfN(rapid.Map(genKey, func(key string) string { return "x/" + strings.ReplaceAll(key, "/", ".") }), 1, 3).Draw(t, "remove")
+		o.Labels = maybe(genLabels).Filter(func(m map[string]string) bool {
+			return !slices.ContainsFunc(o.Remove, func(key string) bool { _, ok := m[key]; return ok })
+		}).Draw(t, "labels")
+	case *Select:
+		o.Selector = rapid.MapOfN(genKey, genValue, 0, 3).Draw(t, "selector")
+	}
+	return operation
 }
 
-func genAwait(t *rapid.T, target Target, deleted bool) *Await {
-	await := &Await{Kind: target.Kind, Name: target.Name, Until: Ready, Within: genDuration(withinMin, withinMax).Draw(t, "await within")}
-	if deleted {
-		await.Until = Gone
+var (
+	genReplicas = rapid.Ptr(rapid.IntRange(0, replicasMax), false)
+	genShare    = rapid.OneOf(
+		rapid.Map(rapid.IntRange(1, replicasMax), func(n int) *IntOrString { return &IntOrString{number: n} }),
+		rapid.Map(rapid.IntRange(1, 100), func(n int) *IntOrString { return &IntOrString{text: fmt.Sprintf("%d%%", n)} }))
+	genPort = rapid.OneOf(
+		rapid.Map(rapid.IntRange(1, portMax), func(n int) *IntOrString { return &IntOrString{number: n} }),
+		rapid.Map(rapid.StringMatching(`[a-z]{1,10}`), func(s string) *IntOrString { return &IntOrString{text: s} }))
+)
+
+// maybe generates the zero value too.
+func maybe[V any](g *rapid.Generator[V]) *rapid.Generator[V] {
+	var zero V
+	return rapid.OneOf(rapid.Just(zero), g)
+}
+
+func genCreate(t *rapid.T, target Target) *Create {
+	create := &Create{Target: target, Count: 1, Controller: NoController}
+	switch target.Kind {
+	case Pod:
+		create.Labels = genLabels.Draw(t, "labels")
+		create.Count = rapid.IntRange(1, countMax).Draw(t, "count")
+		create.Controller = rapid.SampledFrom([]Controller{NoController, ForeignController}).Draw(t, "controller")
+	case Service:
+		create.Selector = maybe(genLabels).Draw(t, "selector")
+		create.PublishNotReadyAddresses = rapid.Bool().Draw(t, "publish")
+		create.Headless = rapid.Bool().Draw(t, "headless")
+		for i := range rapid.IntRange(1, 3).Draw(t, "ports") {
+			create.Ports = append(create.Ports, Port{
+				Name: fmt.Sprintf("port-%d", i), Port: rapid.IntRange(1, portMax).Draw(t, "port"),
+				TargetPort: maybe(genPort).Draw(t, "targetPort"), Protocol: rapid.SampledFrom([]Protocol{TCP, UDP, SCTP}).Draw(t, "protocol"),
+			})
+		}
+	case Endpoints:
+		create.Leader = rapid.Bool().Draw(t, "leader")
+	default:
+		create.Replicas = genReplicas.Draw(t, "replicas")
+		create.Labels = genLabels.Draw(t, "labels")
+		create.Selector = create.Labels
+		create.MinReadySeconds = rapid.IntRange(0, minReadySecondsMax).Draw(t, "minReadySeconds")
 	}
-	return await
+	if target.Kind == Deployment {
+		create.Strategy = rapid.SampledFrom([]Strategy{RollingUpdate, Recreate}).Draw(t, "strategy")
+		if create.Strategy == RollingUpdate {
+			create.MaxSurge, create.MaxUnavailable = maybe(genShare).Draw(t, "maxSurge"), maybe(genShare).Draw(t, "maxUnavailable")
+		}
+		create.Version = maybe(genName).Draw(t, "version")
+		create.RevisionHistoryLimit = rapid.Ptr(rapid.IntRange(0, revisionMax), true).Draw(t, "revisionHistoryLimit")
+		create.ProgressDeadlineSeconds = rapid.Ptr(rapid.IntRange(minReadySecondsMax+1, progressDeadlineSecondsMax), true).Draw(t, "progressDeadlineSeconds")
+		create.Paused = rapid.Bool().Draw(t, "paused")
+	}
+	return create
 }
 
 func genFault(t *rapid.T) Fault {

@@ -54,6 +54,10 @@ type Subject struct {
 	Burst int `yaml:"burst"`
 	// Concurrency is the number of workers of each controller.
 	Concurrency int `yaml:"concurrency"`
+	// LeaseDuration is how long a leader that has gone silent is waited for before
+	// another replica takes over. A leader tries to renew its lease for two thirds
+	// of it before it gives up.
+	LeaseDuration time.Duration `yaml:"leaseDuration"`
 }
 
 // Fault is one thing that goes wrong.

@@ -21,7 +21,16 @@ const (
 	countMax           = 100
 	replicasMax        = 20_000
 	minReadySecondsMax = 600
+	revisionMax        = 1_000_000
+	portsMax           = 20
+	portMax            = 65535
 	descriptionMax     = 1000 // bytes
+
+	progressDeadlineSecondsMax = 3600
+
+	// leaseDurationMin leaves a busy machine the time to renew a lease.
+	leaseDurationMin = 3 * time.Second
+	leaseDurationMax = time.Minute
 
 	podStartDelayMax = time.Minute
 	afterMax         = 5 * time.Minute
@@ -57,6 +66,8 @@ func (s *Scenario) validate() error {
 	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",
 		"found %d; expected at least subject.qps, which is %d", s.Subject.Burst, s.Subject.QPS)
 	v.number("subject.concurrency", s.Subject.Concurrency, 1, concurrencyMax)
+
+	v.duration("subject.leaseDuration", s.Subject.LeaseDuration, leaseDurationMin, leaseDurationMax)
 
 	v.workload(s.Workload)
 	v.faults(s.Faults)
@@ -115,9 +126,24 @@ func (v *validator) faults(faults []Fault) {
 // labels demands what the API demands of labels.
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
-		v.check(len(validation.IsQualifiedName(key)) == 0, join(path, key),
-			"found the key %.80q; expected a label's key, such as app or example.com/app", key)
+		v.labelKey(join(path, key), key)
 		v.check(len(validation.IsValidLabelValue(labels[key])) == 0, join(path, key),
 			"found %.80q; expected a label's value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", labels[key])
 	}
+}
+
+func (v *validator) labelKey(path, key string) {
+	v.check(len(validation.IsQualifiedName(key)) == 0, path,
+		"found the key %.80q; expected a label's key, such as app or example.com/app", key)
+}
+
+// version demands what can stand in a name, so that versions read well.
+func (v *validator) version(path, found string) { v.name(path, found) }
+
+func (v *validator) replicas(path string, replicas *int) {
+	if replicas == nil {
+		v.check(false, path, "found nothing; expected 0 to %d", replicasMax)
+		return
+	}
+	v.number(path, *replicas, 0, replicasMax)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // object is what the workload has made so far.
@@ -20,7 +21,7 @@ func (v *validator) workload(steps []Step) {
 	for i := range steps {
 		step, path := &steps[i], fmt.Sprintf("workload[%d]", i)
 		v.duration(path+".after", step.After, 0, afterMax)
-		v.operations(path, step)
+		v.step(path, step)
 		if v.err != nil {
 			return // what follows relies on a well-formed step
 		}
@@ -28,84 +29,42 @@ func (v *validator) workload(steps []Step) {
 	}
 }
 
-// operations checks that the step does something, and one thing.
-func (v *validator) operations(path string, step *Step) {
-	count := 0
-	if step.Create != nil {
-		count++
-		v.create(path+".create", step.Create)
+// step checks that the step does something, and that by itself it makes sense.
+func (v *validator) step(path string, step *Step) {
+	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
+	if step.Operation != nil {
+		row := operationOf(step.Operation)
+		at := join(path, row.name)
+		v.target(at, step.Operation.target(), row.kinds)
+		step.Operation.validate(v, at)
 	}
-	if step.Scale != nil {
-		count++
-		oneOf(v, path+".scale.kind", step.Scale.Kind, knownKinds(true)...)
-		v.name(path+".scale.name", step.Scale.Name)
-		v.replicas(path+".scale.replicas", step.Scale.Replicas)
-	}
-	if step.Delete != nil {
-		count++
-		oneOf(v, path+".delete.kind", step.Delete.Kind, knownKinds(false)...)
-		v.name(path+".delete.name", step.Delete.Name)
-		oneOf(v, path+".delete.propagation", step.Delete.Propagation, Background, Foreground, Orphan)
-	}
-	v.check(count <= 1, path, "found several operations; expected one a step: create, scale or delete")
-	v.check(count == 1 || step.Await != nil, path, "found no operation; expected create, scale, delete or await")
 	if step.Await != nil {
-		oneOf(v, path+".await.kind", step.Await.Kind, knownKinds(false)...)
-		v.name(path+".await.name", step.Await.Name)
-		oneOf(v, path+".await.until", step.Await.Until, step.Await.Kind.untils()...)
+		v.target(path+".await", &step.Await.Target, allKinds)
+		oneOf(v, path+".await.until", step.Await.Until, step.Await.Kind.row().untils...)
 		v.duration(path+".await.within", step.Await.Within, withinMin, withinMax)
 	}
 }
 
-func (v *validator) create(path string, create *Create) {
-	oneOf(v, path+".kind", create.Kind, knownKinds(false)...)
-	v.name(path+".name", create.Name)
-	v.number(path+".count", create.Count, 1, countMax)
-	for _, name := range create.Names() {
-		v.name(path+".name", name)
-	}
-	v.labels(path+".labels", create.Labels)
-	v.labels(path+".selector", create.Selector)
-	v.number(path+".minReadySeconds", create.MinReadySeconds, 0, minReadySecondsMax)
-	oneOf(v, path+".controller", create.Controller, NoController, ForeignController)
-
-	if create.Kind.owner() {
-		v.replicas(path+".replicas", create.Replicas)
-		v.check(create.Count == 1, path+".count", "found %d; expected 1: only pods come in numbers", create.Count)
-		v.check(create.Controller == NoController, path+".controller", "only pods can be put under a controller")
-		for _, key := range sortedKeys(create.Selector) {
-			v.check(create.Labels[key] == create.Selector[key], path+".selector",
-				"found %s: %s, which the labels do not have; expected a selector that matches them", key, create.Selector[key])
-		}
-		return
-	}
-	v.check(create.Replicas == nil, path+".replicas", "a %s has no replicas; leave it out, or use count", create.Kind)
-	v.check(len(create.Selector) == 0, path+".selector", "a %s has no selector; leave it out", create.Kind)
-	v.check(create.MinReadySeconds == 0, path+".minReadySeconds", "a %s has no minReadySeconds; leave it out", create.Kind)
-}
-
-func (v *validator) replicas(path string, replicas *int) {
-	if replicas == nil {
-		v.check(false, path, "found nothing; expected 0 to %d", replicasMax)
-		return
-	}
-	v.number(path, *replicas, 0, replicasMax)
+func (v *validator) target(path string, target *Target, known []Kind) {
+	oneOf(v, path+".kind", target.Kind, known...)
+	v.name(path+".name", target.Name)
 }
 
 // presence checks that the step's objects are there, or not, as it needs, and
 // keeps count of them.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
-		known := objects[target]
-		switch {
-		case step.Create != nil:
-			v.check(known == nil || known.deleted >= 0, path+".create.name",
+		row := operationOf(step.Operation)
+		at, known := join(path, row.name)+".name", objects[target]
+		switch row.effect {
+		case makes:
+			v.check(known == nil || known.deleted >= 0, at,
 				"%s exists already; expected a name that workload[%d] has not used", target, stepOf(known))
 			objects[target] = &object{step: i, deleted: -1}
-		case step.Scale != nil:
-			v.exists(path+".scale.name", target, known)
-		default:
-			if v.exists(path+".delete.name", target, known) {
+		case uses:
+			v.exists(at, target, known)
+		case ends:
+			if v.exists(at, target, known) {
 				known.deleted = i
 			}
 		}
@@ -116,7 +75,7 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 }
 
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
-	target := Target{await.Kind, await.Name}
+	target := await.Target
 	known := objects[target]
 	if await.Until != Gone {
 		v.exists(path+".name", target, known)

@@ -3,6 +3,7 @@ package subject
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
@@ -15,25 +16,35 @@ const (
 	leaseName      = "kube-controller-manager"
 )
 
-// flags is the command line of one replica, the same for every target.
-func flags(o Options, kubeconfig string) []string {
+// Settings are those that a scenario has of its subject.
+type Settings struct {
+	QPS, Burst  int // client-side rate limit of each controller's client
+	Concurrency int // workers per controller
+	// LeaseDuration is how long a silent leader is waited for. The other times of
+	// an election follow from it in the proportions of kube-controller-manager's
+	// defaults, 15 s, 10 s and 2 s.
+	LeaseDuration time.Duration
+}
+
+// Flags is the command line of one replica, the same for every target.
+func (s Settings) Flags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--controllers=" + strings.Join(cluster.SubjectControllers, ","),
 		"--leader-elect=true",
-		"--leader-elect-lease-duration=15s",
-		"--leader-elect-renew-deadline=10s",
-		"--leader-elect-retry-period=2s",
+		"--leader-elect-lease-duration=" + s.LeaseDuration.String(),
+		"--leader-elect-renew-deadline=" + (s.LeaseDuration * 2 / 3).String(),
+		"--leader-elect-retry-period=" + (s.LeaseDuration * 2 / 15).String(),
 		"--leader-elect-resource-lock=leases",
 		"--leader-elect-resource-name=" + leaseName,
 		"--leader-elect-resource-namespace=" + leaseNamespace,
-		fmt.Sprintf("--kube-api-qps=%d", o.QPS),
-		fmt.Sprintf("--kube-api-burst=%d", o.Burst),
+		fmt.Sprintf("--kube-api-qps=%d", s.QPS),
+		fmt.Sprintf("--kube-api-burst=%d", s.Burst),
 		"--kube-api-content-type=application/vnd.kubernetes.protobuf",
-		fmt.Sprintf("--concurrent-rc-syncs=%d", o.Concurrency),
-		fmt.Sprintf("--concurrent-replicaset-syncs=%d", o.Concurrency),
-		fmt.Sprintf("--concurrent-deployment-syncs=%d", o.Concurrency),
-		fmt.Sprintf("--concurrent-endpoint-syncs=%d", o.Concurrency),
+		fmt.Sprintf("--concurrent-rc-syncs=%d", s.Concurrency),
+		fmt.Sprintf("--concurrent-replicaset-syncs=%d", s.Concurrency),
+		fmt.Sprintf("--concurrent-deployment-syncs=%d", s.Concurrency),
+		fmt.Sprintf("--concurrent-endpoint-syncs=%d", s.Concurrency),
 		// Nothing asks a subject for its health or metrics yet, and a port that is
 		// not opened cannot be taken by somebody else.
 		"--secure-port=0",

@@ -1,52 +1,73 @@
 // Package subject starts, stops and watches over what is under test: the four
-// workload controllers in a process of their own, as one replica or several that
-// elect a leader.
+// workload controllers, as one replica or several that elect a leader.
 //
 // A subject is a black box. It is given a kubeconfig that leads to the fault
 // proxy, the flags of kube-controller-manager, and exactly the rights its
 // controllers need; it is judged by what it does to the API, never by its log.
+//
+// A [Subject] has rights, a lease and replicas, and records what becomes of them.
+// What a replica is made of, a process or a pod, is its [Launcher]'s to know.
 package subject
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// Options says what to start and how.
-type Options struct {
-	Target     Target
-	Executable string
-	Cluster    cluster.Cluster
-	// Route opens a way to the API server for the replica of that name, and bends
-	// its configuration, which leads straight there, to take it.
-	Route func(replica string, config *rest.Config) error
+// Launcher begins the life of a replica, the first and any after it. The names
+// of replicas are subject-0, subject-1, ...
+type Launcher func(ctx context.Context, replica string) (Instance, error)
 
-	Replicas    int
-	QPS, Burst  int // client-side rate limit of each controller's client
-	Concurrency int // workers per controller
-
-	StateDir string // for kubeconfigs: holds credentials, removed after the run
-	LogDir   string
-	Recorder *history.Recorder
+// Instance is one life of a replica.
+type Instance interface {
+	// PID is the process's ID on this machine, 0 if it has none here.
+	PID() int
+	// Stop asks it to end, ends it by force after grace or when ctx ends, and
+	// returns when it is gone, which is no error however it went.
+	Stop(ctx context.Context, grace time.Duration) error
+	// Kill ends it by force, with no time to do anything, and returns when it is
+	// gone.
+	Kill(ctx context.Context) error
+	// Done is closed when it is gone.
+	Done() <-chan struct{}
+	// Err is nil until Done is closed, then how it ended, and never nil.
+	Err() error
+	// Usage is what it used, nil if that is not known, and as long as it lives.
+	Usage() *history.Usage
+	// LogTail is the end of what it has logged so far.
+	LogTail() string
 }
 
-// Subject is what is under test, running.
+// Options says what to start.
+type Options struct {
+	Target   Target // whose rights it is granted
+	Replicas int
+	Launch   Launcher
+	// Holder names the replica that takes part in elections under an identity, ""
+	// if no replica that lives is known by it.
+	Holder   func(identity string) (replica string)
+	Admin    kubernetes.Interface
+	Recorder Recorder
+}
+
+// Recorder takes the records of the replicas' lives.
+type Recorder interface{ Append(history.Record) }
+
+// Subject is what is under test.
 type Subject struct {
 	options  Options
-	admin    kubernetes.Interface
 	replicas []*replica
 
 	failed chan struct{}
@@ -54,35 +75,24 @@ type Subject struct {
 	err    error // set before failed is closed
 }
 
-// replica is one process of the subject.
-type replica struct {
-	name     string
-	process  *process.Process
-	mu       sync.Mutex
-	stopping bool
-}
-
-// stopGrace is how long a subject may take to end after SIGTERM: its workers
+// stopGrace is how long a subject may take to end when asked to: its workers
 // finish what they hold, and its lease is released.
 const stopGrace = 5 * time.Second
 
 // Start grants the subject its rights and starts its replicas. It does not wait
 // until one leads; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
-	admin, err := kubernetes.NewForConfig(o.Cluster.Config(cluster.Admin))
-	if err != nil {
-		return nil, fmt.Errorf("starting the subject: %w", err)
-	}
-	if err := grant(ctx, admin, o.Target); err != nil {
+	if err := grant(ctx, o.Admin, o.Target); err != nil {
 		return nil, fmt.Errorf("granting the subject its rights: %w", err)
 	}
-	s := &Subject{options: o, admin: admin, failed: make(chan struct{})}
+	s := &Subject{options: o, failed: make(chan struct{})}
 	for i := range o.Replicas {
-		r, err := s.startReplica(ctx, fmt.Sprintf("subject-%d", i))
-		if err != nil {
+		s.replicas = append(s.replicas, &replica{name: fmt.Sprintf("subject-%d", i), subject: s})
+	}
+	for _, r := range s.replicas {
+		if err := r.start(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop(ctx))
 		}
-		s.replicas = append(s.replicas, r)
 	}
 	return s, nil
 }
@@ -93,19 +103,64 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		lease, err := s.admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
-		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
+		if lease, err := s.lease(ctx); err == nil && holderOf(lease) != "" {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("no replica of the subject took the lease %s/%s; the end of its log:\n%s",
-				leaseNamespace, leaseName, s.replicas[0].process.LogTail())
+				leaseNamespace, leaseName, s.replicas[0].logTail())
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:
 		}
 	}
+}
+
+// Replicas are the names of all replicas, running or not, in order.
+func (s *Subject) Replicas() []string {
+	var names []string
+	for _, r := range s.replicas {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Leader is the name of the running replica that holds the lease, "" if none
+// does at the moment.
+func (s *Subject) Leader(ctx context.Context) (string, error) {
+	lease, err := s.lease(ctx)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
+	}
+	if holderOf(lease) == "" {
+		return "", nil
+	}
+	return s.options.Holder(holderOf(lease)), nil
+}
+
+// Kill ends a replica by force and returns when it is gone; ended is false if it
+// did not run. Terminate asks it to end, and does it by force when its time is up.
+func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
+	return s.end(replica, func(i Instance) error { return i.Kill(ctx) })
+}
+
+// Terminate ends a replica as Kill does, but gives it time to do so by itself.
+func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
+	return s.end(replica, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+}
+
+// Start begins another life of a replica that was ended. One that runs is left
+// alone. No replica starts any more once the subject was stopped.
+func (s *Subject) Start(ctx context.Context, replica string) error {
+	r, err := s.replica(replica)
+	if err != nil {
+		return err
+	}
+	return r.start(ctx)
 }
 
 // Failed is closed when a replica has ended and nobody asked it to.
@@ -121,65 +176,45 @@ func (s *Subject) Err() error {
 	}
 }
 
-// Stop ends every replica, within stopGrace and what a kill takes.
+// Stop ends every replica for good, within stopGrace and what a kill takes.
 func (s *Subject) Stop(ctx context.Context) error {
-	var all []error
-	for _, r := range s.replicas {
-		r.mu.Lock()
-		r.stopping = true
-		r.mu.Unlock()
-		if err := r.process.Stop(ctx, stopGrace); err != nil {
-			all = append(all, fmt.Errorf("stopping %s: %w", r.name, err))
-		}
+	all := make([]error, len(s.replicas))
+	var group sync.WaitGroup
+	for i, r := range s.replicas {
+		group.Go(func() {
+			_, all[i] = r.end(true, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+		})
 	}
+	group.Wait()
 	return errors.Join(all...)
 }
 
-func (s *Subject) startReplica(ctx context.Context, name string) (*replica, error) {
-	config := s.options.Cluster.Config(cluster.Subject)
-	if err := s.options.Route(name, config); err != nil {
-		return nil, fmt.Errorf("opening a way to the API server for %s: %w", name, err)
-	}
-	kubeconfig := filepath.Join(s.options.StateDir, name+".kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
-	}
-	p, err := process.Start(ctx, process.Spec{
-		Name:    name,
-		Path:    s.options.Executable,
-		Args:    flags(s.options, kubeconfig),
-		Env:     []string{"HOME=" + s.options.StateDir, "TMPDIR=" + s.options.StateDir, "PATH=" + os.Getenv("PATH")},
-		LogPath: filepath.Join(s.options.LogDir, name+".log"),
-	})
+func (s *Subject) end(name string, by func(Instance) error) (bool, error) {
+	r, err := s.replica(name)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	r := &replica{name: name, process: p}
-	s.note(r, history.ProcessStarted, "")
-	go s.watch(r)
-	return r, nil
+	return r.end(false, by)
 }
 
-// watch records the end of a replica, and fails the subject when nobody asked
-// for it.
-func (s *Subject) watch(r *replica) {
-	<-r.process.Done()
-	r.mu.Lock()
-	stopping := r.stopping
-	r.mu.Unlock()
-	if stopping {
-		s.note(r, history.ProcessStopped, r.process.Err().Error())
-		return
+func (s *Subject) replica(name string) (*replica, error) {
+	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the subject has no replica %q; expected one of %v", name, s.Replicas())
 	}
-	s.note(r, history.ProcessDied, r.process.Err().Error())
+	return s.replicas[i], nil
+}
+
+func (s *Subject) lease(ctx context.Context) (*coordinationv1.Lease, error) {
+	return s.options.Admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+}
+
+func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
+
+// fail notes that a replica ended by itself.
+func (s *Subject) fail(err error) {
 	s.once.Do(func() {
-		s.err = fmt.Errorf("the subject ended by itself: %w", r.process.Err())
+		s.err = fmt.Errorf("the subject ended by itself: %w", err)
 		close(s.failed)
 	})
-}
-
-func (s *Subject) note(r *replica, event history.ProcessEvent, detail string) {
-	s.options.Recorder.Append(history.Record{Process: &history.Process{
-		Name: r.name, Event: event, PID: r.process.PID(), Detail: detail,
-	}})
 }

@@ -22,8 +22,12 @@ import (
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
-	for _, name := range u.names(scenario.Target{Kind: await.Kind, Name: await.Name}) {
-		state, err := u.awaitOne(bounded, kinds[await.Kind], name, await.Until)
+	watched := await.Kind
+	if await.Until == scenario.Served { // it shows on another object, of the same name
+		watched = scenario.Endpoints
+	}
+	for _, name := range u.names(await.Target) {
+		state, err := u.awaitOne(bounded, kinds[watched], name, await.Until)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
@@ -101,11 +105,23 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 			desired: ptr.Deref(o.Spec.Replicas, 1), current: o.Status.Replicas,
 			ready: o.Status.ReadyReplicas, available: o.Status.AvailableReplicas,
 		}.reached(until, o)
+	case *appsv1.Deployment:
+		return scale{
+			generation: o.Generation, observed: o.Status.ObservedGeneration,
+			desired: ptr.Deref(o.Spec.Replicas, 1), current: o.Status.Replicas, updated: o.Status.UpdatedReplicas,
+			ready: o.Status.ReadyReplicas, available: o.Status.AvailableReplicas,
+		}.reached(until, o)
 	case *corev1.Pod:
 		ready := podReady(o)
 		return until == scenario.Ready && ready, fmt.Sprintf("phase %s, ready %t%s", o.Status.Phase, ready, terminating(o))
-	default:
+	case *endpoints:
+		ready, notReady := addresses(o)
+		return until == scenario.Served && ready > 0 && notReady == 0,
+			fmt.Sprintf("%d addresses ready, %d not", ready, notReady)
+	case nil:
 		return until == scenario.Gone, "it does not exist"
+	default: // of it, only its end can be awaited
+		return false, "it exists"
 	}
 }
 
@@ -113,6 +129,7 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32
+	updated                            int32 // of a Deployment: of the latest template
 }
 
 func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
@@ -126,8 +143,18 @@ func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 		return scaled && s.ready == s.desired, state
 	case scenario.Available:
 		return scaled && s.available == s.desired, state
+	case scenario.Complete:
+		return scaled && s.available == s.desired && s.updated == s.desired, fmt.Sprintf("%d updated, %s", s.updated, state)
 	}
 	return false, state
+}
+
+func addresses(e *endpoints) (ready, notReady int) {
+	for i := range e.Subsets {
+		ready += len(e.Subsets[i].Addresses)
+		notReady += len(e.Subsets[i].NotReadyAddresses)
+	}
+	return ready, notReady
 }
 
 func podReady(pod *corev1.Pod) bool {

@@ -26,8 +26,19 @@ func TestReached(t *testing.T) {
 			Status: corev1.ReplicationControllerStatus{Replicas: current, ReadyReplicas: ready, AvailableReplicas: ready},
 		}
 	}
+	deployment := func(updated, current, available int32) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			Spec:   appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)},
+			Status: appsv1.DeploymentStatus{UpdatedReplicas: updated, Replicas: current, ReadyReplicas: available, AvailableReplicas: available},
+		}
+	}
 	pod := func(phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+	}
+	served := func(ready, notReady int) *endpoints {
+		return &endpoints{Subsets: []endpointsSubset{{
+			Addresses: make([]endpointAddress, ready), NotReadyAddresses: make([]endpointAddress, notReady),
+		}}}
 	}
 	going := set(2, 2, 3, 3, 3)
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{}, []string{"orphan"}
@@ -52,9 +63,18 @@ func TestReached(t *testing.T) {
 		{"ready, but gone", nil, scenario.Ready, false, "it does not exist"},
 		{"a controller", controller(3, 3), scenario.Ready, true, "3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
 		{"a controller, not ready", controller(3, 1), scenario.Ready, false, "3 replicas of 3, 1 ready, 1 available, generation 0 of 0 observed"},
+		{"a deployment", deployment(3, 3, 3), scenario.Complete, true, "3 updated, 3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
+		{"a deployment of old pods", deployment(2, 3, 3), scenario.Complete, false, "2 updated, 3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
+		{"a deployment with surge", deployment(3, 4, 4), scenario.Complete, false, "3 updated, 4 replicas of 3, 4 ready, 4 available, generation 0 of 0 observed"},
+		{"a deployment, not available", deployment(3, 3, 2), scenario.Complete, false, "3 updated, 3 replicas of 3, 2 ready, 2 available, generation 0 of 0 observed"},
+		{"available pods, but old ones", deployment(0, 3, 3), scenario.Available, true, "3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
+		{"a service that stays", &corev1.Service{}, scenario.Gone, false, "it exists"},
 		{"a ready pod", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Ready, true, "phase Running, ready true"},
 		{"an unready pod", pod(corev1.PodRunning, corev1.ConditionFalse), scenario.Ready, false, "phase Running, ready false"},
 		{"a new pod", &corev1.Pod{}, scenario.Ready, false, "phase , ready false"},
+		{"served", served(2, 0), scenario.Served, true, "2 addresses ready, 0 not"},
+		{"not wholly served", served(2, 1), scenario.Served, false, "2 addresses ready, 1 not"},
+		{"nothing to serve", served(0, 0), scenario.Served, false, "0 addresses ready, 0 not"},
 		{"a pod that stays", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Gone, false, "phase Running, ready true"},
 	} {
 		got, state := reached(test.object, test.until)

@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -13,40 +16,142 @@ import (
 // build returns the object of the given name that a create asks for.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: create.Labels},
-		Spec:       podSpec(),
+	if controller != nil {
+		meta.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
-	switch create.Kind {
-	case scenario.ReplicaSet:
-		return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
-			Replicas:        ptr.To(int32(*create.Replicas)),
-			MinReadySeconds: int32(create.MinReadySeconds),
-			Selector:        &metav1.LabelSelector{MatchLabels: create.Selector},
-			Template:        template,
-		}}
-	case scenario.ReplicationController:
-		return &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
-			Replicas:        ptr.To(int32(*create.Replicas)),
-			MinReadySeconds: int32(create.MinReadySeconds),
-			Selector:        create.Selector,
-			Template:        &template,
-		}}
-	default:
-		meta.Labels = create.Labels
-		if controller != nil {
-			meta.OwnerReferences = []metav1.OwnerReference{*controller}
+	return builders[create.Kind](create, meta)
+}
+
+// builders has a row for each kind that scenarios know.
+var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta) runtime.Object{
+	scenario.ReplicaSet:            buildReplicaSet,
+	scenario.ReplicationController: buildReplicationController,
+	scenario.Deployment:            buildDeployment,
+	scenario.Pod:                   buildPod,
+	scenario.Service:               buildService,
+	scenario.Endpoints:             buildEndpoints,
+}
+
+func buildReplicaSet(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
+		Replicas:        ptr.To(int32(*create.Replicas)),
+		MinReadySeconds: int32(create.MinReadySeconds),
+		Selector:        &metav1.LabelSelector{MatchLabels: create.Selector},
+		Template:        podTemplate(create),
+	}}
+}
+
+func buildReplicationController(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	return &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
+		Replicas:        ptr.To(int32(*create.Replicas)),
+		MinReadySeconds: int32(create.MinReadySeconds),
+		Selector:        create.Selector,
+		Template:        ptr.To(podTemplate(create)),
+	}}
+}
+
+func buildDeployment(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	spec := appsv1.DeploymentSpec{
+		Replicas:                ptr.To(int32(*create.Replicas)),
+		MinReadySeconds:         int32(create.MinReadySeconds),
+		Selector:                &metav1.LabelSelector{MatchLabels: create.Selector},
+		Template:                podTemplate(create),
+		Strategy:                appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyType(create.Strategy)},
+		RevisionHistoryLimit:    toInt32(create.RevisionHistoryLimit),
+		ProgressDeadlineSeconds: toInt32(create.ProgressDeadlineSeconds),
+		Paused:                  create.Paused,
+	}
+	if create.MaxSurge != nil || create.MaxUnavailable != nil {
+		spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+			MaxSurge: intOrString(create.MaxSurge), MaxUnavailable: intOrString(create.MaxUnavailable),
 		}
-		return &corev1.Pod{ObjectMeta: meta, Spec: template.Spec}
 	}
+	return &appsv1.Deployment{ObjectMeta: meta, Spec: spec}
+}
+
+func buildPod(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	meta.Labels = create.Labels
+	return &corev1.Pod{ObjectMeta: meta, Spec: podSpec()}
+}
+
+func buildService(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	meta.Labels = create.Labels
+	spec := corev1.ServiceSpec{
+		Type:                     corev1.ServiceTypeClusterIP,
+		Selector:                 create.Selector,
+		PublishNotReadyAddresses: create.PublishNotReadyAddresses,
+	}
+	if create.Headless {
+		spec.ClusterIP = corev1.ClusterIPNone
+	}
+	if create.ExternalName != "" {
+		spec.Type, spec.ExternalName = corev1.ServiceTypeExternalName, create.ExternalName
+	}
+	for _, port := range create.Ports {
+		to := corev1.ServicePort{Name: port.Name, Port: int32(port.Port), Protocol: corev1.Protocol(port.Protocol)}
+		if port.TargetPort != nil {
+			to.TargetPort = port.TargetPort.IntStr()
+		}
+		spec.Ports = append(spec.Ports, to)
+	}
+	return &corev1.Service{ObjectMeta: meta, Spec: spec}
+}
+
+// leaderAnnotation is what elections kept their record in when they were held by
+// Endpoints.
+const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
+
+// buildEndpoints has one address, of the net that is for documentation only.
+func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+	meta.Labels = create.Labels
+	if create.Leader {
+		held := time.Unix(0, 0).UTC().Format(time.RFC3339)
+		meta.Annotations = map[string]string{leaderAnnotation: `{"holderIdentity":"` + meta.Name +
+			`","leaseDurationSeconds":15,"acquireTime":"` + held + `","renewTime":"` + held + `","leaderTransitions":0}`}
+	}
+	return &endpoints{ObjectMeta: meta, Subsets: []endpointsSubset{{
+		Addresses: []endpointAddress{{IP: "192.0.2.1"}},
+		Ports:     []endpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+	}}}
+}
+
+// versionAnnotation tells pod templates apart that are otherwise alike, so that
+// every version can run everywhere that one can.
+const versionAnnotation = "gauntlet/version"
+
+func podTemplate(create *scenario.Create) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: create.Labels}, Spec: podSpec()}
+	if create.Version != "" {
+		template.Annotations = map[string]string{versionAnnotation: create.Version}
+	}
+	return template
 }
 
 // podSpec is a pod that does nothing, asks for nothing, and goes when told to.
+// Nobody listens on its ports: Services have them to resolve.
 func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		Containers:                    []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}},
+		Containers: []corev1.Container{{
+			Name:  "pause",
+			Image: "registry.k8s.io/pause:3.10",
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}},
+		}},
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
+}
+
+func toInt32(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	return ptr.To(int32(*n))
+}
+
+func intOrString(x *scenario.IntOrString) *intstr.IntOrString {
+	if x == nil {
+		return nil
+	}
+	return ptr.To(x.IntStr())
 }

@@ -21,7 +21,7 @@ type kind struct {
 	resource string         // as histories name it
 	example  runtime.Object // of the type that the API answers with
 	create   func(context.Context, kubernetes.Interface, runtime.Object) (metav1.Object, error)
-	patch    func(ctx context.Context, c kubernetes.Interface, namespace, name string, merge []byte) (metav1.Object, error)
+	patch    func(ctx context.Context, c kubernetes.Interface, namespace, name string, kind types.PatchType, patch []byte) (metav1.Object, error)
 	delete   func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error
 	// watch lists and watches the one object of that name.
 	watch func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher
@@ -36,6 +36,18 @@ var kinds = map[scenario.Kind]kind{
 	scenario.ReplicationController: kindOf("replicationcontrollers", &corev1.ReplicationController{},
 		func(c kubernetes.Interface, namespace string) client[*corev1.ReplicationController, *corev1.ReplicationControllerList] {
 			return c.CoreV1().ReplicationControllers(namespace)
+		}),
+	scenario.Deployment: kindOf("deployments.apps", &appsv1.Deployment{},
+		func(c kubernetes.Interface, namespace string) client[*appsv1.Deployment, *appsv1.DeploymentList] {
+			return c.AppsV1().Deployments(namespace)
+		}),
+	scenario.Service: kindOf("services", &corev1.Service{},
+		func(c kubernetes.Interface, namespace string) client[*corev1.Service, *corev1.ServiceList] {
+			return c.CoreV1().Services(namespace)
+		}),
+	scenario.Endpoints: kindOf("endpoints", &endpoints{},
+		func(c kubernetes.Interface, namespace string) client[*endpoints, *endpointsList] {
+			return c.CoreV1().Endpoints(namespace)
 		}),
 	scenario.Pod: kindOf("pods", &corev1.Pod{},
 		func(c kubernetes.Interface, namespace string) client[*corev1.Pod, *corev1.PodList] {
@@ -70,8 +82,8 @@ func kindOf[T object, L runtime.Object](resource string, example T, in func(kube
 			}
 			return in(c, typed.GetNamespace()).Create(ctx, typed, metav1.CreateOptions{})
 		},
-		patch: func(ctx context.Context, c kubernetes.Interface, namespace, name string, merge []byte) (metav1.Object, error) {
-			return in(c, namespace).Patch(ctx, name, types.MergePatchType, merge, metav1.PatchOptions{})
+		patch: func(ctx context.Context, c kubernetes.Interface, namespace, name string, kind types.PatchType, patch []byte) (metav1.Object, error) {
+			return in(c, namespace).Patch(ctx, name, kind, patch, metav1.PatchOptions{})
 		},
 		delete: func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error {
 			return in(c, namespace).Delete(ctx, name, o)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -24,7 +23,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	}
 	kind := kinds[create.Kind]
 	names := create.Names()
-	u.created[scenario.Target{Kind: create.Kind, Name: create.Name}] = names
+	u.created[create.Target] = names
 	var last *history.Ref
 	for _, name := range names {
 		made, err := kind.create(ctx, u.Client, build(create, name, u.Namespace, controller))
@@ -41,23 +40,6 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	return last, nil
 }
 
-// scale sets spec.replicas and nothing else, as kubectl does, and tries again
-// where another writer came in between.
-func (u *user) scale(ctx context.Context, scale *scenario.Scale) (*history.Ref, error) {
-	kind := kinds[scale.Kind]
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, *scale.Replicas)
-	var scaled *history.Ref
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		object, err := kind.patch(ctx, u.Client, u.Namespace, scale.Name, patch)
-		if err != nil {
-			return err
-		}
-		scaled, err = ref(kind.resource, object)
-		return err
-	})
-	return scaled, err
-}
-
 // propagations are the API's words for ours.
 var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Background: metav1.DeletePropagationBackground,
@@ -70,14 +52,14 @@ var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind := kinds[del.Kind]
 	policy := propagations[del.Propagation]
-	target := scenario.Target{Kind: del.Kind, Name: del.Name}
-	for _, name := range u.names(target) {
+	names := u.names(del.Target)
+	for _, name := range names {
 		err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 		if err != nil && !(del.Kind == scenario.Pod && apierrors.IsNotFound(err)) {
 			return nil, err
 		}
 	}
-	if len(u.names(target)) > 1 {
+	if len(names) > 1 {
 		return nil, nil
 	}
 	return &history.Ref{Resource: kind.resource, Namespace: u.Namespace, Name: del.Name}, nil

@@ -67,13 +67,15 @@ type user struct {
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
-	switch {
-	case step.Create != nil:
-		object, err = u.create(ctx, step.Create)
-	case step.Scale != nil:
-		object, err = u.scale(ctx, step.Scale)
-	case step.Delete != nil:
-		object, err = u.delete(ctx, step.Delete)
+	switch operation := step.Operation.(type) {
+	case nil:
+	case *scenario.Create:
+		object, err = u.create(ctx, operation)
+	case *scenario.Delete:
+		object, err = u.delete(ctx, operation)
+	default:
+		target, _ := step.Target()
+		object, err = u.edit(ctx, target, operation)
 	}
 	if err == nil && step.Await != nil {
 		err = u.await(ctx, step.Await)

@@ -316,3 +316,64 @@ func TestAwaitEndsWithContext(t *testing.T) {
 		}
 	})
 }
+
+// TestEdits: each operation on an object that exists changes what it names and
+// nothing else.
+func TestEdits(t *testing.T) {
+	for _, test := range []struct {
+		kind, step, want string
+	}{
+		{"Deployment", "scale: {kind: Deployment, name: web, replicas: 7}", `merge {"spec":{"replicas":7}}`},
+		{"Deployment", "rollout: {name: web, version: v2}", `merge {"spec":{"template":{"metadata":{"annotations":{"gauntlet/version":"v2"}}}}}`},
+		{"Deployment", "rollout: {name: web, version: v2, replicas: 4}", `merge {"spec":{"replicas":4,"template":{"metadata":{"annotations":{"gauntlet/version":"v2"}}}}}`},
+		{"Deployment", "pause: {name: web}", `merge {"spec":{"paused":true}}`},
+		{"Deployment", "resume: {name: web}", `merge {"spec":{"paused":false}}`},
+		{"Deployment", "rollback: {name: web, revision: 3}", `merge {"metadata":{"annotations":{"deprecated.deployment.rollback.to":"3"}}}`},
+		{"Pod", "label: {kind: Pod, name: web, labels: {app: x}, remove: [b]}", `merge {"metadata":{"labels":{"app":"x","b":null}}}`},
+		{"Service", "select: {name: web, selector: {app: y}}", `json [{"op":"add","path":"/spec/selector","value":{"app":"y"}}]`},
+		{"Service", "select: {name: web, selector: {}}", `json [{"op":"add","path":"/spec/selector","value":{}}]`},
+	} {
+		client, recorded := fake.NewClientset(), records{}
+		replicas := map[string]string{"Deployment": ", replicas: 3"}[test.kind]
+		err := Run(t.Context(), newEnv(client, &recorded), steps(t, "  - create: {kind: "+test.kind+", name: web"+replicas+"}\n  - "+test.step+"\n"))
+		if err != nil {
+			t.Errorf("%s: %v", test.step, err)
+			continue
+		}
+		change := client.Actions()[1].(kubetesting.PatchAction)
+		kind := strings.TrimSuffix(strings.TrimPrefix(string(change.GetPatchType()), "application/"), "-patch+json")
+		if got := kind + " " + string(change.GetPatch()); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.step, got, test.want)
+		}
+	}
+}
+
+// TestEditsEveryPod: labels go to each pod of a create, and one that died by
+// another hand is no failure.
+func TestEditsEveryPod(t *testing.T) {
+	client, recorded := fake.NewClientset(), records{}
+	client.PrependReactor("patch", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		if name := action.(kubetesting.PatchAction).GetName(); name == "stray-1" {
+			return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+		}
+		return false, nil, nil
+	})
+	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
+  - create: {kind: Pod, name: stray, count: 3, labels: {app: web}}
+  - label: {kind: Pod, name: stray, labels: {app: other}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, pod := range pods.Items {
+		got[pod.Name] = pod.Labels["app"]
+	}
+	if diff := cmp.Diff(map[string]string{"stray-0": "other", "stray-1": "web", "stray-2": "other"}, got); diff != "" {
+		t.Errorf("labels of the pods (-want +got):\n%s", diff)
+	}
+}

@@ -58,5 +58,8 @@ func passes(ctx ginkgo.SpecContext, target subject.Target, asked *scenario.Scena
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
 	gomega.Expect(judged.Verdict).To(gomega.Equal(check.Pass), judged.Reason)
+	if target == subject.Ours {
+		withinRights(judged.Directory)
+	}
 	gomega.Expect(os.RemoveAll(judged.Directory)).To(gomega.Succeed())
 }

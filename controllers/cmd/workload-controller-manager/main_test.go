@@ -38,6 +38,7 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 // What is wrong is said in one line that names the flag, and the exit status
 // tells bad usage from failure.
 func TestRunReportsErrors(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // this is no pod
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	tests := []struct {
 		args string
@@ -54,6 +55,11 @@ func TestRunReportsErrors(t *testing.T) {
 		{"--concurrent-replicaset-syncs=-1", exitUsage, "--concurrent-replicaset-syncs=-1: must be at least 1"},
 		{"--concurrent-rc-syncs=0", exitUsage, "--concurrent-rc-syncs=0"},
 		{"--kube-api-qps=0", exitUsage, "--kube-api-qps=0"},
+		{"--kube-api-qps=NaN", exitUsage, "--kube-api-qps=NaN: must be a number"},
+		{"--kube-api-qps=+Inf", exitUsage, "--kube-api-qps=+Inf: must be a number"},
+		{"--kube-api-content-type=text/html", exitUsage, "--kube-api-content-type=text/html: must be one of application/json"},
+		{"--kube-api-content-type=", exitUsage, "--kube-api-content-type=: must be one of"},
+		{"", exitFailed, "--kubeconfig is not given, and this is no pod"},
 		{"--kube-api-qps=10 --kube-api-burst=0", exitUsage, "--kube-api-burst=0: must be at least 1 with --kube-api-qps=10"},
 		{"--leader-elect-renew-deadline=15s", exitUsage, "--leader-elect-renew-deadline=15s: must be less than --leader-elect-lease-duration=15s"},
 		{"--leader-elect-retry-period=9s", exitUsage, "--leader-elect-retry-period=9s"},

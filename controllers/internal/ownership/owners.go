@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Owners finds the cached owners of one kind that a child concerns: the one
@@ -32,6 +33,17 @@ func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	}
 	id := IDOf(object.(metav1.Object))
 	return id, id.UID == ref.UID
+}
+
+// Offer wakes, by its key, every owner that could adopt an orphan.
+func (o Owners) Offer(logger klog.Logger, orphan metav1.Object, wake func(key string)) {
+	owners, err := o.Matching(orphan)
+	if err != nil {
+		logger.Error(err, "Orphan is not offered", "orphan", cache.MetaObjectToName(orphan).String())
+	}
+	for _, owner := range owners {
+		wake(owner.Key)
+	}
 }
 
 // Matching returns every owner that could adopt an orphan.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 func TestLastKnown(t *testing.T) {
@@ -20,7 +21,7 @@ func TestLastKnown(t *testing.T) {
 		"nothing":                       {nil, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, ok := LastKnown[int](test.object); got != test.want || ok != test.ok {
+			if got, ok := LastKnown[int](klog.Background(), test.object); got != test.want || ok != test.ok {
 				t.Errorf("LastKnown = %d, %t; want %d, %t", got, ok, test.want, test.ok)
 			}
 		})

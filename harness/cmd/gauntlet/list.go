@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -70,8 +71,17 @@ func listFaults(out io.Writer) {
 
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
-		fmt.Fprintf(out, "%s (%s; contract: %s)\n%s\n", c.ID, c.Property, c.Clause, indent(1, c.Guarantee))
+		written := fmt.Sprintf("Contract: %s. Traps: %s.", c.Clause, numbers(c.Traps))
+		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, indent(1, c.Guarantee), indent(1, written))
 	}
+}
+
+func numbers(all []int) string {
+	words := make([]string, 0, len(all))
+	for _, n := range all {
+		words = append(words, strconv.Itoa(n))
+	}
+	return strings.Join(words, ", ")
 }
 
 // indent wraps a text for a terminal of 80 columns, so many steps to the right.

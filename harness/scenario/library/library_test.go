@@ -13,7 +13,7 @@ func TestAll(t *testing.T) {
 	for _, s := range All() {
 		names = append(names, s.Name)
 	}
-	for _, want := range []string{"api-errors", "burst", "everything", "pod-churn", "watch-delay-owners", "watch-delay-pods"} {
+	for _, want := range []string{"api-errors", "burst", "endpoints", "everything", "failover", "orphan-endpoints", "pod-churn", "rollout", "watch-delay-owners", "watch-delay-pods"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("scenario %s is missing from %v", want, names)
 		}
@@ -65,8 +65,8 @@ func TestBothKinds(t *testing.T) {
 	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
 		for _, step := range s.Workload {
-			if step.Create != nil {
-				kinds[step.Create.Kind]++
+			if create, ok := step.Operation.(*scenario.Create); ok {
+				kinds[create.Kind]++
 			}
 		}
 		owners := kinds[scenario.ReplicaSet] + kinds[scenario.ReplicationController]

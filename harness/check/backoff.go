@@ -2,14 +2,11 @@ package check
 
 import (
 	"fmt"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
-
-// This file judges how a controller behaves towards the API server when it
-// fails, and whether it stays up.
 
 const (
 	// failuresMax is how often, within a second, one call may fail without a
@@ -17,9 +14,9 @@ const (
 	// and doubles comes to 8 tries in the first second; a try may send a status
 	// twice, and forgetting a key begins anew.
 	failuresMax = 30
-	// wakeByOwner is for how many more failures a new version of the owner is
-	// good: the work it asks for may end the failing and begin it anew. News of
-	// a pod is good for one.
+	// wakeByOwner is for how many more failures a new version of the object itself
+	// is good: the work it asks for may end the failing and begin it anew. News of
+	// what belongs to it is good for one.
 	wakeByOwner = 10
 	backOffSpan = time.Second
 )
@@ -28,11 +25,12 @@ const (
 // exponential back-off would repeat it.
 type backOffJudge struct {
 	findings
-	drain  time.Duration // in which a whole batch gets past the client's rate limit
-	states perLedger[repetition]
+	drain   time.Duration // in which a whole batch gets past the client's rate limit
+	states  map[item]*repetition
+	sweepAt int
 }
 
-// repetition is how the calls for one owner have been failing.
+// repetition is how the calls for one object have been failing.
 type repetition struct {
 	wakes tail
 	calls map[string]*streak // by the call's key
@@ -51,26 +49,46 @@ type streak struct {
 }
 
 func newBackOff(s Setting) Judge {
-	j := &backOffJudge{drain: lag}
-	if s.QPS > 0 {
-		j.drain += time.Duration(burstLimit / s.QPS * float64(time.Second))
+	return &backOffJudge{drain: s.drain(), states: map[item]*repetition{}}
+}
+
+// of returns what is kept of an item. When their number has doubled, those of
+// which nothing counts any more are swept out.
+func (j *backOffJudge) of(i item, at time.Duration) *repetition {
+	if s := j.states[i]; s != nil {
+		return s
 	}
-	return j
+	if len(j.states) >= j.sweepAt {
+		maps.DeleteFunc(j.states, func(i item, s *repetition) bool { return i.process.ended || s.over(at, j.drain) })
+		j.sweepAt = 2*len(j.states) + 64
+	}
+	j.states[i] = &repetition{}
+	return j.states[i]
+}
+
+// over reports whether nothing that happened so far can count any more.
+func (s *repetition) over(at, drain time.Duration) bool {
+	for _, run := range s.calls {
+		if run.failures.total(at) > 0 {
+			return false
+		}
+	}
+	return s.wakes.total(at) == 0 && at-s.lastCreated > drain
 }
 
 func (j *backOffJudge) Observe(m *Model, _ *history.Record) {
-	for _, t := range m.touched {
+	for _, w := range m.wakes {
 		weight := 1
-		if t.itself {
+		if w.itself {
 			weight = wakeByOwner
 		}
-		j.states.of(t.ledger).wakes.add(m.at, weight)
+		j.of(w.item, m.at).wakes.add(m.at, weight)
 	}
 	a := m.answered
-	if a == nil || a.ledger == nil {
+	if a == nil || a.item.process == nil {
 		return
 	}
-	s := j.states.of(a.ledger)
+	s := j.of(a.item, m.at)
 	if !isFailure(a) {
 		delete(s.calls, a.key)
 		if a.verb == callCreate {
@@ -94,7 +112,7 @@ func isFailure(a *answer) bool {
 	switch {
 	case a.response.OK():
 		return false
-	case a.verb == callDelete:
+	case a.verb == callDelete, a.publication != nil:
 		return a.response.Code != 404
 	case a.verb == callClaim:
 		return a.response.Code != 404 && a.response.Code != 422
@@ -129,9 +147,9 @@ func (j *backOffJudge) fail(m *Model, a *answer, s *repetition) {
 	j.violate(func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s failed %d times within %v, with %d to spare for what came in meanwhile",
-				a.ledger.name(), a.key, failures, backOffSpan, wakes),
+				a.item, a.key, failures, backOffSpan, wakes),
 			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+wakes),
-			Object:   a.ledger.ref(),
+			Object:   a.item.ref(),
 			At:       m.at,
 			Records:  append([]int64(nil), run.records...),
 		}
@@ -163,42 +181,4 @@ func (t *tail) total(at time.Duration) int {
 	}
 	t.entries = t.entries[old:]
 	return t.sum
-}
-
-// leaseGrace is within what time of a failure to renew its lease a leader may
-// exit because of it.
-const leaseGrace = 30 * time.Second
-
-// subjectPrefix begins the names of the subject's processes.
-const subjectPrefix = "subject-"
-
-// aliveJudge: no process of the subject dies that nobody stopped, unless it had
-// trouble with its lease, which a leader that loses it must exit for.
-type aliveJudge struct{ findings }
-
-func newAlive(Setting) Judge { return &aliveJudge{} }
-
-func (j *aliveJudge) Observe(m *Model, r *history.Record) {
-	if m.sent != nil && j.tested < len(m.processes) {
-		j.tested = len(m.processes)
-	}
-	// One that dies before the chaos has not been started: a broken run, no finding.
-	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
-		return
-	}
-	if !strings.HasPrefix(r.Process.Name, subjectPrefix) {
-		return
-	}
-	j.tested = max(j.tested, 1)
-	if p := m.died; p != nil && p.leaseFailed && m.at-p.leaseLost <= leaseGrace {
-		return
-	}
-	j.violate(func() Evidence {
-		return Evidence{
-			Summary:  fmt.Sprintf("%s died: %s", r.Process.Name, r.Process.Detail),
-			Expected: "to run until it is stopped",
-			At:       m.at,
-			Records:  []int64{m.seq},
-		}
-	})
 }

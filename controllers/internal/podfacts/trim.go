@@ -1,0 +1,73 @@
+package podfacts
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Trim returns a pod with what the controllers read of one, and nothing else: a
+// cache holds every pod of the cluster, and most of a pod is its containers'
+// configuration. A controller that comes to read more of a pod adds it here; a
+// trimmed pod must never be written back.
+func Trim(pod *corev1.Pod) *corev1.Pod {
+	trimmed := &corev1.Pod{
+		TypeMeta: pod.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              pod.Name,
+			Namespace:         pod.Namespace,
+			UID:               pod.UID,
+			ResourceVersion:   pod.ResourceVersion,
+			Generation:        pod.Generation,
+			CreationTimestamp: pod.CreationTimestamp,
+			DeletionTimestamp: pod.DeletionTimestamp,
+			Labels:            pod.Labels,
+			OwnerReferences:   pod.OwnerReferences,
+		},
+		Spec: corev1.PodSpec{
+			NodeName:       pod.Spec.NodeName,
+			Hostname:       pod.Spec.Hostname,
+			Subdomain:      pod.Spec.Subdomain,
+			Containers:     trimContainers(pod.Spec.Containers),
+			InitContainers: trimContainers(pod.Spec.InitContainers),
+		},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			PodIP:                 pod.Status.PodIP,
+			PodIPs:                pod.Status.PodIPs,
+			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses),
+			InitContainerStatuses: trimStatuses(pod.Status.InitContainerStatuses),
+		},
+	}
+	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
+		trimmed.Annotations = map[string]string{corev1.PodDeletionCost: cost}
+	}
+	if condition := readiness(pod); condition != nil {
+		trimmed.Status.Conditions = []corev1.PodCondition{{
+			Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
+		}}
+	}
+	return trimmed
+}
+
+// trimContainers keeps the containers that say something: a port by its name, or
+// that they are sidecars.
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range containers {
+		if c := &containers[i]; len(c.Ports) > 0 || c.RestartPolicy != nil {
+			kept = append(kept, corev1.Container{Name: c.Name, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
+		}
+	}
+	return kept
+}
+
+// trimStatuses keeps the containers that were restarted.
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range statuses {
+		if s := &statuses[i]; s.RestartCount > 0 {
+			kept = append(kept, corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount})
+		}
+	}
+	return kept
+}

@@ -1,0 +1,112 @@
+package manager
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// held is a run whose only worker is in the middle of a sync: creates of pods
+// are not answered until release is called.
+type held struct {
+	leases  *fake.Clientset
+	stop    func()
+	release func()
+	ended   <-chan error
+	created atomic.Int32
+}
+
+// hold starts a run in a bubble, and returns when it is held.
+func hold(t *testing.T) *held {
+	t.Helper()
+	h := &held{leases: fake.NewClientset()}
+	gate := make(chan struct{})
+	h.release = func() { close(gate) }
+	// A fake serves one call at a time: one that waits needs a server of its own.
+	writer, rest := newClient(), newClient()
+	writer.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		<-gate
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		pod.Name = pod.GenerateName + string('a'+h.created.Add(1))
+		pod.UID, pod.ResourceVersion = types.UID(pod.Name), "7"
+		return true, pod, nil
+	})
+	clients := func(purpose string) (kubernetes.Interface, error) {
+		switch purpose {
+		case leaderElectionClient:
+			return h.leases, nil
+		case "replicaset-controller":
+			return writer, nil
+		default:
+			return rest, nil
+		}
+	}
+	options := NewOptions() // its times cost nothing here
+	options.Serving.SecurePort = 0
+	h.stop, h.ended = startWith(t, options, clients)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	if holder(t, h.leases) == "" {
+		t.Fatal("no leader")
+	}
+	return h
+}
+
+// A stop lets a worker finish the sync that it is at, both pods of it, and gives
+// the lease back only then: nobody else may begin before.
+func TestStopLetsWorkersFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(t)
+		h.stop()
+		time.Sleep(drainTimeout - time.Second)
+		select {
+		case err := <-h.ended:
+			t.Fatalf("Run ended with %v while a worker was at work", err)
+		default:
+		}
+		if holder(t, h.leases) == "" {
+			t.Error("the lease was given back while a worker was at work")
+		}
+		h.release()
+		if err := <-h.ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		if got := h.created.Load(); got != 2 {
+			t.Errorf("%d pods created, want 2: the sync was not finished", got)
+		}
+		if held := holder(t, h.leases); held != "" {
+			t.Errorf("the lease is still held by %q", held)
+		}
+		time.Sleep(time.Minute) // the queues' own goroutines end on their next tick
+	})
+}
+
+// A worker that does not come to an end holds the stop up for so long and no
+// longer. It may still be at work, so the lease has to expire.
+func TestStopIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(t)
+		begin := time.Now()
+		h.stop()
+		if err := <-h.ended; err == nil || !strings.Contains(err.Error(), "did not stop within") {
+			t.Errorf("Run ended with %v, want that workers did not stop", err)
+		}
+		if took := time.Since(begin); took != drainTimeout+abortTimeout {
+			t.Errorf("the stop took %s, want %s", took, drainTimeout+abortTimeout)
+		}
+		if holder(t, h.leases) == "" {
+			t.Error("the lease was given back while a worker may be at work")
+		}
+		h.release()
+		time.Sleep(time.Minute)
+	})
+}

@@ -1,0 +1,117 @@
+package pods
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// conditionsOf are the two conditions that say whether pod a is ready.
+func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1.ConditionStatus {
+	t.Helper()
+	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[corev1.PodConditionType]corev1.ConditionStatus{}
+	for _, condition := range got.Status.Conditions {
+		all[condition.Type] = condition.Status
+	}
+	return all
+}
+
+// TestUnready: a pod becomes unready, once, and is ready again when its time is
+// over or the fault is healed, whichever comes first.
+func TestUnready(t *testing.T) {
+	for _, test := range []struct {
+		name, params string
+		wantFired    int // by the end
+	}{
+		{"by a later tick", "{action: unready, every: 1s, downtime: 1s}", 2},
+		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := startChurning(t, test.params, 1, pod("a"))
+			c.inject(t)
+			c.tick(t)
+			<-c.grown
+			if got := c.conditionsOf(t); got[corev1.PodReady] != corev1.ConditionFalse || got[corev1.ContainersReady] != corev1.ConditionFalse {
+				t.Errorf("after a tick: %v; want both False", got)
+			}
+			if test.wantFired > 1 {
+				c.tickUntilRecord(t) // ready again, and so a victim again
+			}
+			if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.conditionsOf(t); got[corev1.PodReady] != corev1.ConditionTrue || got[corev1.ContainersReady] != corev1.ConditionTrue {
+				t.Errorf("after healing: %v; want both True", got)
+			}
+			fired := 0
+			for _, f := range c.faults {
+				if f.Event == history.FaultFired {
+					fired++
+				}
+			}
+			if fired != test.wantFired {
+				t.Errorf("fired %d times; want %d", fired, test.wantFired)
+			}
+		})
+	}
+}
+
+// TestUnreadyForGood: what has ended, is gone or was replaced meanwhile is not
+// made ready, and that is no failure; an API server that refuses is one.
+func TestUnreadyForGood(t *testing.T) {
+	refused := errors.New("no room")
+	for _, test := range []struct {
+		name    string
+		answer  func() (runtime.Object, error) // to the get that precedes the write
+		wantErr error
+	}{
+		{"gone", func() (runtime.Object, error) { return nil, apierrors.NewNotFound(corev1.Resource("pods"), "a") }, nil},
+		{"failed", func() (runtime.Object, error) { return pod("a", failed), nil }, nil},
+		{"terminating", func() (runtime.Object, error) { return pod("a", terminating), nil }, nil},
+		{"replaced", func() (runtime.Object, error) { return pod("a", func(p *corev1.Pod) { p.UID = "another" }), nil }, nil},
+		{"out of reach", func() (runtime.Object, error) { return nil, refused }, refused},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
+			c.inject(t)
+			c.tick(t)
+			<-c.grown
+			asked := false
+			c.client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if asked {
+					return false, nil, nil
+				}
+				asked = true
+				got, err := test.answer()
+				return true, got, err
+			})
+			writes := func() (n int) {
+				for _, action := range c.client.Actions() {
+					if action.GetVerb() == "update" {
+						n++
+					}
+				}
+				return n
+			}
+			before := writes()
+			if err := c.fault.Heal(t.Context()); !errors.Is(err, test.wantErr) {
+				t.Errorf("error %v; want %v", err, test.wantErr)
+			}
+			if !asked || writes() != before {
+				t.Errorf("asked %t, %d writes; want a look and no write", asked, writes()-before)
+			}
+		})
+	}
+}

@@ -1,0 +1,209 @@
+// Package processes has the faults that befall the processes of the subject: they
+// end, and begin again.
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+// Restart is the kind "restart".
+var Restart = faults.Kind{
+	Name:      "restart",
+	Sentence:  "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
+	Healing:   "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		{Name: "how", Sentence: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
+		{Name: "replica", Sentence: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
+		{Name: "downtime", Sentence: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"},
+	},
+	New: NewRestart,
+}
+
+// RestartParams are the parameters of a restart; [Restart] documents them.
+type RestartParams struct {
+	How      string        `yaml:"how"`
+	Replica  string        `yaml:"replica"`
+	Downtime time.Duration `yaml:"downtime"`
+}
+
+const (
+	howKill       = "kill"
+	howTerminate  = "terminate"
+	replicaLeader = "leader"
+	replicaAll    = "all"
+)
+
+var (
+	ways     = []string{howKill, howTerminate}
+	replicas = []string{replicaLeader, replicaAll}
+)
+
+const (
+	downtimeMax     = 10 * time.Minute
+	downtimeDefault = time.Second
+	// leaderPoll is how often a leader is looked for when there is none.
+	leaderPoll = 50 * time.Millisecond
+)
+
+// NewRestart makes the fault that params describe.
+func NewRestart(params faults.Params) (faults.Fault, error) {
+	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "how", p.How, ways); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
+		return nil, err
+	}
+	if p.Downtime < 0 || p.Downtime > downtimeMax {
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected 0s to %v", p.Downtime, downtimeMax)
+	}
+	return &restart{params: p}, nil
+}
+
+// restart is a restart in force: a goroutine of its own, from Inject until every
+// replica that it ended runs again.
+type restart struct {
+	params RestartParams
+	env    *faults.Env
+
+	cancel context.CancelFunc // gives up what is under way
+	stop   chan struct{}      // closed: start what was ended
+	over   chan struct{}      // closed by the goroutine at its end
+
+	// These are the goroutine's until over is closed, then Heal's.
+	down  []string // replicas that were ended and do not run again
+	ended int
+}
+
+func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
+	r.env = env
+	r.stop, r.over = make(chan struct{}), make(chan struct{})
+	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it lasts until Heal
+	go func() {
+		defer close(r.over)
+		r.run(ctx)
+	}()
+	return nil
+}
+
+// Heal cuts the downtime short and returns when everything runs again. What the
+// goroutine could not start is tried once more.
+func (r *restart) Heal(ctx context.Context) error {
+	if r.over == nil {
+		return nil
+	}
+	select {
+	case <-r.stop:
+	default:
+		close(r.stop)
+	}
+	select {
+	case <-r.over:
+	case <-ctx.Done():
+		r.cancel()
+		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, ctx.Err())
+	}
+	r.cancel()
+	return r.start(ctx)
+}
+
+func (r *restart) Tally() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
+
+// run takes the victims through their restart.
+func (r *restart) run(ctx context.Context) {
+	r.end(ctx, r.victims(ctx))
+	if len(r.down) == 0 {
+		return
+	}
+	r.wait(r.params.Downtime)
+	if err := r.start(ctx); err != nil {
+		r.env.Report.Failed(nil, err)
+	}
+}
+
+// victims are the replicas to be ended. When it is the leader's turn, they are
+// none until there is one.
+func (r *restart) victims(ctx context.Context) []string {
+	if r.params.Replica == replicaAll {
+		return r.env.Subject.Replicas()
+	}
+	troubled := false
+	for {
+		leader, err := r.env.Subject.Leader(ctx)
+		switch {
+		case err != nil && !troubled: // once, not at every look
+			r.env.Report.Failed(nil, err)
+		case leader != "":
+			return []string{leader}
+		}
+		troubled = err != nil
+		if !r.wait(leaderPoll) {
+			return nil
+		}
+	}
+}
+
+// end ends the victims, all at a time.
+func (r *restart) end(ctx context.Context, victims []string) {
+	by, done := r.env.Subject.Kill, "killed"
+	if r.params.How == howTerminate {
+		by, done = r.env.Subject.Terminate, "terminated"
+	}
+	ended := make([]bool, len(victims))
+	var group errgroup.Group
+	for i, victim := range victims {
+		group.Go(func() (err error) {
+			if ended[i], err = by(ctx, victim); err != nil {
+				r.env.Report.Failed(nil, err)
+			} else if ended[i] {
+				r.env.Report.Fired(0, nil, done+" "+victim)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // none of them returns an error
+	for i, victim := range victims {
+		if ended[i] {
+			r.down = append(r.down, victim)
+			r.ended++
+		}
+	}
+}
+
+// start starts what is down.
+func (r *restart) start(ctx context.Context) error {
+	var all []error
+	r.down = slices.DeleteFunc(r.down, func(victim string) bool {
+		err := r.env.Subject.Start(ctx, victim)
+		if err != nil {
+			all = append(all, err)
+		}
+		return err == nil
+	})
+	return errors.Join(all...)
+}
+
+// wait waits for d, and reports whether it was not cut short.
+func (r *restart) wait(d time.Duration) bool {
+	timer := r.env.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-r.stop:
+		return false
+	}
+}

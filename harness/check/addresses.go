@@ -1,0 +1,332 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// This file says what the Endpoints of a Service must list. It knows nothing of
+// how a controller arranges that: both sides are taken apart into single pairs
+// of an address and a port, and the pairs are compared.
+
+// addressesMax is how many addresses Endpoints hold at the most.
+const addressesMax = 1000
+
+// address is how a pod can be reached, as the truth has it.
+type address struct {
+	body []byte
+	read *reachable // nil until it is asked for
+	err  error
+}
+
+type reachable struct {
+	Spec   corev1.PodSpec
+	Status corev1.PodStatus
+}
+
+func (a *address) reachable() (*reachable, error) {
+	if a.read == nil && a.err == nil {
+		a.read = &reachable{}
+		a.err = unmarshalSome(a.body, a.read)
+		a.body = nil
+	}
+	return a.read, a.err
+}
+
+// listing is what Endpoints list: whether each pair is ready.
+type listing map[pair]bool
+
+// pair is one port at one address.
+type pair struct {
+	target
+	port port
+}
+
+// target is an address and the pod behind it.
+type target struct {
+	ip, node, hostname string
+	pod                string
+	uid                types.UID
+}
+
+// port is a port as Endpoints have it; its zero value stands for no port at
+// all, which only a headless Service lists.
+type port struct {
+	name, protocol, application string
+	number                      int32
+}
+
+func (p pair) String() string {
+	where := p.ip
+	if p.port != (port{}) {
+		where = fmt.Sprintf("%s:%d", p.ip, p.port.number)
+	}
+	return fmt.Sprintf("%s (pod %s)", where, p.pod)
+}
+
+// add enters a pair. What is listed twice is ready only if it is so both times.
+func (l listing) add(p pair, ready bool) {
+	if known, ok := l[p]; ok {
+		ready = ready && known
+	}
+	l[p] = ready
+}
+
+// listed takes apart what Endpoints say.
+func (e *endpoints) listed() (listing, error) {
+	var body struct {
+		Subsets []struct {
+			Addresses, NotReadyAddresses []corev1.EndpointAddress
+			Ports                        []corev1.EndpointPort
+		}
+	}
+	if err := unmarshalSome(e.body, &body); err != nil {
+		return nil, fmt.Errorf("%s: %w", e, err)
+	}
+	all := listing{}
+	for i := range body.Subsets {
+		subset := &body.Subsets[i]
+		ports := []port{{}}
+		if len(subset.Ports) > 0 {
+			ports = nil
+		}
+		for _, p := range subset.Ports {
+			ports = append(ports, port{p.Name, string(p.Protocol), text(p.AppProtocol), p.Port})
+		}
+		for _, p := range ports {
+			for _, a := range subset.Addresses {
+				all.add(pair{targetOf(a), p}, true)
+			}
+			for _, a := range subset.NotReadyAddresses {
+				all.add(pair{targetOf(a), p}, false)
+			}
+		}
+	}
+	return all, nil
+}
+
+func targetOf(a corev1.EndpointAddress) target {
+	t := target{ip: a.IP, node: text(a.NodeName), hostname: a.Hostname}
+	if a.TargetRef != nil {
+		t.pod, t.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
+	}
+	return t
+}
+
+// wanted is what the Endpoints of a Service must list.
+func (w *world) wanted(s *service) (listing, error) {
+	all := listing{}
+	publishAll := s.spec.PublishNotReadyAddresses
+	for uid, p := range w.pods {
+		a := w.addresses[uid]
+		if a == nil || p.ended || p.terminating && !publishAll || p.Namespace != s.Namespace || !s.selector.Matches(p.labels) {
+			continue
+		}
+		facts, err := a.reachable()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Ref, err)
+		}
+		t := target{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + p.Namespace + "/" + p.Name, uid: uid}
+		if t.ip == "" {
+			continue
+		}
+		if facts.Spec.Subdomain == s.Name {
+			t.hostname = facts.Spec.Hostname
+		}
+		if len(s.spec.Ports) == 0 && s.headless() {
+			all.add(pair{target: t}, p.ready || publishAll)
+		}
+		for i := range s.spec.Ports {
+			if number := facts.port(&s.spec.Ports[i]); number != 0 {
+				all.add(pair{t, portOf(&s.spec.Ports[i], number)}, p.ready || publishAll)
+			}
+		}
+	}
+	return all, nil
+}
+
+func portOf(p *corev1.ServicePort, number int32) port {
+	return port{p.Name, string(p.Protocol), text(p.AppProtocol), number}
+}
+
+// ip is the pod's address in the Service's first IP family, "" if it has none.
+func (r *reachable) ip(s *service) string {
+	ips := r.Status.PodIPs
+	if len(ips) == 0 && r.Status.PodIP != "" {
+		ips = []corev1.PodIP{{IP: r.Status.PodIP}}
+	}
+	for _, each := range ips {
+		parsed, err := netip.ParseAddr(each.IP)
+		switch {
+		case err != nil:
+		case len(s.spec.IPFamilies) == 0, (s.spec.IPFamilies[0] == corev1.IPv6Protocol) == parsed.Is6():
+			return each.IP
+		}
+	}
+	return ""
+}
+
+// port is the number that a Service's port has at a pod; 0: the pod has no such
+// port.
+func (r *reachable) port(p *corev1.ServicePort) int32 {
+	if p.TargetPort.Type == intstr.Int {
+		if p.TargetPort.IntVal == 0 {
+			return p.Port
+		}
+		return p.TargetPort.IntVal
+	}
+	containers := slices.Clone(r.Spec.Containers)
+	for _, c := range r.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways { // a sidecar
+			containers = append(containers, c)
+		}
+	}
+	for _, c := range containers {
+		for _, each := range c.Ports {
+			if each.Name == p.TargetPort.StrVal && each.Protocol == p.Protocol {
+				return each.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+// difference says how one listing differs from what is wanted; "" if it does
+// not. Where there is more than fits, which addresses are left out is open.
+func difference(got, want listing) string {
+	total, ready := want.size()
+	fits := total <= addressesMax
+	var missing, misjudged, extra []string
+	for p, isReady := range want {
+		said, ok := got[p]
+		switch {
+		case ok && said != isReady:
+			misjudged = append(misjudged, p.String())
+		case !ok && fits:
+			missing = append(missing, p.String())
+		}
+	}
+	for p := range got {
+		if _, ok := want[p]; !ok {
+			extra = append(extra, p.String())
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return "lack " + first(missing)
+	case len(misjudged) > 0:
+		return "have the wrong readiness for " + first(misjudged)
+	case len(extra) > 0:
+		return "should not list " + first(extra)
+	case fits:
+		return ""
+	}
+	gotTotal, gotReady := got.size()
+	if gotTotal != addressesMax || gotReady != min(ready, addressesMax) {
+		return fmt.Sprintf("list %d addresses, %d of them ready, of %d, %d ready", gotTotal, gotReady, total, ready)
+	}
+	return ""
+}
+
+// first names the first, in order, and how many there are.
+func first(names []string) string {
+	slices.Sort(names)
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+}
+
+// size counts addresses as the limit does: ports that are open at the same
+// addresses share a list, others have one each.
+func (l listing) size() (total, ready int) {
+	targets := map[port][]string{}
+	readyAt := map[port]int{}
+	for p, isReady := range l {
+		targets[p.port] = append(targets[p.port], fmt.Sprintf("%s %s %t", p.ip, p.uid, isReady))
+		if isReady {
+			readyAt[p.port]++
+		}
+	}
+	lists := map[string]port{}
+	for p, at := range targets {
+		slices.Sort(at)
+		lists[strings.Join(at, "\n")] = p
+	}
+	for _, p := range lists {
+		total += len(targets[p])
+		ready += readyAt[p]
+	}
+	return total, ready
+}
+
+// wantedLabels are the labels that the Endpoints of a Service must have.
+func (s *service) wantedLabels() map[string]string {
+	want := map[string]string{}
+	maps.Copy(want, s.labels)
+	want[managedByLabel] = managedBy
+	delete(want, headlessLabel)
+	if s.headless() {
+		want[headlessLabel] = ""
+	}
+	return want
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// pendingService says what is not yet as it is to become with the Endpoints of a
+// Service. None of it waits for anybody but the subject.
+func (w *world) pendingService(s *service) []pending {
+	if !s.managed() || s.terminating {
+		return nil
+	}
+	list := pendings{subject: s.String()}
+	e := w.endpointsNamed(nameOf(s.Ref))
+	if e == nil {
+		list.expect(false, "no Endpoints")
+		return list.all
+	}
+	if e.terminating {
+		return nil
+	}
+	want, err := w.wanted(s)
+	if err != nil {
+		list.expect(false, "%v", err)
+		return list.all
+	}
+	got, err := e.listed()
+	if err != nil {
+		list.expect(false, "%v", err)
+		return list.all
+	}
+	wrong := difference(got, want)
+	list.expect(wrong == "", "its Endpoints %s", wrong)
+	list.expect(maps.Equal(e.labels, s.wantedLabels()), "its Endpoints have the labels %v, expected %v", e.labels, s.wantedLabels())
+	total, _ := want.size()
+	list.expect((e.capacity == "truncated") == (total > addressesMax), "its Endpoints of %d addresses have the annotation %s=%q",
+		total, capacityAnnotation, e.capacity)
+	return list.all
+}
+
+// pendingOrphan says whether Endpoints have lost their Service and are still
+// there. Those that never had one are left until the next start of the
+// controller (trap 33).
+func (w *world) pendingOrphan(e *endpoints) []pending {
+	list := pendings{subject: e.String()}
+	name := serviceName(e.Ref)
+	ours := e.labels[managedByLabel] == managedBy || w.bereft[name]
+	list.expect(w.serviceNamed(name) != nil || e.record || e.terminating || !ours, "left behind by a Service that is gone")
+	return list.all
+}

@@ -1,0 +1,45 @@
+package check
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// newConverged judges the owners of pods.
+func newConverged(s Setting) Judge {
+	return newSettlement(s, realm{
+		nothing: "there was nothing to converge",
+		touched: func(w *world) bool {
+			for uid := range w.touched {
+				if w.owners[uid] != nil {
+					return true
+				}
+			}
+			return false
+		},
+		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.owners, namespace) },
+		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
+			o := m.truth.owners[uid]
+			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.at))
+		},
+	})
+}
+
+// newEndpointsExact judges the Services whose Endpoints the subject keeps.
+func newEndpointsExact(s Setting) Judge {
+	return newSettlement(s, realm{
+		nothing: "there was no Service with a selector",
+		touched: func(w *world) bool { return len(w.published) > 0 },
+		all: func(m *Model, namespace string) []types.UID {
+			w := m.truth
+			return slices.DeleteFunc(inOrder(w.services, namespace), func(uid types.UID) bool { return !w.services[uid].managed() })
+		},
+		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
+			s := m.truth.services[uid]
+			return &s.Ref, m.truth.pendingService(s)
+		},
+	})
+}

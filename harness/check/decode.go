@@ -1,0 +1,176 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// decoder turns recorded objects into pods and owners. One version is recorded
+// up to three times (truth, delivery, response), most often within a moment, so
+// the decoder remembers as many as it decoded last.
+type decoder struct {
+	known  map[version]any // *pod, *owner, *deployment or *service
+	oldest []version       // a ring of the keys of known
+	next   int
+	// templates holds each pod template once, by how it is written: an owner has
+	// one template and thousands of versions.
+	templates map[string]*template
+}
+
+type version struct {
+	uid types.UID
+	at  history.Version
+}
+
+// decodedMax is how many decoded versions are remembered: a few seconds' worth.
+const decodedMax = 1 << 14
+
+func newDecoder() *decoder {
+	return &decoder{known: map[version]any{}, templates: map[string]*template{}}
+}
+
+// decode decodes an object of a kind that the checks look at; nil if it is of
+// another.
+func (d *decoder) decode(o *history.Object) (any, error) {
+	if kind := kindByResource(o.Resource); kind != nil {
+		return d.owner(kind, o)
+	}
+	switch o.Resource {
+	case podResource:
+		return d.pod(o)
+	case deploymentResource:
+		return remember(d, o, d.decodeDeployment)
+	case serviceResource:
+		return remember(d, o, decodeService)
+	case endpointsResource:
+		return newEndpoints(o), nil // as large as all pods together, so that it is not kept
+	}
+	return nil, nil
+}
+
+// pod decodes a pod.
+func (d *decoder) pod(o *history.Object) (*pod, error) { return remember(d, o, decodePod) }
+
+// owner decodes an owner of the given kind.
+func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
+	return remember(d, o, func(o *history.Object) (*owner, error) { return d.decodeOwner(kind, o) })
+}
+
+func remember[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
+	key := version{uid: o.UID, at: o.Version}
+	if known, ok := d.known[key].(*T); ok {
+		return known, nil
+	}
+	decoded, err := decode(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s, version %d: %w", o.Ref, o.Version, err)
+	}
+	if len(d.oldest) < decodedMax {
+		d.oldest = append(d.oldest, key)
+	} else {
+		delete(d.known, d.oldest[d.next])
+		d.oldest[d.next] = key
+		d.next = (d.next + 1) % decodedMax
+	}
+	d.known[key] = decoded
+	return decoded, nil
+}
+
+func decodePod(o *history.Object) (*pod, error) {
+	var body struct {
+		Status struct {
+			Phase      string
+			Conditions []struct {
+				Type, Status       string
+				LastTransitionTime time.Time
+			}
+		}
+	}
+	if err := unmarshalSome(o.Body, &body); err != nil {
+		return nil, err
+	}
+	p := &pod{
+		Ref:         o.Ref,
+		labels:      maps.Clone(o.Labels),
+		terminating: o.Terminating(),
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		p.controller = *ref
+	}
+	phase := body.Status.Phase
+	p.ended = phase == "Failed" || phase == "Succeeded"
+	p.active = !p.terminating && !p.ended
+	for _, condition := range body.Status.Conditions {
+		if condition.Type == "Ready" && condition.Status == "True" {
+			p.ready, p.readySince = true, condition.LastTransitionTime
+		}
+	}
+	return p, nil
+}
+
+func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error) {
+	var body struct {
+		Spec struct {
+			Replicas        *int
+			MinReadySeconds int
+			Selector        json.RawMessage
+			Template        json.RawMessage
+		}
+		Status ownerStatus
+	}
+	if err := unmarshalSome(o.Body, &body); err != nil {
+		return nil, err
+	}
+	selector, err := kind.selector(body.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	pods, err := d.template(body.Spec.Template)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	set := setFacts{
+		labels:   maps.Clone(o.Labels),
+		template: pods,
+		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
+		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		set.controller = *ref
+	}
+	return &owner{
+		Ref:         o.Ref,
+		kind:        kind,
+		generation:  o.Generation,
+		terminating: o.Terminating(),
+		replicas:    orOne(body.Spec.Replicas),
+		selector:    selector,
+		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
+		status:      body.Status,
+		setFacts:    set,
+	}, nil
+}
+
+// orOne is spec.replicas with the API's default.
+func orOne(replicas *int) int {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+// wholeNumber reads an annotation; one that is missing or no number is none.
+func wholeNumber(s string, none int64) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return none
+	}
+	return n
+}

@@ -1,0 +1,174 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+const (
+	deploymentResource = "deployments.apps"
+	setResource        = "replicasets.apps"
+	deploymentKind     = "Deployment"
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
+)
+
+// deployment is what the checks need of one version of a Deployment. It never
+// changes.
+type deployment struct {
+	history.Ref
+	generation  int64
+	terminating bool
+	paused      bool
+	recreate    bool // its strategy is Recreate, else RollingUpdate
+	replicas    int  // spec.replicas
+	selector    labels.Selector
+	template    *template
+	minReady    time.Duration
+	// surge is how many more pods than replicas there may be in a rolling update,
+	// unavailable how many fewer may be available: percentages are resolved.
+	surge, unavailable int
+	historyLimit       int
+	deadline           bool // progress is reported, and bounded
+	status             deploymentStatus
+}
+
+// deploymentStatus is what the controller says of a Deployment.
+type deploymentStatus struct {
+	ObservedGeneration  int64 `json:"observedGeneration"`
+	Replicas            int   `json:"replicas"`
+	UpdatedReplicas     int   `json:"updatedReplicas"`
+	ReadyReplicas       int   `json:"readyReplicas"`
+	AvailableReplicas   int   `json:"availableReplicas"`
+	UnavailableReplicas int   `json:"unavailableReplicas"`
+	Conditions          []deploymentCondition
+}
+
+type deploymentCondition struct{ Type, Status, Reason string }
+
+// condition returns the condition of that type, a zero one if there is none.
+func (s *deploymentStatus) condition(name string) deploymentCondition {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return deploymentCondition{}
+}
+
+// String is how evidence names the Deployment.
+func (d *deployment) String() string { return deploymentKind + " " + d.Namespace + "/" + d.Name }
+
+// mostPods is what the specs of its ReplicaSets may add up to.
+func (d *deployment) mostPods() int { return d.replicas + d.surge }
+
+// fewestAvailable is how many pods a rolling update must leave available.
+func (d *deployment) fewestAvailable() int { return d.replicas - d.unavailable }
+
+// owns reports whether a ReplicaSet counts as this Deployment's.
+func (d *deployment) owns(set *owner) bool {
+	return set.controller.UID == d.UID && !set.terminating && d.selector.Matches(set.labels)
+}
+
+func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
+	var body struct {
+		Spec struct {
+			Replicas                *int
+			MinReadySeconds         int
+			Paused                  bool
+			Selector                json.RawMessage
+			Template                json.RawMessage
+			RevisionHistoryLimit    *int
+			ProgressDeadlineSeconds *int
+			Strategy                struct {
+				Type          string
+				RollingUpdate struct{ MaxSurge, MaxUnavailable *intstr.IntOrString }
+			}
+		}
+		Status deploymentStatus
+	}
+	if err := unmarshalSome(o.Body, &body); err != nil {
+		return nil, err
+	}
+	spec := &body.Spec
+	selector, err := labelSelector(spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	pods, err := d.template(spec.Template)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	result := &deployment{
+		Ref:          o.Ref,
+		generation:   o.Generation,
+		terminating:  o.Terminating(),
+		paused:       spec.Paused,
+		recreate:     spec.Strategy.Type == "Recreate",
+		replicas:     orOne(spec.Replicas),
+		selector:     selector,
+		template:     pods,
+		minReady:     time.Duration(spec.MinReadySeconds) * time.Second,
+		historyLimit: 10, // the API's default
+		deadline:     spec.ProgressDeadlineSeconds != nil && *spec.ProgressDeadlineSeconds != math.MaxInt32,
+		status:       body.Status,
+	}
+	if spec.RevisionHistoryLimit != nil {
+		result.historyLimit = *spec.RevisionHistoryLimit
+	}
+	if result.recreate {
+		return result, nil
+	}
+	rolling := spec.Strategy.RollingUpdate
+	result.surge, result.unavailable, err = fenceposts(rolling.MaxSurge, rolling.MaxUnavailable, result.replicas)
+	return result, err
+}
+
+// fenceposts resolves what a rolling update may add and take away (contract
+// Deployment 8). Both at zero would never move, so one may be unavailable.
+func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
+	zero := intstr.FromInt32(0)
+	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxSurge: %w", err)
+	}
+	if unavailable, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxUnavailable, zero), replicas, false); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxUnavailable: %w", err)
+	}
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, min(unavailable, replicas), nil
+}
+
+// setsOf returns the ReplicaSets of a Deployment in order of names.
+func (w *world) setsOf(d *deployment) []*owner {
+	var sets []*owner
+	for _, set := range w.sets[d.UID] {
+		if d.owns(set) {
+			sets = append(sets, set)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	return sets
+}
+
+// beingScaled reports whether one of the ReplicaSets was last scaled for another
+// number of replicas, so that all are scaled in proportion before a rollout goes
+// on (contract Deployment 11).
+func (d *deployment) beingScaled(sets []*owner) bool {
+	for _, set := range sets {
+		if set.replicas > 0 && set.desired >= 0 && set.desired != d.replicas {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package check
+
+import (
+	"time"
+)
+
+// This file says what is not yet as it is to become with a Deployment, and
+// whose turn it is.
+
+// pendingDeployment compares a Deployment with its ReplicaSets as they are. How
+// many pods those have is their own affair (pending).
+func (w *world) pendingDeployment(d *deployment) []pending {
+	if d.terminating || d.selector.Empty() {
+		return nil
+	}
+	list := pendings{subject: d.String()}
+	sets := w.setsOf(d)
+	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d at generation %d",
+		d.status.ObservedGeneration, d.generation)
+	current, _ := d.split(sets)
+	if d.paused {
+		list.expect(!d.beingScaled(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
+	} else {
+		w.pendingRollout(d, &list, sets)
+	}
+	d.pendingStatus(&list, sets, current)
+	return list.all
+}
+
+// split tells the ReplicaSets that have the Deployment's template from the others.
+func (d *deployment) split(sets []*owner) (current, old []*owner) {
+	for _, set := range sets {
+		if set.template.same(d.template) {
+			current = append(current, set)
+		} else {
+			old = append(old, set)
+		}
+	}
+	return current, old
+}
+
+func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
+	current, old := d.split(sets)
+	if len(current) != 1 {
+		list.expect(false, "%d ReplicaSets with its template, expected one", len(current))
+		return
+	}
+	now := current[0]
+	awaited := !w.mayMove(d, sets, now, old)
+	list.add(now.replicas == d.replicas, awaited, "its ReplicaSet %s asks for %d of %d replicas", now.Name, now.replicas, d.replicas)
+	for _, set := range old {
+		list.add(set.replicas == 0, awaited, "its old ReplicaSet %s still asks for %d replicas", set.Name, set.replicas)
+		list.expect(set.revision < now.revision, "its ReplicaSet %s has revision %d, the old %s has %d",
+			now.Name, now.revision, set.Name, set.revision)
+	}
+	list.expect(now.minReady == d.minReady, "its ReplicaSet %s has minReadySeconds %d, expected %d",
+		now.Name, now.minReady/time.Second, d.minReady/time.Second)
+	if d.complete(sets, now) {
+		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d", len(old), d.historyLimit)
+	}
+}
+
+// complete reports whether nothing but the new ReplicaSet's pods is left, and
+// all of them are available.
+func (d *deployment) complete(sets []*owner, now *owner) bool {
+	return total(sets, actual) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+}
+
+// mayMove reports whether the rules of the strategy let the controller scale
+// something now; if not, the rollout waits for pods.
+func (w *world) mayMove(d *deployment, sets []*owner, now *owner, old []*owner) bool {
+	specs, left := total(sets, asked), total(old, asked)
+	switch {
+	case d.recreate:
+		return left > 0 || w.running(old, func(*pod) bool { return true }) == nil
+	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.mostPods():
+		return true
+	case left == 0:
+		return false
+	}
+	spare := specs - d.fewestAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	unhealthy := total(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
+	return spare > 0 && (unhealthy > 0 || total(sets, available) > d.fewestAvailable())
+}
+
+// running returns such a pod of the given ReplicaSets that has neither failed
+// nor succeeded, the first in order of names; nil if there is none.
+func (w *world) running(sets []*owner, such func(*pod) bool) (first *pod) {
+	for _, set := range sets {
+		for _, p := range w.controlled[set.UID] {
+			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
+				first = p
+			}
+		}
+	}
+	return first
+}
+
+// pendingStatus compares the status and the conditions with the ReplicaSets.
+func (d *deployment) pendingStatus(list *pendings, sets, current []*owner) {
+	s := &d.status
+	specs, ready := total(sets, asked), total(sets, available)
+	for _, field := range []struct {
+		name       string
+		said, true int
+	}{
+		{"replicas", s.Replicas, total(sets, actual)},
+		{"updatedReplicas", s.UpdatedReplicas, total(current, actual)},
+		{"readyReplicas", s.ReadyReplicas, total(sets, func(set *owner) int { return set.status.ReadyReplicas })},
+		{"availableReplicas", s.AvailableReplicas, ready},
+		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs-ready)},
+	} {
+		list.expect(field.said == field.true, "status.%s is %d, by its ReplicaSets %d", field.name, field.said, field.true)
+	}
+	want := deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
+	if ready >= d.fewestAvailable() {
+		want = deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
+	}
+	list.expectCondition(s, want)
+	switch {
+	case !d.deadline:
+		list.expect(s.condition("Progressing") == deploymentCondition{}, "it has no deadline, and the condition %v", s.condition("Progressing"))
+	case d.paused:
+		reason := s.condition("Progressing").Reason // what was too late before stays too late
+		list.expect(reason == "DeploymentPaused" || reason == "ProgressDeadlineExceeded",
+			"paused, and the condition Progressing is %v", s.condition("Progressing"))
+	case len(current) == 1 && d.complete(sets, current[0]):
+		list.expectCondition(s, deploymentCondition{"Progressing", "True", "NewReplicaSetAvailable"})
+	}
+}
+
+func (l *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
+	got := s.condition(want.Type)
+	l.expect(got == want, "the condition %s is %s (%s), expected %s (%s)", want.Type, got.Status, got.Reason, want.Status, want.Reason)
+}
+
+// What a ReplicaSet counts, for total.
+func asked(set *owner) int     { return set.replicas }
+func actual(set *owner) int    { return set.status.Replicas }
+func available(set *owner) int { return set.status.AvailableReplicas }
+
+// total adds up something over ReplicaSets.
+func total(sets []*owner, of func(*owner) int) int {
+	sum := 0
+	for _, set := range sets {
+		sum += of(set)
+	}
+	return sum
+}

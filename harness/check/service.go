@@ -1,0 +1,157 @@
+package check
+
+import (
+	"encoding/json"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+const (
+	serviceResource   = "services"
+	endpointsResource = "endpoints"
+	// leaderAnnotation marks Endpoints that are a leader election's record. They
+	// belong to no Service and are nobody else's to touch.
+	leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
+	// capacityAnnotation says that there were more addresses than Endpoints hold.
+	capacityAnnotation = "endpoints.kubernetes.io/over-capacity"
+	managedByLabel     = "endpoints.kubernetes.io/managed-by"
+	managedBy          = "endpoint-controller"
+	headlessLabel      = "service.kubernetes.io/headless"
+)
+
+// service is what the checks need of one version of a Service. It never changes.
+type service struct {
+	history.Ref
+	labels      labels.Set
+	terminating bool
+	spec        corev1.ServiceSpec
+	selector    labels.Selector // matches nothing where the Service selects nothing
+}
+
+// managed reports whether the controller is to keep Endpoints for the Service;
+// of any other Service it leaves them alone.
+func (s *service) managed() bool {
+	return len(s.spec.Selector) > 0 && s.spec.Type != corev1.ServiceTypeExternalName
+}
+
+// headless reports whether the Service has no IP of its own.
+func (s *service) headless() bool {
+	return s.spec.ClusterIP == corev1.ClusterIPNone || s.spec.ClusterIP == ""
+}
+
+// String is how evidence names the Service.
+func (s *service) String() string { return "Service " + s.Namespace + "/" + s.Name }
+
+func decodeService(o *history.Object) (*service, error) {
+	var body struct{ Spec corev1.ServiceSpec }
+	if err := unmarshalSome(o.Body, &body); err != nil {
+		return nil, err
+	}
+	s := &service{
+		Ref:         o.Ref,
+		labels:      maps.Clone(o.Labels),
+		terminating: o.Terminating(),
+		spec:        body.Spec,
+		selector:    labels.Nothing(),
+	}
+	if s.managed() {
+		s.selector = labels.Set(s.spec.Selector).AsSelectorPreValidated()
+	}
+	return s, nil
+}
+
+// endpoints is one version of an Endpoints. It never changes. What it lists is
+// read only when it is looked at: most versions are soon replaced.
+type endpoints struct {
+	history.Ref
+	labels      labels.Set
+	terminating bool
+	record      bool // a leader election's
+	capacity    string
+	body        json.RawMessage
+}
+
+// String is how evidence names the Endpoints.
+func (e *endpoints) String() string { return "Endpoints " + e.Namespace + "/" + e.Name }
+
+func newEndpoints(o *history.Object) *endpoints {
+	_, record := o.Annotations[leaderAnnotation]
+	return &endpoints{
+		Ref:         o.Ref,
+		labels:      maps.Clone(o.Labels),
+		terminating: o.Terminating(),
+		record:      record,
+		capacity:    o.Annotations[capacityAnnotation],
+		body:        o.Body,
+	}
+}
+
+// serviceName is the name of the Service that Endpoints belong to by theirs.
+func serviceName(r history.Ref) objectName { return objectName{serviceResource, r.Namespace, r.Name} }
+
+func (w *world) serviceNamed(name objectName) *service { return w.services[w.names[name]] }
+
+// endpointsNamed returns the Endpoints of a Service.
+func (w *world) endpointsNamed(service objectName) *endpoints {
+	return w.endpoints[w.names[objectName{endpointsResource, service.namespace, service.name}]]
+}
+
+func (w *world) setService(s *service) {
+	w.services[s.UID] = s
+	w.names[nameOf(s.Ref)] = s.UID
+	delete(w.bereft, nameOf(s.Ref))
+	w.publish(nameOf(s.Ref), true)
+}
+
+func (w *world) removeService(uid types.UID) {
+	s := w.services[uid]
+	if s == nil {
+		return
+	}
+	delete(w.services, uid)
+	w.unname(s.Ref)
+	if name := nameOf(s.Ref); w.endpointsNamed(name) != nil {
+		w.bereft[name] = true
+	}
+	w.publish(nameOf(s.Ref), true)
+}
+
+func (w *world) setEndpoints(e *endpoints) {
+	w.endpoints[e.UID] = e
+	w.names[nameOf(e.Ref)] = e.UID
+	w.publish(serviceName(e.Ref), false)
+}
+
+func (w *world) removeEndpoints(uid types.UID) {
+	e := w.endpoints[uid]
+	if e == nil {
+		return
+	}
+	delete(w.endpoints, uid)
+	w.unname(e.Ref)
+	delete(w.bereft, serviceName(e.Ref))
+	w.publish(serviceName(e.Ref), false)
+}
+
+// touchServices touches the Services that a pod's change concerns.
+func (w *world) touchServices(old, now *pod) {
+	for _, s := range w.services {
+		if s.Namespace != now.Namespace {
+			continue
+		}
+		if s.selector.Matches(now.labels) || old != nil && s.selector.Matches(old.labels) {
+			w.publish(nameOf(s.Ref), false)
+		}
+	}
+}
+
+func (w *world) publish(service objectName, itself bool) {
+	t := w.published[service]
+	t.itself = t.itself || itself
+	w.published[service] = t
+}

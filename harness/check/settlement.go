@@ -1,0 +1,118 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// settlement judges that within the bound after faults are healed, nothing is
+// pending that is the subject's to do about some kind of object, and that it
+// stays so.
+//
+// It looks at an object only when the run says that all has converged, and at
+// the end: what is in order then has been so since the object was last touched.
+type settlement struct {
+	realm
+	within time.Duration
+
+	settling bool
+	healed   time.Duration // when settling began
+	// since is when an object of the realm was last touched.
+	since time.Duration
+	// reached is since when all had converged, when the run found that they had;
+	// quiet, that it did.
+	reached time.Duration
+	quiet   bool
+
+	result Result
+}
+
+// realm is a kind of object that is to converge.
+type realm struct {
+	// nothing says what it means that there are none.
+	nothing string
+	// touched reports whether the current record may have changed any.
+	touched func(truth *world) bool
+	// all returns those in a namespace, in order of names.
+	all func(m *Model, namespace string) []types.UID
+	// pending says which object it is, and what is pending about it.
+	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
+}
+
+// tolerance is what the run's clock and the history's may differ by at a bound.
+const tolerance = 500 * time.Millisecond
+
+func newSettlement(s Setting, r realm) *settlement {
+	return &settlement{
+		realm:  r,
+		within: s.Within,
+		result: Result{Verdict: Unknown, Reason: "the run never came to settle"},
+	}
+}
+
+func (j *settlement) Observe(m *Model, r *history.Record) {
+	switch {
+	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
+		j.settling, j.healed, j.since = true, m.at, m.at
+	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
+		j.quiet, j.reached = j.review(m).Violations == 0, j.since
+	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && j.settling:
+		j.result = j.judge(m)
+	case j.settling && r.Truth != nil && j.touched(m.truth):
+		j.since = m.at
+	}
+}
+
+// review counts what is pending.
+func (j *settlement) review(m *Model) (result Result) {
+	for _, uid := range j.all(m, m.start.Namespace) {
+		result.Tested++
+		ref, all := j.pending(m, uid)
+		for _, p := range all {
+			if p.awaited {
+				continue
+			}
+			result.Violations++
+			if len(result.Evidence) < evidenceMax {
+				result.Evidence = append(result.Evidence, Evidence{
+					Summary: p.text, Expected: fmt.Sprintf("so within %v", j.within), Object: ref, At: m.at, Records: []int64{m.seq},
+				})
+			}
+		}
+	}
+	return result
+}
+
+func (j *settlement) judge(m *Model) Result {
+	result := j.review(m)
+	waited, took := m.at-j.healed, j.since-j.healed
+	if j.quiet {
+		took = j.reached - j.healed
+	}
+	switch {
+	case result.Violations > 0 && !j.quiet && waited < j.within-tolerance:
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the healing, before its bound of %v", waited, j.within)}
+	case result.Violations > 0:
+		result.Verdict = Fail
+		result.Reason = fmt.Sprintf("%v after the healing, %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
+	case result.Tested == 0:
+		result.Verdict, result.Reason = Idle, j.nothing
+	case took > j.within+tolerance:
+		late := Evidence{
+			Summary:  fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond)),
+			Expected: fmt.Sprintf("within %v", j.within),
+			At:       j.healed + took,
+		}
+		result.Verdict, result.Reason = Fail, late.Summary+", expected "+late.Expected
+		result.Violations, result.Evidence = 1, []Evidence{late}
+	default:
+		result.Verdict, result.Reason = Pass, fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond))
+	}
+	return result
+}
+
+func (j *settlement) Result() Result { return j.result }

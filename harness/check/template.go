@@ -1,0 +1,70 @@
+package check
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// hashLabel tells the ReplicaSets of one Deployment apart; it is no part of
+// what the Deployment's own template says.
+const hashLabel = "pod-template-hash"
+
+// template is a pod template. It never changes.
+type template struct {
+	labels labels.Selector // matches pods that carry every label of the template
+	// text is the template without its hash label, written in one way.
+	text string
+}
+
+// same reports whether two templates are equal, the hash label ignored.
+func (t *template) same(other *template) bool { return t == other || t.text == other.text }
+
+// templatesMax is how many templates are held; a run has a few at a time.
+const templatesMax = 1 << 10
+
+// template reads a pod template, each only once.
+func (d *decoder) template(raw json.RawMessage) (*template, error) {
+	if known := d.templates[string(raw)]; known != nil {
+		return known, nil
+	}
+	read, err := readTemplate(raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.templates) >= templatesMax {
+		clear(d.templates)
+	}
+	d.templates[string(raw)] = read
+	return read, nil
+}
+
+func readTemplate(raw json.RawMessage) (*template, error) {
+	var typed struct {
+		Metadata struct{ Labels labels.Set }
+	}
+	if err := unmarshalSome(raw, &typed); err != nil {
+		return nil, err
+	}
+	var free map[string]any
+	if err := unmarshalSome(raw, &free); err != nil {
+		return nil, err
+	}
+	if metadata, ok := free["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp") // null or absent: it says nothing
+		if set, ok := metadata["labels"].(map[string]any); ok {
+			delete(set, hashLabel)
+			if len(set) == 0 {
+				delete(metadata, "labels")
+			}
+		}
+		if len(metadata) == 0 {
+			delete(free, "metadata")
+		}
+	}
+	text, err := json.Marshal(free)
+	if err != nil {
+		return nil, err
+	}
+	return &template{labels: typed.Metadata.Labels.AsSelectorPreValidated(), text: string(text)}, nil
+}

@@ -1,0 +1,146 @@
+package compare_test
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/compare"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func records(all ...history.Record) iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for i := range all {
+			if !yield(&all[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+func request(verb, resource, subresource string) history.Record {
+	return history.Record{Request: &history.Request{Verb: verb, Resource: resource, Subresource: subresource}}
+}
+
+func step(at time.Duration, index int, event history.StepEvent) history.Record {
+	return history.Record{At: at, Step: &history.Step{Index: index, Event: event, Detail: "step"}}
+}
+
+func ended(cpu time.Duration, memory int64) history.Record {
+	return history.Record{Process: &history.Process{
+		Name: "subject-0", Event: history.ProcessStopped, Usage: &history.Usage{CPU: cpu, PeakMemory: memory},
+	}}
+}
+
+func TestCostOf(t *testing.T) {
+	got, err := compare.CostOf(records(
+		request("get", "leases.coordination.k8s.io", ""),
+		request("get", "", ""), // /healthz
+		step(1*time.Second, 0, history.StepBegun),
+		request("create", "pods", ""),
+		request("create", "pods", ""),
+		request("update", "replicasets.apps", "status"),
+		step(3*time.Second, 0, history.StepDone),
+		step(4*time.Second, 1, history.StepBegun),
+		step(5*time.Second, 1, history.StepFailed),
+		ended(2*time.Second, 100), // killed in mid-run,
+		ended(time.Second, 300),   // and started again
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := compare.Cost{
+		Steps: []compare.Step{{Index: 0, Name: "step", Took: 2 * time.Second}},
+		Requests: map[compare.Call]int{
+			{Verb: "create", Resource: "pods"}:                    2,
+			{Verb: "update", Resource: "replicasets.apps/status"}: 1,
+		},
+		CPU:        3 * time.Second,
+		PeakMemory: 300,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cost (-want +got):\n%s", diff)
+	}
+}
+
+func TestCostOfBrokenHistory(t *testing.T) {
+	broken := func(yield func(*history.Record, error) bool) { yield(nil, history.ErrTruncated) }
+	if _, err := compare.CostOf(broken); !errors.Is(err, history.ErrTruncated) {
+		t.Errorf("error %v, want %v", err, history.ErrTruncated)
+	}
+}
+
+// pairsOf are pairs of runs that differ in CPU time alone, in seconds.
+func pairsOf(subject, base []float64) []compare.Pair {
+	cost := func(seconds float64) compare.Cost {
+		return compare.Cost{CPU: time.Duration(seconds * float64(time.Second)), PeakMemory: 1 << 20}
+	}
+	var pairs []compare.Pair
+	for i := range subject {
+		pairs = append(pairs, compare.Pair{Subject: cost(subject[i]), Base: cost(base[i])})
+	}
+	return pairs
+}
+
+func TestRatio(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		subject, base []float64
+		want          string
+	}{
+		{
+			"less", []float64{1, 1.1, 0.9, 1, 1}, []float64{2, 2.1, 2, 2, 1.9},
+			"CPU time: 1 s to 2 s, ratio 0.50 (0.45-0.53), less (p=0.008, 5 pairs)",
+		},
+		{
+			"more", []float64{4, 4.1, 4.2, 4.3}, []float64{2, 2, 2, 2},
+			"CPU time: 4.15 s to 2 s, ratio 2.07 (2.00-2.15), more (p=0.029, 4 pairs)",
+		},
+		{
+			"noise", []float64{1, 3, 2, 4, 2}, []float64{2, 2, 3, 1, 3},
+			"CPU time: 2 s to 2 s, ratio 0.67 (0.50-4.00), same (p=0.992, 5 pairs)",
+		},
+		{
+			"too few to say", []float64{1, 1, 1}, []float64{2, 2, 2},
+			"CPU time: 1 s to 2 s, ratio 0.50 (0.50-0.50), same (p=0.100, 3 pairs)",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ratios := compare.Ratios(pairsOf(test.subject, test.base))
+			if got := ratios[0].String(); got != test.want {
+				t.Errorf("\n got %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRatiosOfWhatAllHave demands that a metric which some run lacks is left
+// out, and that a request which only one side sends is not.
+func TestRatiosOfWhatAllHave(t *testing.T) {
+	create := compare.Call{Verb: "create", Resource: "pods"}
+	whole := compare.Cost{
+		Steps:    []compare.Step{{Name: "up", Took: 2 * time.Second}, {Name: "down", Took: time.Second}},
+		Requests: map[compare.Call]int{create: 3},
+	}
+	brokenOff := compare.Cost{Steps: whole.Steps[:1]}
+	ratios := compare.Ratios([]compare.Pair{{Subject: whole, Base: whole}, {Subject: whole, Base: brokenOff}})
+
+	var names []string
+	for _, r := range ratios {
+		names = append(names, r.Metric)
+	}
+	if diff := cmp.Diff([]string{"up", "CPU time", "peak memory", "create pods"}, names); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if last := ratios[len(ratios)-1]; !math.IsInf(last.Median(), 1) {
+		t.Errorf("ratio %v, want the median of 1 and infinity to be infinite", last.Median())
+	}
+	if compare.Ratios(nil) != nil {
+		t.Error("ratios of no pairs")
+	}
+}

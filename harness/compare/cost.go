@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Cost is what one run cost its subject.
+type Cost struct {
+	// Steps are the steps of the workload that were done, in order.
+	Steps []Step
+	// Requests counts what the subject sent by kind of request. It is empty when
+	// the subject did not go through the fault proxy.
+	Requests map[Call]int
+	// CPU is the user and system time of all the subject's processes together.
+	CPU time.Duration
+	// PeakMemory is the largest resident set of any one of them, in bytes.
+	PeakMemory int64
+}
+
+// Step is a step of the workload and how long it took, its await included.
+type Step struct {
+	Index int // position in the scenario, from 0
+	Name  string
+	Took  time.Duration
+}
+
+// Call is a kind of request.
+type Call struct {
+	Verb string
+	// Resource is the resource with its group, and its subresource behind a slash.
+	Resource string
+}
+
+func (c Call) String() string { return c.Verb + " " + c.Resource }
+
+// CostOf measures the run whose history the records are. Leases are left out of
+// the requests: how often one is renewed is a matter of its flags.
+func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
+	cost := Cost{Requests: map[Call]int{}}
+	begun := map[int]time.Duration{}
+	for record, err := range records {
+		if err != nil {
+			return Cost{}, fmt.Errorf("measuring a run: %w", err)
+		}
+		switch {
+		case record.Request != nil:
+			cost.request(record.Request)
+		case record.Step != nil && record.Step.Event == history.StepBegun:
+			begun[record.Step.Index] = record.At
+		case record.Step != nil && record.Step.Event == history.StepDone:
+			cost.Steps = append(cost.Steps, Step{
+				Index: record.Step.Index,
+				Name:  record.Step.Detail,
+				Took:  record.At - begun[record.Step.Index],
+			})
+		case record.Process != nil && record.Process.Usage != nil:
+			cost.CPU += record.Process.Usage.CPU
+			cost.PeakMemory = max(cost.PeakMemory, record.Process.Usage.PeakMemory)
+		}
+	}
+	return cost, nil
+}
+
+const leases = "leases.coordination.k8s.io"
+
+func (c *Cost) request(r *history.Request) {
+	if r.Resource == "" || r.Resource == leases {
+		return
+	}
+	call := Call{Verb: r.Verb, Resource: r.Resource}
+	if r.Subresource != "" {
+		call.Resource += "/" + r.Subresource
+	}
+	c.Requests[call]++
+}

@@ -1,0 +1,101 @@
+// Package rights compares what a subject may do with what it asked for in a run:
+// whether its roles grant enough, and not more than it uses. It reads histories
+// and roles, and knows no cluster.
+package rights
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Right is a verb and what it may be applied to, such as
+// "update deployments.apps/status". Namespaces and names of objects are not part
+// of it.
+type Right string
+
+func right(verb, resource, group, subresource string) Right {
+	words := verb + " " + resource
+	if group != "" {
+		words += "." + group
+	}
+	if subresource != "" {
+		words += "/" + subresource
+	}
+	return Right(words)
+}
+
+// Granted returns every right that rules grant, sorted, each once. Rules must
+// name what they grant: "*" is a right of its own, which nobody asks for.
+func Granted(rules ...rbacv1.PolicyRule) []Right {
+	var all []Right
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				resource, subresource, _ := strings.Cut(resource, "/")
+				for _, verb := range rule.Verbs {
+					all = append(all, right(verb, resource, group, subresource))
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Asked is what a subject asked for in a run.
+type Asked struct {
+	// Rights are those that its requests needed, sorted, each once.
+	Rights []Right `json:"rights"`
+	// Refused are the requests that the API server, not a fault, refused for want
+	// of a right, in words.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// AskedIn returns what was asked for in a history. Its error is the history's.
+func AskedIn(records iter.Seq2[*history.Record, error]) (Asked, error) {
+	var asked Asked
+	requests := map[uint64]*history.Request{}
+	for record, err := range records {
+		if err != nil {
+			return Asked{}, err
+		}
+		if r := record.Request; r != nil && r.Resource != "" {
+			requests[r.ID] = r
+			asked.Rights = append(asked.Rights, needed(r))
+		}
+		if r := record.Response; r != nil && requests[r.ID] != nil && refused(requests[r.ID], r) {
+			asked.Refused = append(asked.Refused, inWords(requests[r.ID]))
+		}
+	}
+	slices.Sort(asked.Rights)
+	asked.Rights = slices.Compact(asked.Rights)
+	return asked, nil
+}
+
+func needed(r *history.Request) Right {
+	resource, group, _ := strings.Cut(r.Resource, ".")
+	return right(r.Verb, resource, group, r.Subresource)
+}
+
+// refused: quotas and namespaces that are going answer 403 as well, to creates.
+// A create says no name that a role could be limited to, so that one is missing a
+// right only where Rights shows it.
+func refused(request *history.Request, response *history.Response) bool {
+	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
+}
+
+func inWords(r *history.Request) string {
+	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
+}
+
+// Without returns the rights of some that are not among others.
+func Without(some, others []Right) []Right {
+	return slices.DeleteFunc(slices.Clone(some), func(r Right) bool { return slices.Contains(others, r) })
+}

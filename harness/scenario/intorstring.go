@@ -1,0 +1,83 @@
+package scenario
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// IntOrString is a number, or text that stands for one: a percentage, or the
+// name of a port. It is of the API's type of that name, but that what was written
+// as a number is never text.
+type IntOrString struct {
+	number int
+	text   string // "" if it is a number
+}
+
+// IntStr is the value as the API has it.
+func (x *IntOrString) IntStr() intstr.IntOrString {
+	if x.text != "" {
+		return intstr.FromString(x.text)
+	}
+	return intstr.FromInt32(int32(x.number))
+}
+
+func (x *IntOrString) String() string {
+	switch {
+	case x == nil:
+		return "nothing"
+	case x.text != "":
+		return strconv.Quote(x.text)
+	}
+	return strconv.Itoa(x.number)
+}
+
+// Equal reports whether both are the same number or text.
+func (x IntOrString) Equal(other IntOrString) bool { return x == other }
+
+// isShare reports whether it is a number of pods or a percentage up to 100.
+func (x *IntOrString) isShare() bool {
+	if x.text == "" {
+		return 0 <= x.number && x.number <= replicasMax
+	}
+	digits, ok := strings.CutSuffix(x.text, "%")
+	percent, err := strconv.ParseUint(digits, 10, 8)
+	return ok && err == nil && percent <= 100
+}
+
+// isNone reports whether it is nothing of anything, which the API's default is not.
+func (x *IntOrString) isNone() bool {
+	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
+}
+
+// isPort reports whether it is a port's number or may be its name.
+func (x *IntOrString) isPort() bool {
+	if x.text == "" {
+		return 1 <= x.number && x.number <= portMax
+	}
+	return len(validation.IsValidPortName(x.text)) == 0
+}
+
+func (x *IntOrString) decodeNode(d decoder, from *node, path string) error {
+	if text, ok := from.value.(string); ok && text != "" {
+		x.text = text
+		return nil
+	}
+	const expected = "a whole number or text"
+	var number int32
+	if err := d.decode(from, reflect.ValueOf(&number).Elem(), path); err != nil {
+		return d.mismatch(from, path, expected)
+	}
+	x.number = int(number)
+	return nil
+}
+
+func (x IntOrString) encodeNode() *node {
+	if x.text != "" {
+		return &node{value: x.text}
+	}
+	return &node{value: int64(x.number)}
+}

@@ -1,0 +1,78 @@
+package scenario
+
+import "slices"
+
+// Kind is a kind of object that a workload handles.
+type Kind string
+
+// The kinds.
+const (
+	ReplicaSet            Kind = "ReplicaSet"
+	ReplicationController Kind = "ReplicationController"
+	Deployment            Kind = "Deployment"
+	Pod                   Kind = "Pod"
+	Service               Kind = "Service"
+	Endpoints             Kind = "Endpoints"
+)
+
+// kindRow says what a workload can do with the objects of a kind. What operations
+// there are is the operations' to say.
+type kindRow struct {
+	kind Kind
+	// fields are those of Create, beside kind and name, that mean something.
+	fields []string
+	untils []Until
+}
+
+var kinds = []kindRow{
+	{ReplicaSet, ownerFields, ownerUntils},
+	{ReplicationController, ownerFields, ownerUntils},
+	{
+		Deployment,
+		append(slices.Clip(ownerFields), "version", "strategy", "maxSurge", "maxUnavailable",
+			"revisionHistoryLimit", "progressDeadlineSeconds", "paused"),
+		[]Until{Scaled, Ready, Available, Complete, Gone},
+	},
+	{Pod, []string{"count", "labels", "controller"}, []Until{Ready, Gone}},
+	{
+		Service,
+		[]string{"labels", "selector", "ports", "headless", "publishNotReadyAddresses", "externalName"},
+		[]Until{Served, Gone},
+	},
+	{Endpoints, []string{"labels", "leader"}, []Until{Gone}},
+}
+
+var (
+	ownerFields = []string{"replicas", "labels", "selector", "minReadySeconds"}
+	ownerUntils = []Until{Scaled, Ready, Available, Gone}
+
+	allKinds = kindsWith("labels")
+	owners   = kindsWith("replicas") // they have replicas, a selector and a pod template
+)
+
+// kindsWith are the kinds whose create has the field.
+func kindsWith(field string) []Kind {
+	var with []Kind
+	for _, row := range kinds {
+		if slices.Contains(row.fields, field) {
+			with = append(with, row.kind)
+		}
+	}
+	return with
+}
+
+// row is the kind's in the table; an unknown kind's has nothing.
+func (k Kind) row() kindRow {
+	for _, row := range kinds {
+		if row.kind == k {
+			return row
+		}
+	}
+	return kindRow{}
+}
+
+// owner reports whether objects of the kind have replicas.
+func (k Kind) owner() bool { return slices.Contains(owners, k) }
+
+// makesPods reports whether a create of the kind describes pods: its labels are theirs.
+func (k Kind) makesPods() bool { return k.owner() || k == Pod }

@@ -1,0 +1,85 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/process"
+)
+
+// Local says how replicas run as processes of this machine.
+type Local struct {
+	Executable string
+	Settings   Settings
+	Cluster    cluster.Cluster
+	// Route opens a way to the API server for the replica of that name, and bends
+	// its configuration, which leads straight there, to take it. It is called once
+	// for each replica: the way stays when the replica is started again.
+	Route func(replica string, config *rest.Config) error
+
+	StateDir string // for kubeconfigs: holds credentials, removed after the run
+	LogDir   string
+}
+
+// Launcher returns the launcher of such replicas.
+func (l Local) Launcher() Launcher {
+	var mu sync.Mutex
+	routed := map[string]string{} // the kubeconfig of each replica that has its way
+	return func(ctx context.Context, replica string) (Instance, error) {
+		mu.Lock()
+		kubeconfig, ok := routed[replica]
+		mu.Unlock()
+		if !ok {
+			var err error
+			if kubeconfig, err = l.route(replica); err != nil {
+				return nil, err
+			}
+			mu.Lock()
+			routed[replica] = kubeconfig
+			mu.Unlock()
+		}
+		p, err := process.Start(ctx, process.Spec{
+			Name:    replica,
+			Path:    l.Executable,
+			Args:    l.Settings.Flags(kubeconfig),
+			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH")},
+			LogPath: filepath.Join(l.LogDir, replica+".log"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return local{p}, nil
+	}
+}
+
+// route writes the kubeconfig of a replica that leads the way it is to take.
+func (l Local) route(replica string) (string, error) {
+	config := l.Cluster.Config(cluster.Subject)
+	if err := l.Route(replica, config); err != nil {
+		return "", fmt.Errorf("opening a way to the API server: %w", err)
+	}
+	kubeconfig := filepath.Join(l.StateDir, replica+".kubeconfig")
+	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)
+}
+
+// local is a replica's life as a process.
+type local struct{ *process.Process }
+
+func (l local) Usage() *history.Usage {
+	select {
+	case <-l.Done():
+		used := l.Process.Usage()
+		return &history.Usage{CPU: used.CPU, PeakMemory: used.RSSBytesMax}
+	default:
+		return nil
+	}
+}
+
+func (l local) Kill(context.Context) error { return l.Process.Kill() } // takes seconds at most

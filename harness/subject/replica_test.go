@@ -1,0 +1,203 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// instance is a replica's life that ends when it is told to.
+type instance struct {
+	pid  int
+	once sync.Once
+	done chan struct{}
+	how  error
+}
+
+func (i *instance) finish(how string) { i.once.Do(func() { i.how = errors.New(how); close(i.done) }) }
+
+func (i *instance) PID() int { return i.pid }
+
+func (i *instance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
+func (i *instance) Kill(context.Context) error                { i.finish("killed"); return nil }
+func (i *instance) Done() <-chan struct{}                     { return i.done }
+func (i *instance) Err() error                                { return i.how }
+func (i *instance) Usage() *history.Usage                     { return nil }
+func (i *instance) LogTail() string                           { return "" }
+
+// stable launches instances and keeps what is recorded of them.
+type stable struct {
+	mu      sync.Mutex
+	pids    int
+	lives   map[string]*instance // the last of each replica
+	refuse  error
+	records []string
+}
+
+func (s *stable) launch(_ context.Context, replica string) (Instance, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return nil, s.refuse
+	}
+	s.pids++
+	i := &instance{pid: s.pids, done: make(chan struct{})}
+	s.lives[replica] = i
+	return i, nil
+}
+
+func (s *stable) Append(record history.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := record.Process
+	s.records = append(s.records, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", p.Name, p.Event, p.PID, p.Detail)))
+}
+
+// newSubject starts a subject of two replicas.
+func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
+	t.Helper()
+	all := &stable{lives: map[string]*instance{}}
+	s, err := Start(t.Context(), Options{
+		Target: Upstream, Replicas: 2, Launch: all.launch, Admin: client, Recorder: all,
+		Holder: func(identity string) string { return strings.TrimPrefix(identity, "host_") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, all
+}
+
+// TestLives: replicas end as asked, begin anew, and the history tells the story
+// in order; none of it is held against the subject.
+func TestLives(t *testing.T) {
+	s, all := newSubject(t, fake.NewClientset())
+	ctx := t.Context()
+	for _, act := range []struct {
+		what string
+		do   func() (bool, error)
+		want bool
+	}{
+		{"kill subject-0", func() (bool, error) { return s.Kill(ctx, "subject-0") }, true},
+		{"kill it again", func() (bool, error) { return s.Kill(ctx, "subject-0") }, false},
+		{"start it", func() (bool, error) { return true, s.Start(ctx, "subject-0") }, true},
+		{"start what runs", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
+		{"terminate subject-1", func() (bool, error) { return s.Terminate(ctx, "subject-1") }, true},
+		{"start it", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
+		{"stop all", func() (bool, error) { return true, s.Stop(ctx) }, true},
+	} {
+		if got, err := act.do(); err != nil || got != act.want {
+			t.Errorf("%s: %t, error %v; want %t", act.what, got, err, act.want)
+		}
+	}
+	stopped := all.records[len(all.records)-2:]
+	slices.Sort(stopped) // all are stopped at a time
+	want := []string{
+		"subject-0 started 1", "subject-1 started 2",
+		"subject-0 stopped 1 killed", "subject-0 started 3",
+		"subject-1 stopped 2 terminated", "subject-1 started 4",
+		"subject-0 stopped 3 terminated", "subject-1 stopped 4 terminated",
+	}
+	if diff := cmp.Diff(want, all.records); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	if err := s.Err(); err != nil {
+		t.Errorf("the subject failed: %v", err)
+	}
+	if err := s.Start(ctx, "subject-0"); err == nil || err.Error() != "starting subject-0: the subject has been stopped" {
+		t.Errorf("starting after the end: error %v", err)
+	}
+}
+
+// TestDies: an end that nobody asked for is the subject's failure, in whichever life.
+func TestDies(t *testing.T) {
+	s, all := newSubject(t, fake.NewClientset())
+	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context(), "subject-1"); err != nil {
+		t.Fatal(err)
+	}
+	all.lives["subject-1"].finish("panicked")
+	<-s.Failed()
+	if err := s.Err(); err == nil || err.Error() != "the subject ended by itself: panicked" {
+		t.Errorf("error %v", err)
+	}
+	if last := all.records[len(all.records)-1]; last != "subject-1 died 3 panicked" {
+		t.Errorf("last record %q", last)
+	}
+}
+
+func TestUnknownReplica(t *testing.T) {
+	s, all := newSubject(t, fake.NewClientset())
+	const want = `the subject has no replica "subject-7"; expected one of [subject-0 subject-1]`
+	if _, err := s.Kill(t.Context(), "subject-7"); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := s.Kill(t.Context(), "subject-0"); err != nil {
+		t.Fatal(err)
+	}
+	all.refuse = errors.New("no room")
+	if err := s.Start(t.Context(), "subject-0"); !errors.Is(err, all.refuse) {
+		t.Errorf("error %v, want one that wraps %v", err, all.refuse)
+	}
+}
+
+// TestLeader: who holds the lease, by the name of the replica.
+func TestLeader(t *testing.T) {
+	client := fake.NewClientset()
+	s, _ := newSubject(t, client)
+	leases := client.CoordinationV1().Leases(leaseNamespace)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName}}
+	if got, err := s.Leader(t.Context()); got != "" || err != nil {
+		t.Errorf("without a lease: %q, %v", got, err)
+	}
+	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Leader(t.Context()); got != "" || err != nil {
+		t.Errorf("with a lease that was released: %q, %v", got, err)
+	}
+	lease.Spec.HolderIdentity = ptr.To("host_subject-1")
+	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Leader(t.Context()); got != "subject-1" || err != nil {
+		t.Errorf("with a holder: %q, %v; want subject-1", got, err)
+	}
+	if err := s.WaitForLeader(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFlags: the times of an election keep the order that one demands.
+func TestFlags(t *testing.T) {
+	for lease, want := range map[time.Duration][]string{
+		15 * time.Second: {"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},
+		3 * time.Second:  {"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=400ms"},
+	} {
+		got := Settings{LeaseDuration: lease}.Flags("k")
+		for _, flag := range want {
+			if !slices.Contains(got, flag) {
+				t.Errorf("lease %s: flags %v; want %s among them", lease, got, flag)
+			}
+		}
+	}
+}

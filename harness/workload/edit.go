@@ -1,0 +1,97 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// patch is a change of an object that exists: of what it names and of nothing
+// else, as kubectl makes it.
+type patch struct {
+	kind types.PatchType
+	body any
+}
+
+// fields is a JSON object. In a merge patch, nil removes.
+type fields map[string]any
+
+func merge(body fields) (patch, error) { return patch{types.MergePatchType, body}, nil }
+
+// patchOf says which change an operation makes.
+func patchOf(operation scenario.Operation) (patch, error) {
+	switch o := operation.(type) {
+	case *scenario.Scale:
+		return merge(fields{"spec": fields{"replicas": *o.Replicas}})
+	case *scenario.Rollout:
+		spec := fields{"template": fields{"metadata": fields{"annotations": fields{versionAnnotation: o.Version}}}}
+		if o.Replicas != nil {
+			spec["replicas"] = *o.Replicas
+		}
+		return merge(fields{"spec": spec})
+	case *scenario.Pause:
+		return merge(fields{"spec": fields{"paused": true}})
+	case *scenario.Resume:
+		return merge(fields{"spec": fields{"paused": false}})
+	case *scenario.Rollback:
+		return merge(fields{"metadata": fields{"annotations": fields{appsv1.DeprecatedRollbackTo: fmt.Sprint(o.Revision)}}})
+	case *scenario.Label:
+		labels := fields{}
+		for key, value := range o.Labels {
+			labels[key] = value
+		}
+		for _, key := range o.Remove {
+			labels[key] = nil
+		}
+		return merge(fields{"metadata": fields{"labels": labels}})
+	case *scenario.Select:
+		// A merge patch would add to the selector that is there; this replaces it.
+		return patch{types.JSONPatchType, []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}}, nil
+	}
+	return patch{}, fmt.Errorf("users cannot perform a %T", operation)
+}
+
+// edit changes every object of the target, and tries again where another writer
+// came in between. A pod that is gone has nothing left to change: pods die by
+// other hands too. The reference is nil for several objects.
+func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
+	change, err := patchOf(operation)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(change.body)
+	if err != nil {
+		return nil, err
+	}
+	kind, names := kinds[target.Kind], u.names(target)
+	var last *history.Ref
+	for _, name := range names {
+		var edited metav1.Object
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+			edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
+			return err
+		})
+		if target.Kind == scenario.Pod && apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last, err = ref(kind.resource, edited); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) > 1 {
+		return nil, nil
+	}
+	return last, nil
+}
