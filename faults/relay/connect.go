@@ -124,9 +124,13 @@ func (l *Line) keepParked() {
 func (l *Line) park() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(l.ctx, handshakeMax, fmt.Errorf("not parked within %s", handshakeMax))
 	defer cancel()
-	raw, err := l.options.Relay(ctx)
+	dialled, err := l.options.Relay(ctx)
 	if err != nil {
 		return nil, err
+	}
+	raw, err := overTLS(dialled)
+	if err != nil {
+		return nil, errors.Join(err, dialled.Close())
 	}
 	unwatch := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
 	conn = tls.Client(raw, l.tls)

@@ -168,3 +168,23 @@ func whole(t *testing.T) relayEnd {
 	ready(t, line)
 	return relay
 }
+
+// forwarder stands before a listener as a container engine does before a port: it
+// ends what breaks.
+func forwarder(t *testing.T, to net.Listener) net.Listener {
+	t.Helper()
+	front := listen(t)
+	handled(t, front, func(conn *net.TCPConn) {
+		back := dial(t, to)
+		var directions sync.WaitGroup
+		for _, way := range []struct{ from, to *net.TCPConn }{{conn, back}, {back, conn}} {
+			directions.Go(func() {
+				_, _ = io.Copy(way.to, way.from)
+				_ = way.to.CloseWrite()
+			})
+		}
+		directions.Wait()
+		back.Close()
+	})
+	return front
+}

@@ -23,6 +23,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -51,6 +52,31 @@ const (
 type duplex interface {
 	net.Conn
 	CloseWrite() error
+}
+
+// wire is a connection under TLS whose end, when TLS has not said that it is one,
+// is a break: what stands between the two ends, an engine that forwards ports for
+// one, may make the first of the second.
+type wire struct{ *net.TCPConn }
+
+func (w wire) Read(p []byte) (int, error) {
+	n, err := w.TCPConn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = errCut
+	}
+	return n, err
+}
+
+// errCut is not io.ErrUnexpectedEOF, which TLS takes for an end between records.
+var errCut = errors.New("the connection was cut off")
+
+// overTLS is a connection as TLS is to have it.
+func overTLS(conn net.Conn) (wire, error) {
+	raw, ok := conn.(*net.TCPConn)
+	if !ok {
+		return wire{}, fmt.Errorf("expected a TCP connection between the ends of a relay, found a %T", conn)
+	}
+	return wire{raw}, nil
 }
 
 // say sends one word.

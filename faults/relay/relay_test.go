@@ -93,7 +93,13 @@ func TestBreaksAreBreaksOnTheOtherSide(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		subjectDoes bool // break the connection; the proxy does otherwise
-	}{{"the subject dies", true}, {"the proxy resets", false}} {
+		forwarded   bool // by an engine between the two ends
+	}{
+		{"the subject dies", true, false},
+		{"the proxy resets", false, false},
+		{"the subject dies, behind an engine", true, true},
+		{"the proxy resets, behind an engine", false, true},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod, run := pair(t, "subject-0")
 			relay, proxy := serve(t, pod, bound), listen(t)
@@ -110,6 +116,9 @@ func TestBreaksAreBreaksOnTheOtherSide(t *testing.T) {
 				_, err := conn.Read(make([]byte, 1))
 				ends <- err
 			})
+			if test.forwarded {
+				relay.control = forwarder(t, relay.control)
+			}
 			connect(t, run, relay, proxy, nil)
 			conn := dial(t, relay.subject)
 			if err := say(conn, '!'); err != nil {
@@ -183,14 +192,18 @@ func TestParksAnew(t *testing.T) {
 		if err := exchange(dial(t, relay.subject), []byte("before")); err != nil {
 			t.Fatal(err)
 		}
-		control.closeAll()
-		select {
-		case err := <-lost:
-			if !strings.Contains(err.Error(), "a parked connection broke") {
-				t.Errorf("lost: %v", err)
+		for told, deadline := false, time.After(bound); !told; {
+			control.closeAll() // those that are not parked yet break without a word
+			select {
+			case err := <-lost:
+				told = true
+				if !strings.Contains(err.Error(), "a parked connection broke") {
+					t.Errorf("lost: %v", err)
+				}
+			case <-time.After(10 * time.Millisecond):
+			case <-deadline:
+				t.Fatal("nobody was told that the connections broke")
 			}
-		case <-time.After(bound):
-			t.Fatal("nobody was told that the connections broke")
 		}
 		if err := exchange(dial(t, relay.subject), []byte("after")); err != nil {
 			t.Fatal(err)

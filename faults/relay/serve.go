@@ -91,11 +91,17 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 }
 
 // park takes in a connection of the test process, and waits for what comes of it.
-func (s *server) park(ctx context.Context, raw net.Conn) {
+func (s *server) park(ctx context.Context, dialled net.Conn) {
+	raw, err := overTLS(dialled)
+	if err != nil {
+		s.Log("refused %s: %v", dialled.RemoteAddr(), err)
+		_ = dialled.Close()
+		return
+	}
 	unwatch := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
 	conn := tls.Server(raw, s.control)
 	_ = conn.SetDeadline(time.Now().Add(handshakeMax))
-	err := conn.HandshakeContext(ctx)
+	err = conn.HandshakeContext(ctx)
 	if err == nil {
 		err = say(conn, wordParked)
 	}

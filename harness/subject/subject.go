@@ -18,6 +18,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -52,7 +53,8 @@ type Instance interface {
 
 // Options says what to start.
 type Options struct {
-	Target   Target // whose rights it is granted
+	Target   Target         // whose rights it is granted
+	Account  rbacv1.Subject // who is granted them
 	Replicas int
 	Launch   Launcher
 	// Holder names the replica that takes part in elections under an identity, ""
@@ -82,7 +84,7 @@ const stopGrace = 5 * time.Second
 // Start grants the subject its rights and starts its replicas. It does not wait
 // until one leads; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
-	if err := grant(ctx, o.Admin, o.Target); err != nil {
+	if err := Grant(ctx, o.Admin, o.Target, o.Account); err != nil {
 		return nil, fmt.Errorf("granting the subject its rights: %w", err)
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}

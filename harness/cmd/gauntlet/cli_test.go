@@ -40,7 +40,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"frob"}, `unknown command "frob"`},
 		{[]string{"run", "--speed=9"}, "unknown flag: --speed"},
 		{[]string{"run", "--seed=x"}, `invalid argument "x" for "--seed"`},
-		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream or exec:PATH`},
+		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
 		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded`},
 		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, burst`},
 		{[]string{"run", bad}, bad + ":3:1: "},

@@ -52,7 +52,7 @@ gauntlet brings along.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
+	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, exec:PATH, a binary that takes kube-controller-manager's flags, or on kind image:REF, a container image of one")
 	providerFlag(f, &flags.provider)
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
 	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
@@ -110,6 +110,7 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 			Provider:    f.provider,
 			Out:         f.out,
 			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
+			Gauntlet:    gauntlet,
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
 			Progress:    func(message string) { terminal.progress(s.Name, message) },
