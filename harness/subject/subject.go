@@ -105,7 +105,7 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if lease, err := s.lease(ctx); err == nil && holderOf(lease) != "" {
+		if Led(ctx, s.options.Admin) == nil {
 			return nil
 		}
 		select {
@@ -131,7 +131,7 @@ func (s *Subject) Replicas() []string {
 // Leader is the name of the running replica that holds the lease, "" if none
 // does at the moment.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
-	lease, err := s.lease(ctx)
+	lease, err := leaseOf(ctx, s.options.Admin)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
@@ -207,8 +207,20 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-func (s *Subject) lease(ctx context.Context) (*coordinationv1.Lease, error) {
-	return s.options.Admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+// Led is nil when a subject leads, whoever started it.
+func Led(ctx context.Context, admin kubernetes.Interface) error {
+	lease, err := leaseOf(ctx, admin)
+	if err != nil {
+		return fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
+	}
+	if holderOf(lease) == "" {
+		return fmt.Errorf("nobody holds the lease %s/%s", leaseNamespace, leaseName)
+	}
+	return nil
+}
+
+func leaseOf(ctx context.Context, admin kubernetes.Interface) (*coordinationv1.Lease, error) {
+	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
 
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }

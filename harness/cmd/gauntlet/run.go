@@ -86,9 +86,9 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 	if !slices.Contains(run.Providers(), f.provider) {
 		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers(), " or "))
 	}
-	gauntlet, err := os.Executable()
+	gauntlet, ours, err := executables()
 	if err != nil {
-		return nil, fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+		return nil, err
 	}
 	scenarios, err := loadScenarios(names)
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 			Target:      target,
 			Provider:    f.provider,
 			Out:         f.out,
-			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
+			Ours:        ours,
 			Gauntlet:    gauntlet,
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
@@ -127,6 +127,15 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// executables are gauntlet's own and, beside it, that of our controllers.
+func executables() (gauntlet, ours string, err error) {
+	gauntlet, err = os.Executable()
+	if err != nil {
+		return "", "", fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+	}
+	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
 }
 
 // loadScenarios reads the scenarios that names stand for.
