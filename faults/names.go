@@ -33,7 +33,7 @@ var Resources = []string{
 }
 
 // Providers are the names of the clusters that there are.
-var Providers = []string{"embedded"}
+var Providers = []string{"embedded", "kind"}
 
 // OneOf checks that a parameter has one of the known values.
 func OneOf(params Params, field, value string, known []string) error {

@@ -20,7 +20,7 @@ var Churn = faults.Kind{
 	Name:      "pod-churn",
 	Sentence:  "Again and again a random live pod of the workload is deleted, fails as if its node had evicted it, or is unready for a time.",
 	Healing:   "No more pods are touched, and those that are unready become ready; those that are gone stay gone.",
-	Providers: faults.Providers,
+	Providers: []string{"embedded"}, // a real kubelet writes its own status over what is faked
 	Params: []faults.Param{
 		{Name: "action", Sentence: "What happens to the pod: it is deleted, its phase becomes Failed and it is ready no more, or it is not ready until a later tick.", Bounds: "one of " + strings.Join(actions, ", ")},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},

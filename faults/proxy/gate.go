@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
 // gate is one subject instance's way in: a listener, by which its requests are
@@ -103,13 +105,7 @@ func cutConnection(ctx context.Context) {
 	if !ok {
 		return
 	}
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn() // else closing it would say goodbye
-	}
-	if lingering, ok := conn.(interface{ SetLinger(int) error }); ok {
-		_ = lingering.SetLinger(0) // a connection that is gone already needs no reset
-	}
-	_ = conn.Close()
+	tcp.Reset(conn)
 }
 
 // hopByHop are the header fields that concern one connection only.

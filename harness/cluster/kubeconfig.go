@@ -9,9 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a configuration as a kubeconfig file, for a process
-// that reads one. The file holds credentials, so only its owner may read it.
-func WriteKubeconfig(path string, config *rest.Config) error {
+// Kubeconfig is a configuration in the form of a kubeconfig file.
+func Kubeconfig(config *rest.Config) ([]byte, error) {
 	const name = "gauntlet"
 	data, err := clientcmd.Write(api.Config{
 		Clusters: map[string]*api.Cluster{name: {
@@ -27,7 +26,17 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 		CurrentContext: name,
 	})
 	if err != nil {
-		return fmt.Errorf("writing the kubeconfig %s: %w", path, err)
+		return nil, fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+// WriteKubeconfig writes a configuration as a kubeconfig file, for a process
+// that reads one. The file holds credentials, so only its owner may read it.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	data, err := Kubeconfig(config)
+	if err != nil {
+		return err
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)

@@ -68,8 +68,9 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up brings up a cluster that stays up. The plane's directories are chosen here.
-func Up(ctx context.Context, provider string, plane run.Plane) (Cluster, error) {
+// Up brings up a cluster that stays up, with a resident subject unless that is
+// nil. The plane's directories are chosen here.
+func Up(ctx context.Context, provider string, plane run.Plane, resident *run.Resident) (Cluster, error) {
 	if !slices.Contains(run.Providers(), provider) {
 		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(run.Providers(), " or "))
 	}
@@ -92,7 +93,7 @@ func Up(ctx context.Context, provider string, plane run.Plane) (Cluster, error) 
 	if provider == embeddedProvider {
 		up = upEmbedded
 	}
-	c, err := up(ctx, plane)
+	c, err := up(ctx, plane, resident)
 	if err == nil {
 		return c, nil
 	}
@@ -106,7 +107,7 @@ func Up(ctx context.Context, provider string, plane run.Plane) (Cluster, error) 
 // logSubdir is where in its directory a cluster's logs are.
 const logSubdir = "logs"
 
-func upKind(ctx context.Context, plane run.Plane) (Cluster, error) {
+func upKind(ctx context.Context, plane run.Plane, resident *run.Resident) (Cluster, error) {
 	started, err := run.StartPlane(ctx, kindProvider, plane)
 	if err != nil {
 		return Cluster{}, err
@@ -114,6 +115,11 @@ func upKind(ctx context.Context, plane run.Plane) (Cluster, error) {
 	made, ok := started.(*kind.Cluster)
 	if !ok {
 		return Cluster{}, errors.Join(fmt.Errorf("the kind provider started a %T", started), started.Stop(ctx))
+	}
+	if resident != nil {
+		if _, err := resident.Install(ctx, made, plane); err != nil {
+			return Cluster{}, errors.Join(err, made.Stop(ctx))
+		}
 	}
 	return Cluster{Name: made.ID(), Provider: kindProvider, State: Kept, Kubeconfig: made.Kubeconfig(), dir: plane.Dir}, nil
 }

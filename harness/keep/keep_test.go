@@ -128,7 +128,7 @@ func TestUpThatFailsLeavesNothing(t *testing.T) {
 		"cloud": `provider "cloud": expected embedded or kind`,
 		"kind":  "there is no container engine",
 	} {
-		if _, err := Up(t.Context(), provider, run.Plane{Nodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Up(t.Context(), provider, run.Plane{Nodes: 1}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", provider, err, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestKeeper(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	answer := &notifier{said: cancel}
-	if err := Keeper(ctx, run.Plane{Dir: dir, Nodes: 1}, answer); err != nil {
+	if err := Keeper(ctx, run.Plane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
 	if answer.text.String() != keeperReady {

@@ -31,7 +31,7 @@ const (
 )
 
 // upEmbedded starts a keeper and returns when its cluster is ready.
-func upEmbedded(ctx context.Context, plane run.Plane) (Cluster, error) {
+func upEmbedded(ctx context.Context, plane run.Plane, resident *run.Resident) (Cluster, error) {
 	if err := os.Mkdir(plane.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
 	}
@@ -40,7 +40,11 @@ func upEmbedded(ctx context.Context, plane run.Plane) (Cluster, error) {
 		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
 	}
 	defer log.Close()
-	keeper := exec.Command("/proc/self/exe", KeeperCommand, plane.Dir, fmt.Sprint(plane.Nodes), plane.UpstreamDir)
+	args := []string{KeeperCommand, plane.Dir, fmt.Sprint(plane.Nodes), plane.UpstreamDir}
+	if resident != nil {
+		args = append(args, resident.Target.String(), fmt.Sprint(resident.Replicas), resident.Ours)
+	}
+	keeper := exec.Command("/proc/self/exe", args...)
 	// Out of the terminal's reach: the command that started it ends, it stays.
 	keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	keeper.Stderr = log
@@ -70,9 +74,9 @@ func upEmbedded(ctx context.Context, plane run.Plane) (Cluster, error) {
 	}, keeper.Process.Release()
 }
 
-// Keeper keeps an embedded cluster in a directory until ctx ends, and says on
-// answer when it is ready.
-func Keeper(ctx context.Context, plane run.Plane, answer io.Writer) (err error) {
+// Keeper keeps an embedded cluster in a directory until ctx ends, with a resident
+// subject unless that is nil, and says on answer when it is ready.
+func Keeper(ctx context.Context, plane run.Plane, resident *run.Resident, answer io.Writer) (err error) {
 	if err := claim(plane.Dir); err != nil {
 		return err
 	}
@@ -82,6 +86,16 @@ func Keeper(ctx context.Context, plane run.Plane, answer io.Writer) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
+	var died <-chan struct{} // of the subject
+	var cause func() error
+	if resident != nil {
+		s, err := resident.Install(ctx, c, plane)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // else it goes with the keeper
+		died, cause = s.Failed(), s.Err
+	}
 	if err := cluster.WriteKubeconfig(filepath.Join(plane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
 		return err
 	}
@@ -93,6 +107,8 @@ func Keeper(ctx context.Context, plane run.Plane, answer io.Writer) (err error) 
 		return nil
 	case <-c.Failed():
 		return c.Err()
+	case <-died:
+		return cause()
 	}
 }
 

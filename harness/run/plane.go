@@ -21,6 +21,8 @@ type Plane struct {
 	UpstreamDir string
 	// NodeImage is the image of a kind node; empty is the provider's choice.
 	NodeImage string
+	// Relays is how many replicas in the cluster's pods must be within reach.
+	Relays int
 	// Keep says that the cluster may outlive gauntlet, where it can.
 	Keep bool
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,27 +9,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
 // provider is a kind of control plane that a run can have.
 type provider struct {
 	name string
-	// subjects is nil when a subject can run on it, otherwise why not.
-	subjects error
-	// upstream returns the path of kube-controller-manager, which is the upstream
-	// subject; its error says what of the provider's needs is missing.
-	upstream func(dir string) (string, error)
-	start    func(context.Context, Plane) (cluster.Cluster, error)
+	// missing is what keeps a run on it from being carried out, as far as can be
+	// told before anything is started.
+	missing func(*Options) error
+	start   func(context.Context, Plane) (cluster.Cluster, error)
+	// replicas makes what a subject on it is made of.
+	replicas func(context.Context, *stage) (replicas, error)
 }
 
 // providers is the table of all.
 var providers = []provider{
 	{
 		name: "embedded",
-		upstream: func(dir string) (string, error) {
-			binaries, err := embedded.FindBinaries(dir)
-			return binaries.KubeControllerManager, err
+		missing: func(o *Options) error {
+			_, err := localExecutable(o)
+			return err
 		},
+		replicas: localReplicas,
 		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
 			c, err := embedded.Start(ctx, embedded.Options{
 				Nodes:         p.Nodes,
@@ -47,8 +48,8 @@ var providers = []provider{
 	},
 	{
 		name:     "kind",
-		subjects: errors.New("a subject cannot run on kind clusters yet: use --provider=embedded, or `gauntlet up --provider=kind` for a cluster without one"),
-		upstream: func(string) (string, error) { return "", nil },
+		missing:  podsMissing,
+		replicas: podReplicas,
 		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),
@@ -56,6 +57,7 @@ var providers = []provider{
 				Dir:     p.Dir,
 				LogDir:  p.LogDir,
 				Keep:    p.Keep,
+				Ports:   pods.Ports(p.Relays),
 			})
 			if err != nil {
 				return nil, err

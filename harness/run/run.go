@@ -35,6 +35,9 @@ type Options struct {
 	Out string
 	// Ours is the executable of controllers/.
 	Ours string
+	// Gauntlet is the executable of gauntlet, static if the subject runs in pods:
+	// its command `relay` then stands beside it.
+	Gauntlet string
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
 	// cache that harness/upstream fills.
 	UpstreamDir string
@@ -82,18 +85,10 @@ func (o *Options) Preflight() error {
 	if err != nil {
 		return err
 	}
-	if p.subjects != nil {
-		return p.subjects
-	}
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
-	upstream, err := p.upstream(o.UpstreamDir)
-	if err != nil {
-		return err
-	}
-	_, err = o.Target.Executable(o.Ours, upstream)
-	return err
+	return p.missing(o)
 }
 
 // perform makes the history of a run, and reports whether it came to begin one.

@@ -103,6 +103,7 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 		LogDir:        s.dir.logs(),
 		UpstreamDir:   s.UpstreamDir,
 		NodeImage:     s.NodeImage,
+		Relays:        s.Scenario.Subject.Replicas,
 	})
 	if err != nil {
 		return err
@@ -196,31 +197,17 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	upstream, err := p.upstream(s.UpstreamDir)
-	if err != nil {
-		return err
-	}
-	executable, err := s.Target.Executable(s.Ours, upstream)
+	replicas, err := p.replicas(ctx, s)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
 	defer cancel()
-	asked := s.Scenario.Subject
-	replicas := subject.Local{
-		Executable: executable,
-		Settings: subject.Settings{
-			QPS: asked.QPS, Burst: asked.Burst, Concurrency: asked.Concurrency, LeaseDuration: asked.LeaseDuration,
-		},
-		Cluster:  s.cluster,
-		Route:    s.route,
-		StateDir: s.dir.state(),
-		LogDir:   s.dir.logs(),
-	}
 	s.subject, err = subject.Start(ctx, subject.Options{
 		Target:   s.Target,
-		Replicas: asked.Replicas,
-		Launch:   replicas.Launcher(),
+		Account:  replicas.account,
+		Replicas: s.Scenario.Subject.Replicas,
+		Launch:   replicas.launch,
 		Holder:   s.holder,
 		Admin:    s.admin,
 		Recorder: s.recorder,

@@ -38,6 +38,13 @@ func (s *Subject) setDefaults() {
 	}
 }
 
+// DefaultSubject is the subject of a scenario that says nothing of it.
+func DefaultSubject() Subject {
+	var s Subject
+	s.setDefaults()
+	return s
+}
+
 func (s *Settle) setDefaults() {
 	*s = Settle{Within: defaultSettleWithin, Quiet: defaultSettleQuiet}
 }

@@ -55,7 +55,7 @@ func genScenario(t *rapid.T) *Scenario {
 			PodStartDelay: genDuration(0, podStartDelayMax).Draw(t, "podStartDelay"),
 		},
 		Subject: Subject{
-			Replicas:    rapid.IntRange(1, subjectsMax).Draw(t, "subjects"),
+			Replicas:    rapid.IntRange(1, SubjectsMax).Draw(t, "subjects"),
 			QPS:         qps,
 			Burst:       rapid.IntRange(qps, burstMax).Draw(t, "burst"),
 			Concurrency: rapid.IntRange(1, concurrencyMax).Draw(t, "concurrency"),

@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// SubjectsMax is how many replicas a subject may have.
+const SubjectsMax = 5
+
 // Bounds of what a scenario may ask for. They keep a typing error from becoming
 // a run that never ends or a machine that goes down.
 const (
 	nodesMax           = 50
-	subjectsMax        = 5
 	qpsMax             = 10_000
 	burstMax           = 20_000
 	concurrencyMax     = 100
@@ -60,7 +62,7 @@ func (s *Scenario) validate() error {
 	v.number("cluster.nodes", s.Cluster.Nodes, 1, nodesMax)
 	v.duration("cluster.podStartDelay", s.Cluster.PodStartDelay, 0, podStartDelayMax)
 
-	v.number("subject.replicas", s.Subject.Replicas, 1, subjectsMax)
+	v.number("subject.replicas", s.Subject.Replicas, 1, SubjectsMax)
 	v.number("subject.qps", s.Subject.QPS, 1, qpsMax)
 	v.number("subject.burst", s.Subject.Burst, 1, burstMax)
 	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",

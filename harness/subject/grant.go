@@ -24,14 +24,14 @@ var upstreamRoles = []string{
 	"system:controller:endpoint-controller",
 }
 
-// grant binds to the subject's user the rights its controllers need, and no
+// Grant binds to an account the rights that a subject's controllers need, and no
 // more: for ours the roles that ours is shipped with, for anything else those of
 // the upstream controllers.
-func grant(ctx context.Context, admin kubernetes.Interface, target Target) error {
+func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject) error {
 	if target != Ours {
 		var all []error
 		for _, role := range upstreamRoles {
-			all = append(all, bindClusterRole(ctx, admin, role))
+			all = append(all, bindClusterRole(ctx, admin, role, account))
 		}
 		return errors.Join(all...)
 	}
@@ -46,16 +46,16 @@ func grant(ctx context.Context, admin kubernetes.Interface, target Target) error
 		return fmt.Errorf("creating Role %s/%s: %w", leaseNamespace, election.Name, err)
 	}
 	return errors.Join(
-		bindClusterRole(ctx, admin, controllers.Name),
-		bindRole(ctx, admin, leaseNamespace, election.Name),
+		bindClusterRole(ctx, admin, controllers.Name, account),
+		bindRole(ctx, admin, leaseNamespace, election.Name, account),
 	)
 }
 
-func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string) error {
+func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   subjects(),
+		Subjects:   []rbacv1.Subject{account},
 	}, metav1.CreateOptions{})
 	if ignoreExists(err) != nil {
 		return fmt.Errorf("binding ClusterRole %s: %w", role, err)
@@ -63,11 +63,11 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
-func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string) error {
+func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		Subjects:   subjects(),
+		Subjects:   []rbacv1.Subject{account},
 	}, metav1.CreateOptions{})
 	if ignoreExists(err) != nil {
 		return fmt.Errorf("binding Role %s/%s: %w", namespace, role, err)
@@ -77,8 +77,9 @@ func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role s
 
 func bindingName(role string) string { return "gauntlet-subject:" + role }
 
-func subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}}
+// User is the account of a subject that runs as processes of this machine.
+func User() rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
 // ignoreExists: a cluster that had a subject before has its roles already.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -52,7 +53,8 @@ type Instance interface {
 
 // Options says what to start.
 type Options struct {
-	Target   Target // whose rights it is granted
+	Target   Target         // whose rights it is granted
+	Account  rbacv1.Subject // who is granted them
 	Replicas int
 	Launch   Launcher
 	// Holder names the replica that takes part in elections under an identity, ""
@@ -82,7 +84,7 @@ const stopGrace = 5 * time.Second
 // Start grants the subject its rights and starts its replicas. It does not wait
 // until one leads; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
-	if err := grant(ctx, o.Admin, o.Target); err != nil {
+	if err := Grant(ctx, o.Admin, o.Target, o.Account); err != nil {
 		return nil, fmt.Errorf("granting the subject its rights: %w", err)
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}
@@ -103,7 +105,7 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if lease, err := s.lease(ctx); err == nil && holderOf(lease) != "" {
+		if Led(ctx, s.options.Admin) == nil {
 			return nil
 		}
 		select {
@@ -129,7 +131,7 @@ func (s *Subject) Replicas() []string {
 // Leader is the name of the running replica that holds the lease, "" if none
 // does at the moment.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
-	lease, err := s.lease(ctx)
+	lease, err := leaseOf(ctx, s.options.Admin)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
@@ -205,8 +207,20 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-func (s *Subject) lease(ctx context.Context) (*coordinationv1.Lease, error) {
-	return s.options.Admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+// Led is nil when a subject leads, whoever started it.
+func Led(ctx context.Context, admin kubernetes.Interface) error {
+	lease, err := leaseOf(ctx, admin)
+	if err != nil {
+		return fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
+	}
+	if holderOf(lease) == "" {
+		return fmt.Errorf("nobody holds the lease %s/%s", leaseNamespace, leaseName)
+	}
+	return nil
+}
+
+func leaseOf(ctx context.Context, admin kubernetes.Interface) (*coordinationv1.Lease, error) {
+	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
 
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }

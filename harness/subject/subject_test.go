@@ -22,10 +22,14 @@ func TestParseTarget(t *testing.T) {
 		{in: "ours", want: "ours"},
 		{in: "upstream", want: "upstream"},
 		{in: "exec:" + executable, want: "exec:" + executable},
-		{in: "", wantErr: `subject "": expected ours, upstream or exec:PATH`},
-		{in: "theirs", wantErr: `subject "theirs": expected ours, upstream or exec:PATH`},
-		{in: "ours:x", wantErr: `subject "ours:x": expected ours, upstream or exec:PATH`},
-		{in: "exec", wantErr: `subject "exec": expected ours, upstream or exec:PATH`},
+		{in: "image:example.com/manager:v1", want: "image:example.com/manager:v1"},
+		{in: "image:manager", want: "image:manager"},
+		{in: "image:", wantErr: `subject image:: expected an image's name`},
+		{in: "image:a b", wantErr: `subject image:a b: expected an image's name`},
+		{in: "", wantErr: `subject "": expected ours, upstream, exec:PATH or image:REF`},
+		{in: "theirs", wantErr: `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
+		{in: "ours:x", wantErr: `subject "ours:x": expected ours, upstream, exec:PATH or image:REF`},
+		{in: "exec", wantErr: `subject "exec": expected ours, upstream, exec:PATH or image:REF`},
 		{in: "exec:" + plain, wantErr: "expected an executable file, found mode -rw-r--r--"},
 		{in: "exec:" + dir, wantErr: "expected an executable file, found mode d"},
 		{in: "exec:" + dir + "/none", wantErr: "expected an executable file: stat"},
@@ -58,5 +62,15 @@ func TestExecutable(t *testing.T) {
 	}
 	if got, err := Upstream.Executable(ours, upstream); err != nil || got != upstream {
 		t.Errorf("got %q, %v; want %q", got, err, upstream)
+	}
+	image, err := ParseTarget("image:manager:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := image.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "expected --provider=kind") {
+		t.Errorf("an image as an executable: error %v, want one that says where images run", err)
+	}
+	if reference, ok := image.Image(); reference != "manager:v1" || !ok {
+		t.Errorf("the image's reference is %q, %t", reference, ok)
 	}
 }

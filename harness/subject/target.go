@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 // Target names what is under test.
 type Target struct {
 	kind string
-	path string // of an exec target
+	// name is the path of an exec target, the reference of an image target.
+	name string
 }
 
 // The targets that need no path.
@@ -21,21 +24,27 @@ var (
 	Upstream = Target{kind: "upstream"}
 )
 
-const execKind = "exec"
+// The targets that are named.
+const (
+	execKind  = "exec"
+	imageKind = "image"
+)
 
 // ParseTarget reads a target as the command line gives it: "ours", "upstream",
-// or "exec:PATH", where PATH is an executable that takes
-// kube-controller-manager's flags.
+// "exec:PATH", where PATH is an executable, or "image:REF", where REF is a
+// container image with an entrypoint; both take kube-controller-manager's flags.
 func ParseTarget(s string) (Target, error) {
-	switch kind, path, hasPath := strings.Cut(s, ":"); {
+	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:
 		return Ours, nil
 	case s == Upstream.kind:
 		return Upstream, nil
-	case kind == execKind && hasPath:
-		return parseExec(path)
+	case kind == execKind && ok:
+		return parseExec(named)
+	case kind == imageKind && ok:
+		return parseImage(named)
 	default:
-		return Target{}, fmt.Errorf("subject %q: expected ours, upstream or exec:PATH", s)
+		return Target{}, fmt.Errorf("subject %q: expected ours, upstream, exec:PATH or image:REF", s)
 	}
 }
 
@@ -51,13 +60,23 @@ func parseExec(path string) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("subject exec:%s: %w", path, err)
 	}
-	return Target{kind: execKind, path: absolute}, nil
+	return Target{kind: execKind, name: absolute}, nil
 }
+
+func parseImage(reference string) (Target, error) {
+	if _, err := name.ParseReference(reference); err != nil {
+		return Target{}, fmt.Errorf("subject image:%s: expected an image's name, with a tag or a digest: %w", reference, err)
+	}
+	return Target{kind: imageKind, name: reference}, nil
+}
+
+// Image is the reference of an image target, and whether it is one.
+func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
 // String is the target as ParseTarget reads it.
 func (t Target) String() string {
-	if t.kind == execKind {
-		return execKind + ":" + t.path
+	if t.name != "" {
+		return t.kind + ":" + t.name
 	}
 	return t.kind
 }
@@ -66,13 +85,15 @@ func (t Target) String() string {
 // are. The error of one that is missing says what would put it there.
 func (t Target) Executable(ours, upstream string) (string, error) {
 	var path, remedy string
-	switch t {
-	case Ours:
+	switch {
+	case t == Ours:
 		path, remedy = ours, "make build"
-	case Upstream:
+	case t == Upstream:
 		path, remedy = upstream, "make upstream"
+	case t.kind == imageKind:
+		return "", fmt.Errorf("subject %s: an image runs in pods alone: expected --provider=kind, or exec:PATH", t)
 	default:
-		return t.path, nil
+		return t.name, nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("subject %s: no executable (run `%s`): %w", t, remedy, err)

@@ -49,6 +49,13 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 			ExtraMounts: []v1alpha4.Mount{{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true}},
 		}},
 	}
+	for _, port := range o.Ports {
+		config.Nodes[0].ExtraPortMappings = append(config.Nodes[0].ExtraPortMappings, v1alpha4.PortMapping{
+			// The port here is kind's to choose, which it does once: one that the
+			// engine chooses is another when the node was started again.
+			ContainerPort: int32(port), ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP,
+		})
+	}
 	for range o.Workers {
 		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 	}

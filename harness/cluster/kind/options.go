@@ -25,6 +25,9 @@ type Options struct {
 	// it is stopped or removed (see [Remove]), and what a start that was killed
 	// leaves is still no cluster to keep.
 	Keep bool
+	// Ports are TCP ports of the control plane's node that can be reached from this
+	// machine; see [Node.Dial].
+	Ports []int
 }
 
 // WorkersMax is the most workers a cluster may have: each is a container with
@@ -46,6 +49,11 @@ func (o Options) validate() error {
 		return fmt.Errorf("kind cluster: start within %s: want 0 to %s", o.Within, withinMax)
 	case o.Dir == "" || o.LogDir == "":
 		return fmt.Errorf("kind cluster: needs a directory for its state and one for its logs, has %q and %q", o.Dir, o.LogDir)
+	}
+	for _, port := range o.Ports {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("kind cluster: port %d: want 1 to 65535", port)
+		}
 	}
 	return nil
 }

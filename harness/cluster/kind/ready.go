@@ -198,15 +198,29 @@ func notReadyBecause(pod *corev1.Pod) error {
 	return fmt.Errorf("the pod %s is %s", pod.Name, why)
 }
 
+// The images that a node brings along, by how their names begin.
+const (
+	pauseImage             = "registry.k8s.io/pause:"
+	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"
+)
+
 // PauseImage is the name of an image, there on the node already, whose container
 // does nothing until it is told to end.
-func PauseImage(node *corev1.Node) (string, error) {
+func PauseImage(node *corev1.Node) (string, error) { return imageOf(node, pauseImage) }
+
+// ControllerManagerImage is the name of the image that the control plane's own
+// kube-controller-manager runs from. It has no entrypoint.
+func ControllerManagerImage(node *corev1.Node) (string, error) {
+	return imageOf(node, controllerManagerImage)
+}
+
+func imageOf(node *corev1.Node, prefix string) (string, error) {
 	for _, image := range node.Status.Images {
 		for _, name := range image.Names {
-			if strings.HasPrefix(name, "registry.k8s.io/pause:") {
+			if strings.HasPrefix(name, prefix) {
 				return name, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("the node image of %s holds no registry.k8s.io/pause", node.Name)
+	return "", fmt.Errorf("the node image of %s holds no %s", node.Name, strings.TrimSuffix(prefix, ":"))
 }

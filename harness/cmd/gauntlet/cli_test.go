@@ -41,7 +41,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"frob"}, `unknown command "frob"`},
 		{[]string{"run", "--speed=9"}, "unknown flag: --speed"},
 		{[]string{"run", "--seed=x"}, `invalid argument "x" for "--seed"`},
-		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream or exec:PATH`},
+		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
 		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded or kind`},
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
 		{[]string{"up", "now"}, `unknown command "now"`},

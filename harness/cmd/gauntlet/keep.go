@@ -10,6 +10,8 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/keep"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 const (
@@ -18,13 +20,14 @@ const (
 )
 
 func newUp() *cobra.Command {
-	var provider string
-	plane := run.Plane{}
+	var provider, target string
+	plane, replicas := run.Plane{}, 0
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring up a control plane that stays up, without the four controllers",
-		Long: `Bring up a control plane that stays up after the command, without the four
-controllers that gauntlet tests, and print how to reach it.
+		Short: "Bring up a control plane that stays up, with or without the four controllers",
+		Long: `Bring up a control plane that stays up after the command, and print how to reach
+it. The four controllers that gauntlet tests are those that --subject names, with
+nothing between them and the API server, and without it there are none.
 
 The path of its kubeconfig is all that goes to standard output.`,
 		Args: cobra.NoArgs,
@@ -32,9 +35,13 @@ The path of its kubeconfig is all that goes to standard output.`,
 			if plane.Nodes < 1 || plane.Nodes > upNodesMax {
 				return fmt.Errorf("--nodes=%d: expected 1 to %d", plane.Nodes, upNodesMax)
 			}
+			resident, err := residentOf(target, replicas)
+			if err != nil {
+				return err
+			}
 			terminal := newTerminal(cmd.ErrOrStderr())
 			terminal.progress(provider, "bringing up the control plane")
-			c, err := keep.Up(cmd.Context(), provider, plane)
+			c, err := keep.Up(cmd.Context(), provider, plane, resident)
 			if err != nil {
 				return &unfinishedError{err}
 			}
@@ -46,10 +53,32 @@ The path of its kubeconfig is all that goes to standard output.`,
 	}
 	f := cmd.Flags()
 	providerFlag(f, &provider)
+	f.StringVar(&target, "subject", noSubject, "whose controllers run on it: "+noSubject+", or as for gauntlet run")
+	f.IntVar(&replicas, "replicas", 1, "how many replicas of them there are, of which one leads")
 	nodeImageFlag(f, &plane.NodeImage)
 	upstreamDirFlag(f, &plane.UpstreamDir)
 	f.IntVar(&plane.Nodes, "nodes", upNodesDefault, "how many nodes take pods; on kind, more than one come beside a control plane that takes none")
 	return cmd
+}
+
+// noSubject is what `gauntlet up` is told, or not told, for a control plane
+// without the four controllers.
+const noSubject = "none"
+
+// residentOf is the subject that a command line asks for, nil if it asks for none.
+func residentOf(target string, replicas int) (*run.Resident, error) {
+	if replicas < 1 || replicas > scenario.SubjectsMax {
+		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
+	}
+	if target == noSubject {
+		return nil, nil
+	}
+	parsed, err := subject.ParseTarget(target)
+	if err != nil {
+		return nil, fmt.Errorf("%w, or %s", err, noSubject)
+	}
+	_, ours, err := executables()
+	return &run.Resident{Target: parsed, Replicas: replicas, Ours: ours}, err
 }
 
 func newDown() *cobra.Command {
@@ -159,16 +188,29 @@ func tell(out io.Writer, removed, spared []keep.Cluster) {
 // newKeeper is what `gauntlet up` runs in the background; see package keep.
 func newKeeper() *cobra.Command {
 	return &cobra.Command{
-		Use:    keep.KeeperCommand + " DIR NODES UPSTREAMDIR",
+		Use:    keep.KeeperCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
 		Short:  "Keep an embedded control plane",
 		Hidden: true,
-		Args:   cobra.ExactArgs(3),
+		Args:   cobra.RangeArgs(3, 6),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := strconv.Atoi(args[1])
 			if err != nil {
 				return fmt.Errorf("NODES: %w", err)
 			}
-			return keep.Keeper(cmd.Context(), run.Plane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}, cmd.OutOrStdout())
+			var resident *run.Resident
+			if len(args) == 6 {
+				replicas, err := strconv.Atoi(args[4])
+				if err != nil {
+					return fmt.Errorf("REPLICAS: %w", err)
+				}
+				target, err := subject.ParseTarget(args[3])
+				if err != nil {
+					return err
+				}
+				resident = &run.Resident{Target: target, Replicas: replicas, Ours: args[5]}
+			}
+			plane := run.Plane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}
+			return keep.Keeper(cmd.Context(), plane, resident, cmd.OutOrStdout())
 		},
 	}
 }

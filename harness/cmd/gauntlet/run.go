@@ -52,7 +52,7 @@ gauntlet brings along.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, or exec:PATH, a binary that takes kube-controller-manager's flags")
+	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, exec:PATH, a binary that takes kube-controller-manager's flags, or on kind image:REF, a container image of one")
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
 	flags.shared(f)
@@ -91,9 +91,9 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 	if !slices.Contains(run.Providers(), f.provider) {
 		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers(), " or "))
 	}
-	gauntlet, err := os.Executable()
+	gauntlet, ours, err := executables()
 	if err != nil {
-		return nil, fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+		return nil, err
 	}
 	scenarios, err := loadScenarios(names)
 	if err != nil {
@@ -114,7 +114,8 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 			Target:      target,
 			Provider:    f.provider,
 			Out:         f.out,
-			Ours:        filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"),
+			Ours:        ours,
+			Gauntlet:    gauntlet,
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
 			Progress:    func(message string) { terminal.progress(s.Name, message) },
@@ -131,6 +132,15 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// executables are gauntlet's own and, beside it, that of our controllers.
+func executables() (gauntlet, ours string, err error) {
+	gauntlet, err = os.Executable()
+	if err != nil {
+		return "", "", fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+	}
+	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
 }
 
 // loadScenarios reads the scenarios that names stand for.

@@ -1,0 +1,120 @@
+package pods
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// The containers of a pod.
+const (
+	subjectContainer = "subject"
+	relayContainer   = "relay"
+)
+
+// Where a container finds its files.
+const (
+	configDir      = "/etc/gauntlet/subject"
+	kubeconfigFile = "kubeconfig"
+	tokenDir       = "/var/run/gauntlet/token"
+	tokenFile      = "token"
+	relayDir       = "/etc/gauntlet/relay"
+)
+
+const (
+	// user is who both containers run as, and the group that their files belong to.
+	user = 65532
+	// tokenSeconds is how long a token of the subject holds. Its kubelet renews it.
+	tokenSeconds = 3600
+	// patience is how long a relay keeps its subject waiting: the test process
+	// comes when it has seen that the subject runs.
+	patience = "30s"
+)
+
+func configSecret(replica string) string { return replica + "-config" }
+func relaySecret(replica string) string  { return replica + "-relay" }
+
+// manifest is a pod with the subject alone.
+func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: Namespace,
+			Labels: map[string]string{"app.kubernetes.io/name": "subject", "gauntlet/replica": replica},
+		},
+		Spec: corev1.PodSpec{
+			// Where the control plane is, whatever the scheduler is up to and the
+			// pods' network does.
+			NodeName:                     o.Node.Name(),
+			HostNetwork:                  true,
+			RestartPolicy:                restart,
+			PriorityClassName:            "system-node-critical",
+			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			ServiceAccountName:           account,
+			AutomountServiceAccountToken: ptr.To(false),
+			EnableServiceLinks:           ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user), FSGroup: ptr.To[int64](user),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: subjectContainer, Image: o.Subject.Reference, ImagePullPolicy: corev1.PullNever,
+				Command:         o.Subject.Command,
+				Args:            o.Settings.Flags(configDir + "/" + kubeconfigFile),
+				SecurityContext: restricted(),
+				VolumeMounts: []corev1.VolumeMount{
+					{Name: "config", MountPath: configDir, ReadOnly: true},
+					{Name: "token", MountPath: tokenDir, ReadOnly: true},
+				},
+			}},
+			Volumes: []corev1.Volume{
+				secretVolume("config", configSecret(replica)),
+				{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+					Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+						Path: tokenFile, ExpirationSeconds: ptr.To[int64](tokenSeconds),
+					}}},
+				}}},
+			},
+		},
+	}
+}
+
+// addRelay puts the relay into a pod: it is there before the subject starts, and
+// still when the subject says its last word.
+func addRelay(pod *corev1.Pod, image Image, w *way) {
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
+		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,
+		Command: image.Command,
+		Args: []string{
+			fmt.Sprintf("--subject=127.0.0.1:%d", subjectPort+w.index),
+			fmt.Sprintf("--control=0.0.0.0:%d", controlPort+w.index),
+			"--identity=" + relayDir,
+			"--patience=" + patience,
+		},
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // which makes it a sidecar
+		SecurityContext: restricted(),
+		StartupProbe: &corev1.Probe{
+			ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(int32(controlPort + w.index))}},
+			PeriodSeconds:    1,
+			FailureThreshold: 60,
+		},
+		VolumeMounts: []corev1.VolumeMount{{Name: "relay", MountPath: relayDir, ReadOnly: true}},
+	})
+	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(w.replica)))
+}
+
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+func secretVolume(name, secret string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: secret, DefaultMode: ptr.To[int32](0o440),
+	}}}
+}
