@@ -12,22 +12,43 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 COUNT       ?= 1
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
+# Where make e2e runs, which of its specs, and the image of kind's nodes.
+PROVIDERS   ?= kind
+LABELS      ?=
+NODE_IMAGE  ?=
+# How long make nightly begins runs, and its first seed; 0 takes a random one.
+DURATION    ?= 8h
+SEED        ?= 0
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list every target
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
 	bin/gauntlet run $(ARGS)
 
+.PHONY: e2e
+e2e: build upstream ## run the suites on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slow')
+	@# Everything that a CI keeps goes to out/e2e.
+	@mkdir -p out/e2e
+	$(GO) test -count=1 -timeout 30m ./harness/cluster/kind ./harness/keep
+	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all \
+		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
+		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
+
+.PHONY: nightly
+nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)
+	bin/gauntlet nightly --duration=$(DURATION) --seed=$(SEED) $(ARGS)
+
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
-	@# Ginkgo runs a suite once per process, so that -count does not do.
+	@# Ginkgo runs a suite once per process, so that -count does not do. What
+	@# -short leaves out makes kind clusters, and is left to make e2e.
 	@for i in $$(seq $(COUNT)); do \
-		$(GO) test $(RACE) -timeout 30m -count=1 ./... && \
+		$(GO) test $(RACE) -short -timeout 30m -count=1 ./... && \
 		(cd harness/upstream && $(GO) test -count=1 .) || exit 1; \
 	done
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// files are the reports that a run directory gets.
+// files are the reports that a directory of runs gets.
 var files = []struct {
 	name   string
 	render func(io.Writer, []Run) error
@@ -20,14 +20,14 @@ var files = []struct {
 	{"report.html", HTML},
 }
 
-// WriteFiles writes the reports of one run into its directory, in place of those
-// that are there. One that cannot be written does not keep out the others, and
+// WriteFiles writes the reports of runs into a directory, in place of those that
+// are there. One that cannot be written does not keep out the others, and
 // leaves the one before it whole.
-func WriteFiles(dir string, run *Run) error {
+func WriteFiles(dir string, runs ...Run) error {
 	var all []error
 	for _, file := range files {
 		var content bytes.Buffer
-		err := file.render(&content, []Run{*run})
+		err := file.render(&content, runs)
 		if err == nil {
 			err = replace(filepath.Join(dir, file.name), content.Bytes())
 		}

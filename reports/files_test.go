@@ -14,7 +14,7 @@ import (
 func TestWriteFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, sample := range []string{"one-failed", "one-passed"} { // the second replaces the first
-		if err := WriteFiles(dir, &samples[sample][0]); err != nil {
+		if err := WriteFiles(dir, samples[sample][0]); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir(dir)
@@ -49,7 +49,7 @@ func TestWriteFilesFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "junit.xml", "occupied"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := WriteFiles(dir, &samples["one-passed"][0])
+	err := WriteFiles(dir, samples["one-passed"][0])
 	if target := (*os.LinkError)(nil); !errors.As(err, &target) {
 		t.Errorf("error %v; want one of a rename", err)
 	}
@@ -58,7 +58,7 @@ func TestWriteFilesFails(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := WriteFiles(filepath.Join(dir, "absent"), &samples["one-passed"][0]); !errors.Is(err, fs.ErrNotExist) {
+	if err := WriteFiles(filepath.Join(dir, "absent"), samples["one-passed"][0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v; want %v", err, fs.ErrNotExist)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.new")); len(left) > 0 {

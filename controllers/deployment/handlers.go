@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
@@ -49,9 +50,12 @@ func (c *Controller) updated(old, d *appsv1.Deployment) {
 	c.changed(d)
 }
 
+// deleted has the key synced as well: a sync that is under way may yet note a
+// write, and only a later one can drop that.
 func (c *Controller) deleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
+		c.changed(d)
 	}
 }
 
@@ -112,7 +116,9 @@ func (c *Controller) podDeleted(object any) {
 
 // podEnded wakes a Recreate Deployment when one of its ReplicaSets has no pod
 // left that runs: it may wait for that. Pods that have come to their end, but
-// are not deleted, must not keep it waiting.
+// are not deleted, must not keep it waiting. As long as the ReplicaSet asks for
+// pods, or counts some, nobody waits for their end yet, and the change of that
+// wakes the Deployment anyway: pods are not looked through for each that ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {
@@ -123,6 +129,9 @@ func (c *Controller) podEnded(pod *corev1.Pod) {
 		return
 	}
 	set := object.(*appsv1.ReplicaSet)
+	if ptr.Deref(set.Spec.Replicas, 1) > 0 || set.Status.Replicas > 0 {
+		return
+	}
 	owner, ok := c.owners.Named(set.Namespace, metav1.GetControllerOfNoCopy(set))
 	if !ok || set.UID != ref.UID {
 		return

@@ -64,6 +64,7 @@ func TestWakeUps(t *testing.T) {
 	}{
 		{"Deployment added", func(r *rig) { r.changed(newDeployment(1)) }, []string{"ns/web"}},
 		{"Deployment changed", func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
+		{"Deployment deleted", func(r *rig) { r.deleted(newDeployment(1)) }, []string{"ns/web"}},
 		{"ReplicaSet added", func(r *rig) { r.setAdded(of()) }, []string{"ns/web"}},
 		{"orphan added wakes all that match", func(r *rig) { r.setAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
 		{"orphan that none selects", func(r *rig) { r.setAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
@@ -100,7 +101,7 @@ func TestWakeUps(t *testing.T) {
 // Only the end of the last running pod of a ReplicaSet matters, and only where
 // the rollout waits for it.
 func TestPodsThatEnd(t *testing.T) {
-	set := newSetOf(newDeployment(1), "v1", 1, 1)
+	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }
 	gone := func(pod *corev1.Pod) func(*rig) { return func(r *rig) { r.podDeleted(pod) } }
 	tests := []struct {
@@ -130,6 +131,16 @@ func TestPodsThatEnd(t *testing.T) {
 			later.UID, later.OwnerReferences = "later", nil
 			r.podUpdated(pod("a", corev1.PodRunning), later)
 		}, true},
+		{"its ReplicaSet asks for another", asRecreate, nil, func(r *rig) {
+			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 1)
+			r.deliver()
+			r.podDeleted(pod("a", corev1.PodRunning))
+		}, false},
+		{"its ReplicaSet has not seen it end", asRecreate, nil, func(r *rig) {
+			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 0, having(1))
+			r.deliver()
+			r.podDeleted(pod("a", corev1.PodRunning))
+		}, false},
 		{"a rolling update does not wait", func(*appsv1.Deployment) {}, nil, gone(pod("a", corev1.PodRunning)), false},
 		{"a pod of nobody", asRecreate, nil, func(r *rig) {
 			orphan := pod("a", corev1.PodRunning)

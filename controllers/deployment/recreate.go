@@ -18,12 +18,14 @@ func stop(f fleet) []change {
 	return changes
 }
 
-// stopped reports whether nothing old runs any more: no old ReplicaSet counts a
-// replica, and every pod of theirs has come to its end. Pods that have, but are
-// still there, do not count: nobody may ever delete them.
+// stopped reports whether nothing old runs any more, and nothing old will: no old
+// ReplicaSet counts a replica, each has been seen by its controller to ask for
+// none, which might still be creating pods for it otherwise, and every pod of
+// theirs has come to its end. Pods that have, but are still there, do not count:
+// nobody may ever delete them.
 func stopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
-		if set.Status.Replicas > 0 {
+		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {
 			return false
 		}
 	}

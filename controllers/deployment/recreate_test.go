@@ -21,6 +21,7 @@ func TestStop(t *testing.T) {
 func TestStopped(t *testing.T) {
 	d := newDeployment(1)
 	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, having(1))
+	unseen := newSetOf(d, "v2", 2, 0, func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.Generation++; return set })
 	pods := func(phases ...corev1.PodPhase) (pods []*corev1.Pod) {
 		for _, phase := range phases {
 			pods = append(pods, podOf(empty, "p", phase))
@@ -36,6 +37,7 @@ func TestStopped(t *testing.T) {
 		{"nothing old", nil, nil, true},
 		{"no pods left", []*appsv1.ReplicaSet{empty}, nil, true},
 		{"still counted", []*appsv1.ReplicaSet{empty, full}, nil, false},
+		{"its controller may still create some", []*appsv1.ReplicaSet{empty, unseen}, nil, false},
 		{"pending", []*appsv1.ReplicaSet{empty}, pods(corev1.PodPending), false},
 		{"running", []*appsv1.ReplicaSet{empty}, pods(corev1.PodRunning), false},
 		{"unknown", []*appsv1.ReplicaSet{empty}, pods(corev1.PodUnknown), false},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
 // report writes the status, if it says anything new, and has the Deployment
@@ -62,7 +63,7 @@ func (c *Controller) putOff(ctx context.Context, r *rollout, what string) bool {
 		return false
 	}
 	klog.FromContext(ctx).V(4).Info("Write put off", "what", what, "reason", r.stale)
-	c.loop.AddAfter(ownership.IDOf(r.deployment).Key, staleRetryDelay)
+	c.loop.AddAfter(ownership.IDOf(r.deployment).Key, workloop.StaleRetryDelay)
 	return true
 }
 

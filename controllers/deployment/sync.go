@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,10 +14,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
-
-// staleRetryDelay is how soon a sync that was put off because of a stale cache
-// is tried again if no event wakes the Deployment earlier.
-const staleRetryDelay = time.Second
 
 // sync brings the Deployment under key one step closer to its spec.
 //
@@ -32,7 +27,7 @@ const staleRetryDelay = time.Second
 //  6. Status is written, also when 5 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if missing := c.setWrites.Missing(key); missing != "" {
-		return workloop.RetryAfter(staleRetryDelay, missing)
+		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
 	}
 	stale := c.ownWrites.Missing(key)
 	d, found, err := c.cached(key)

@@ -17,10 +17,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// staleRetryDelay is how soon a sync that was put off because of a stale cache
-// is tried again if no event wakes the key earlier.
-const staleRetryDelay = time.Second
-
 // gatherMax is the longest that changes wait to be written together because the
 // write before them took long.
 const gatherMax = 250 * time.Millisecond
@@ -36,7 +32,7 @@ const gatherMax = 250 * time.Millisecond
 //     written, it stays what triggers the write.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if missing := c.missing(key); missing != "" {
-		return workloop.RetryAfter(staleRetryDelay, missing)
+		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
 	}
 	service, err := lookUp[*corev1.Service](c.services, key)
 	if err != nil {
@@ -156,7 +152,7 @@ func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints
 	}
 	_, err = c.client.CoreV1().Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err == nil {
-		return workloop.RetryAfter(staleRetryDelay, "the cache of services does not show the Service yet")
+		return workloop.RetryAfter(workloop.StaleRetryDelay, "the cache of services does not show the Service yet")
 	}
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("looking for Service %s before its Endpoints are deleted: %w", key, err)

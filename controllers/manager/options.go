@@ -131,16 +131,21 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "directory to keep a self-signed certificate in when no files are given; empty keeps it in memory")
 }
 
+// problems is what is wrong with options.
+type problems []error
+
+// require notes a problem unless ok.
+func (p *problems) require(ok bool, format string, args ...any) {
+	if !ok {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
 // Validate says everything that is wrong with the options, each named by flag.
 func (o *Options) Validate() error {
-	var problems []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
+	var found problems
 	_, err := o.enabled()
-	require(err == nil, "%w", err)
+	found.require(err == nil, "%w", err)
 	for _, workers := range []struct {
 		flag  string
 		value int
@@ -150,15 +155,15 @@ func (o *Options) Validate() error {
 		{"concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs},
 		{"concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs},
 	} {
-		require(workers.value > 0, "--%s=%d: must be at least 1", workers.flag, workers.value)
+		found.require(workers.value > 0, "--%s=%d: must be at least 1", workers.flag, workers.value)
 	}
-	require(o.EndpointUpdatesBatchPeriod >= 0, "--endpoint-updates-batch-period=%s: must not be negative", o.EndpointUpdatesBatchPeriod)
-	require(o.MinResyncPeriod > 0, "--min-resync-period=%s: must be more than 0", o.MinResyncPeriod)
+	found.require(o.EndpointUpdatesBatchPeriod >= 0, "--endpoint-updates-batch-period=%s: must not be negative", o.EndpointUpdatesBatchPeriod)
+	found.require(o.MinResyncPeriod > 0, "--min-resync-period=%s: must be more than 0", o.MinResyncPeriod)
 	qps := float64(o.KubeAPIQPS)
-	require(qps != 0 && !math.IsNaN(qps) && !math.IsInf(qps, 0), "--kube-api-qps=%g: must be a number more than 0, or negative for no limit", qps)
-	require(o.KubeAPIQPS < 0 || o.KubeAPIBurst > 0, "--kube-api-burst=%d: must be at least 1 with --kube-api-qps=%g", o.KubeAPIBurst, o.KubeAPIQPS)
-	require(slices.Contains(mediaTypes(), o.KubeAPIContentType), "--kube-api-content-type=%s: must be one of %s", o.KubeAPIContentType, strings.Join(mediaTypes(), ", "))
-	return errors.Join(append(problems, o.LeaderElection.validate(), o.Serving.validate())...)
+	found.require(qps != 0 && !math.IsNaN(qps) && !math.IsInf(qps, 0), "--kube-api-qps=%g: must be a number more than 0, or negative for no limit", qps)
+	found.require(o.KubeAPIQPS < 0 || o.KubeAPIBurst > 0, "--kube-api-burst=%d: must be at least 1 with --kube-api-qps=%g", o.KubeAPIBurst, o.KubeAPIQPS)
+	found.require(slices.Contains(mediaTypes(), o.KubeAPIContentType), "--kube-api-content-type=%s: must be one of %s", o.KubeAPIContentType, strings.Join(mediaTypes(), ", "))
+	return errors.Join(append(found, o.LeaderElection.validate(), o.Serving.validate())...)
 }
 
 // mediaTypes returns the media types that objects can be sent in.
@@ -171,39 +176,29 @@ func mediaTypes() []string {
 }
 
 func (o *LeaderElectionOptions) validate() error {
-	var problems []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
+	var found problems
 	if !o.Enabled {
 		return nil
 	}
 	// A lease says its duration in whole seconds.
-	require(o.LeaseDuration >= time.Second, "--leader-elect-lease-duration=%s: must be at least 1s", o.LeaseDuration)
-	require(o.LeaseDuration > o.RenewDeadline, "--leader-elect-renew-deadline=%s: must be less than --leader-elect-lease-duration=%s", o.RenewDeadline, o.LeaseDuration)
-	require(o.RetryPeriod > 0, "--leader-elect-retry-period=%s: must be more than 0", o.RetryPeriod)
+	found.require(o.LeaseDuration >= time.Second, "--leader-elect-lease-duration=%s: must be at least 1s", o.LeaseDuration)
+	found.require(o.LeaseDuration > o.RenewDeadline, "--leader-elect-renew-deadline=%s: must be less than --leader-elect-lease-duration=%s", o.RenewDeadline, o.LeaseDuration)
+	found.require(o.RetryPeriod > 0, "--leader-elect-retry-period=%s: must be more than 0", o.RetryPeriod)
 	slowestRetry := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
-	require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: must, with %g jitter, be less than --leader-elect-renew-deadline=%s",
+	found.require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: must, with %g jitter, be less than --leader-elect-renew-deadline=%s",
 		o.RetryPeriod, leaderelection.JitterFactor, o.RenewDeadline)
-	require(o.ResourceLock == resourcelock.LeasesResourceLock, "--leader-elect-resource-lock=%s: must be %s", o.ResourceLock, resourcelock.LeasesResourceLock)
-	require(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
-	require(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
-	return errors.Join(problems...)
+	found.require(o.ResourceLock == resourcelock.LeasesResourceLock, "--leader-elect-resource-lock=%s: must be %s", o.ResourceLock, resourcelock.LeasesResourceLock)
+	found.require(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
+	found.require(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
+	return errors.Join(found...)
 }
 
 func (o *ServingOptions) validate() error {
-	var problems []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
-	require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
-	require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
-	require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
-	return errors.Join(problems...)
+	var found problems
+	found.require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
+	found.require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
+	found.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
+	return errors.Join(found...)
 }
 
 // enabled returns the controllers to run, in the order of the catalogue. A name

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +21,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// staleRetryDelay is how soon a sync that was put off because of a stale cache
-// is tried again if no event wakes the owner earlier. Trying costs no call.
-const staleRetryDelay = time.Second
-
 // sync brings the owner under key one step closer to the pods that it wants.
 //
 //  1. What this controller last wrote for the owner must be in the caches.
@@ -40,7 +35,7 @@ const staleRetryDelay = time.Second
 //  6. Status is written, also when 4 failed or was not done.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if missing := c.writes.Missing(key); c.traits.ReadsOwnWrites && missing != "" {
-		return workloop.RetryAfter(staleRetryDelay, missing)
+		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
 	}
 	owner, found, err := c.cached(ctx, key)
 	if err != nil || !found {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
@@ -34,13 +35,13 @@ var Churn = faults.Kind{
 
 // ChurnParams are the parameters of a pod-churn; [Churn] documents them.
 type ChurnParams struct {
-	Action             string        `yaml:"action"`
-	Selector           string        `yaml:"selector"`
-	Every              time.Duration `yaml:"every"`
-	GracePeriodSeconds *int64        `yaml:"gracePeriodSeconds"`
-	Downtime           time.Duration `yaml:"downtime"`
-	Times              int           `yaml:"times"`
-	Orphans            bool          `yaml:"orphans"`
+	Action             string         `yaml:"action"`
+	Selector           string         `yaml:"selector"`
+	Every              time.Duration  `yaml:"every"`
+	GracePeriodSeconds *int64         `yaml:"gracePeriodSeconds"`
+	Downtime           *time.Duration `yaml:"downtime"`
+	Times              int            `yaml:"times"`
+	Orphans            bool           `yaml:"orphans"`
 }
 
 // The actions of a pod-churn.
@@ -73,13 +74,13 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	if _, err := labels.Parse(p.Selector); err != nil {
 		return nil, params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", p.Selector)
 	}
-	switch grace := p.GracePeriodSeconds; {
+	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case p.Downtime != 0 && p.Action != actionUnready:
+	case down != nil && p.Action != actionUnready:
 		return nil, params.Errorf("downtime", "goes with action %s, not %s", actionUnready, p.Action)
-	case p.Downtime != 0 && (p.Downtime < everyMin || p.Downtime > everyMax):
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
+	case down != nil && (*down < everyMin || *down > everyMax):
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
 		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
 	case grace != nil && p.Action != actionDelete:
@@ -87,54 +88,31 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}
-	if p.Downtime == 0 {
-		p.Downtime = downtimeDefault
-	}
-	return &churn{params: p}, nil
+	return &churn{params: p, downtime: ptr.Deref(p.Downtime, downtimeDefault)}, nil
 }
 
-// churn is a pod-churn in force: a goroutine of its own, from Inject to Heal.
+// churn is a pod-churn in force.
 type churn struct {
-	params ChurnParams
-	env    *faults.Env
-
-	cancel context.CancelFunc // gives up the request under way
-	stop   chan struct{}      // closed: touch no more pods
-	ended  chan struct{}      // closed by the goroutine at its end
+	params   ChurnParams
+	downtime time.Duration
+	env      *faults.Env
+	faults.Lasting
 
 	fired atomic.Int64
 	// unready are the pods to be made ready again, in the order in which they are
-	// due. They are the goroutine's until ended is closed, then Heal's.
+	// due. They are the goroutine's until it has ended, then Heal's.
 	unready []unreadyPod
 }
 
 func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 	c.env = env
-	c.stop, c.ended = make(chan struct{}), make(chan struct{})
-	ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it lasts until Heal
-	go func() {
-		defer close(c.ended)
-		c.run(ctx)
-	}()
+	c.Begin(ctx, c.run)
 	return nil
 }
 
-// Heal lets the request under way come to its end, so that what is done is
-// recorded; only when ctx does not allow that, it is given up.
 func (c *churn) Heal(ctx context.Context) error {
-	if c.ended == nil {
-		return nil
-	}
-	select {
-	case <-c.stop:
-	default:
-		close(c.stop)
-	}
-	defer c.cancel()
-	select {
-	case <-c.ended:
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, ctx.Err())
+	if err := c.End(ctx); err != nil {
+		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, err)
 	}
 	return c.restoreAll(ctx)
 }
@@ -148,12 +126,12 @@ func (c *churn) run(ctx context.Context) {
 	troubled := false
 	for c.params.Times == 0 || c.fired.Load() < int64(c.params.Times) {
 		select {
-		case <-c.stop:
+		case <-c.Stopping():
 			return
 		case <-ticker.C():
 		}
 		select {
-		case <-c.stop: // a tick at the same time does not count
+		case <-c.Stopping(): // a tick at the same time does not count
 			return
 		default:
 		}

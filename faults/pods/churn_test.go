@@ -51,6 +51,8 @@ func TestChurnParams(t *testing.T) {
 		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: goes with action delete, not fail"},
 		{"{action: unready, downtime: 1h}", ""},
 		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, not fail"},
+		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, not fail"},
+		{"{action: unready, downtime: 0s}", "s.yaml:1:29: pod-churn.downtime: 0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: unready, downtime: 9ms}", "s.yaml:1:29: pod-churn.downtime: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
 	}

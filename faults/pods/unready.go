@@ -29,12 +29,13 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// makeUnready writes what a kubelet writes when a readiness probe fails.
+// makeUnready writes what a kubelet writes when a readiness probe fails. Whatever
+// may have been written, be its answer lost, is undone later.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	version, err := c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
-	if err == nil {
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		c.unready = append(c.unready, unreadyPod{
-			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.params.Downtime),
+			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
 	return version, err

@@ -35,7 +35,7 @@ func TestUnready(t *testing.T) {
 		name, params string
 		wantFired    int // by the end
 	}{
-		{"by a later tick", "{action: unready, every: 1s, downtime: 1s}", 2},
+		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,5 +113,35 @@ func TestUnreadyForGood(t *testing.T) {
 				t.Errorf("asked %t, %d writes; want a look and no write", asked, writes()-before)
 			}
 		})
+	}
+}
+
+// TestUnreadyAnswerLost: a pod that became unready by a write whose answer was an
+// error is made ready again all the same.
+func TestUnreadyAnswerLost(t *testing.T) {
+	c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
+	lost := false
+	c.client.PrependReactor("update", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if lost {
+			return false, nil, nil
+		}
+		lost = true
+		written := action.(clienttesting.UpdateAction).GetObject()
+		if err := c.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), written, "ns"); err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewTimeoutError("lost", 0)
+	})
+	c.inject(t)
+	c.tick(t)
+	<-c.grown // of the failure
+	if got := c.conditionsOf(t)[corev1.PodReady]; got != corev1.ConditionFalse {
+		t.Fatalf("after a tick: %s; want False", got)
+	}
+	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.conditionsOf(t)[corev1.PodReady]; got != corev1.ConditionTrue {
+		t.Errorf("after healing: %s; want True", got)
 	}
 }

@@ -73,50 +73,29 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
-// restart is a restart in force: a goroutine of its own, from Inject until every
-// replica that it ended runs again.
+// restart is a restart in force, until every replica that it ended runs again.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
+	faults.Lasting
 
-	cancel context.CancelFunc // gives up what is under way
-	stop   chan struct{}      // closed: start what was ended
-	over   chan struct{}      // closed by the goroutine at its end
-
-	// These are the goroutine's until over is closed, then Heal's.
+	// These are the goroutine's until it has ended, then Heal's.
 	down  []string // replicas that were ended and do not run again
 	ended int
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	r.env = env
-	r.stop, r.over = make(chan struct{}), make(chan struct{})
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it lasts until Heal
-	go func() {
-		defer close(r.over)
-		r.run(ctx)
-	}()
+	r.Begin(ctx, r.run)
 	return nil
 }
 
 // Heal cuts the downtime short and returns when everything runs again. What the
 // goroutine could not start is tried once more.
 func (r *restart) Heal(ctx context.Context) error {
-	if r.over == nil {
-		return nil
+	if err := r.End(ctx); err != nil {
+		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, err)
 	}
-	select {
-	case <-r.stop:
-	default:
-		close(r.stop)
-	}
-	select {
-	case <-r.over:
-	case <-ctx.Done():
-		r.cancel()
-		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, ctx.Err())
-	}
-	r.cancel()
 	return r.start(ctx)
 }
 
@@ -203,7 +182,7 @@ func (r *restart) wait(d time.Duration) bool {
 	select {
 	case <-timer.C():
 		return true
-	case <-r.stop:
+	case <-r.Stopping():
 		return false
 	}
 }

@@ -284,3 +284,33 @@ func TestQuietOfEndpoints(t *testing.T) {
 		{name: "those that were truncated (trap 32)", want: Pass, tell: rewritten("truncated")},
 	})
 }
+
+// TestSettledKnowsServices: a run waits for Endpoints, also when they change
+// after they were found in order, and for those whose Service has gone.
+func TestSettledKnowsServices(t *testing.T) {
+	s := newStory()
+	settled, seen := NewSettled(), 0
+	pendingNow := func() []string {
+		for ; seen < len(s.records); seen++ {
+			settled.Observe(s.records[seen])
+		}
+		return settled.Pending()
+	}
+	expect := func(when, want string) {
+		t.Helper()
+		got := pendingNow()
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || got[0] != want) {
+			t.Errorf("%s: got %q, want %q", when, got, want)
+		}
+	}
+	service := s.service("web", nil)
+	expect("no Endpoints", "Service ns/web: no Endpoints")
+	e := s.endpoints("web")
+	expect("no pods", "")
+	s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
+	expect("a pod has come", "Service ns/web: its Endpoints lack 10.1.0.1:8080 (pod Pod ns/web-1)")
+	s.remove(service)
+	expect("the Service has gone", "Endpoints ns/web: left behind by a Service that is gone")
+	s.remove(e)
+	expect("all is gone", "")
+}

@@ -79,7 +79,9 @@ func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
 		}
 	}
 	for _, w := range m.wakes {
-		if known := w.process.publications[w.service]; known != nil && known.mustBeSpared() {
+		known := w.process.publications[w.service]
+		elsewhere := m.start.Namespace != "" && w.service.namespace != m.start.Namespace // such as the API server's own
+		if known != nil && !elsewhere && known.mustBeSpared() {
 			j.tested++
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -17,12 +19,17 @@ type Settled struct {
 	start history.Start
 	at    time.Duration
 	err   error
+	// served is the Services in order, as of when they were last looked at.
+	served map[types.UID]bool
 }
 
 // NewSettled returns a Settled that has seen nothing.
-func NewSettled() *Settled { return &Settled{facts: newDecoder(), truth: newWorld()} }
+func NewSettled() *Settled {
+	return &Settled{facts: newDecoder(), truth: newWorld(), served: map[types.UID]bool{}}
+}
 
-// Observe takes in the next record. It keeps nothing of it.
+// Observe takes in the next record. It keeps nothing of it
+// but bodies of pods and Endpoints, which never change.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,6 +40,9 @@ func (s *Settled) Observe(r *history.Record) {
 	case r.Truth != nil:
 		if err := setTruth(s.truth, s.facts, r.Truth); err != nil && s.err == nil {
 			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		for name := range s.truth.published {
+			delete(s.served, s.truth.names[name])
 		}
 		s.truth.settle()
 	}
@@ -48,7 +58,7 @@ func (s *Settled) Pending() []string {
 	if s.err != nil {
 		lines = append(lines, s.err.Error())
 	}
-	for _, p := range s.truth.allPending(s.start.Namespace, s.start.Time.Add(s.at)) {
+	for _, p := range s.allPending(s.start.Namespace, s.start.Time.Add(s.at)) {
 		lines = append(lines, p.text)
 	}
 	return lines
@@ -76,16 +86,27 @@ func (l *pendings) add(ok, awaited bool, format string, args ...any) {
 	}
 }
 
-// allPending says what is not yet as it is to become in a namespace.
-func (w *world) allPending(namespace string, now time.Time) (all []pending) {
+// allPending says what is not yet as it is to become in a namespace. Services are
+// looked at only when their pods have come to rest, and once for each change:
+// they are the costly ones, and the run asks after every record.
+func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
+	w := s.truth
 	for _, uid := range inOrder(w.owners, namespace) {
 		all = append(all, w.pending(w.owners[uid], now)...)
 	}
 	for _, uid := range inOrder(w.deployments, namespace) {
 		all = append(all, w.pendingDeployment(w.deployments[uid])...)
 	}
+	if len(all) > 0 {
+		return all
+	}
 	for _, uid := range inOrder(w.services, namespace) {
-		all = append(all, w.pendingService(w.services[uid])...)
+		if s.served[uid] {
+			continue
+		}
+		wrong := w.pendingService(w.services[uid])
+		s.served[uid] = len(wrong) == 0
+		all = append(all, wrong...)
 	}
 	for _, uid := range inOrder(w.endpoints, namespace) {
 		all = append(all, w.pendingOrphan(w.endpoints[uid])...)

@@ -15,7 +15,9 @@ import (
 
 // Usage is what a process used, the descendants that it waited for included.
 type Usage struct {
-	CPU         time.Duration // user and system
+	CPU time.Duration // user and system
+	// RSSBytesMax is the largest resident set of the process itself, up to when
+	// gauntlet asked it to end; 0 when it ended unasked.
 	RSSBytesMax int64
 }
 
@@ -63,10 +65,24 @@ func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		e.Usage.RSSBytesMax = usage.Maxrss * 1024 // Linux counts in KiB
-	}
 	return e
+}
+
+// peakRSS is the largest resident set so far of a process that lives, in bytes; 0
+// when it cannot be read. The kernel's resource usage does not serve: its peak
+// outlives exec, so that a small child has at least the size of gauntlet itself.
+func peakRSS(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib int64
+		if n, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil && n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
 }
 
 // diskFull reports whether a log line could still be written beside path.

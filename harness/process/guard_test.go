@@ -42,7 +42,9 @@ func helper(dir string) {
 	release, err := GuardDirectory(kept)
 	fail(err)
 	release()
-	touch := func(name string) []string { return []string{"/bin/sh", "-c", `echo "$SAYS" >"$0"`, filepath.Join(dir, name)} }
+	touch := func(name string) []string {
+		return []string{"/bin/sh", "-c", `echo "$SAYS" >"$0"`, filepath.Join(dir, name)}
+	}
 	_, err = GuardCommand(touch("commanded"), []string{"SAYS=bye"})
 	fail(err)
 	release, err = GuardCommand(touch("released"), nil)

@@ -74,12 +74,12 @@ func ParseIdentity(s string) (Identity, error) {
 type Existence string
 
 const (
-	// Lives: the process runs.
+	// Lives says that the process runs.
 	Lives Existence = "lives"
-	// Gone: the process has ended.
+	// Gone says that the process has ended.
 	Gone Existence = "gone"
-	// Elsewhere: it is on another machine or in another container, and nothing
-	// here can tell whether it lives.
+	// Elsewhere says that it is on another machine or in another container, and
+	// that nothing here can tell whether it lives.
 	Elsewhere Existence = "elsewhere"
 )
 

@@ -52,6 +52,7 @@ type Process struct {
 
 	mu     sync.Mutex // held to signal, so that no recycled pid is ever hit
 	reaped bool
+	peak   int64      // resident set, in bytes, as last looked at
 	exit   *ExitError // set before done is closed
 }
 
@@ -136,6 +137,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	if p.reaped {
 		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.name, ErrEnded)
 	}
+	p.peak = max(p.peak, peakRSS(p.PID())) // it may be the last time that it can be read
 	target := p.PID()
 	switch sig {
 	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCONT:
@@ -196,8 +198,10 @@ func (p *Process) reap(guard *guardPipe) {
 	// Wait's error only repeats the exit status, which ProcessState has.
 	_ = p.cmd.Wait()
 	p.reaped = true
+	peak := p.peak
 	p.mu.Unlock()
 	p.exit = newExitError(p.name, p.cmd.ProcessState, p.log)
+	p.exit.Usage.RSSBytesMax = peak
 	close(p.done)
 }
 

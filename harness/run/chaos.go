@@ -102,9 +102,9 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
-// supported is nil when every fault of a scenario can happen on the provider's
+// Supported is nil when every fault of a scenario can happen on the provider's
 // clusters. Its error says where the scenario asks for one that cannot.
-func supported(s *scenario.Scenario, provider string) error {
+func Supported(s *scenario.Scenario, provider string) error {
 	for _, spec := range s.Faults {
 		kind, err := catalogue.Find(spec.Name)
 		if err != nil {

@@ -80,7 +80,7 @@ func Judge(path string) (*reports.Run, error) {
 	summary := summarize(dir, asked, environment, results)
 	summary.Duration = duration
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
-	return summary, reports.WriteFiles(path, summary)
+	return summary, reports.WriteFiles(path, *summary)
 }
 
 // summarize says what was run, and how to run it again.
@@ -102,8 +102,12 @@ func summarize(dir directory, asked *scenario.Scenario, environment *Environment
 
 // again is the command line that makes the run again.
 func again(dir directory, environment *Environment) string {
+	program := environment.Command[0]
+	if strings.HasSuffix(program, ".test") { // a suite made the run, and cannot make it alone
+		program = "bin/gauntlet"
+	}
 	words := []string{
-		environment.Command[0], "run", dir.scenario(),
+		program, "run", dir.scenario(),
 		"--subject=" + environment.Subject,
 		"--provider=" + environment.Provider,
 		fmt.Sprintf("--seed=%d", environment.Seed),

@@ -85,7 +85,7 @@ func (o *Options) Preflight() error {
 	if err != nil {
 		return err
 	}
-	if err := supported(o.Scenario, o.Provider); err != nil {
+	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
 	return p.missing(o)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -195,5 +196,69 @@ func TestRandomIsTheFaultsOwn(t *testing.T) {
 	}
 	if draw(0, "a", "a") == draw(1, "a", "a") {
 		t.Error("two faults of one kind draw the same")
+	}
+}
+
+// A fault is refused, and where it stands said, on clusters where it cannot be.
+func TestSupported(t *testing.T) {
+	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
+	if err := Supported(asked, "embedded"); err != nil {
+		t.Error(err)
+	}
+	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded"
+	if err := Supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// The providers that faults name are those that there are.
+func TestFaultsNameProviders(t *testing.T) {
+	for _, kind := range catalogue.All {
+		for _, name := range kind.Providers {
+			if _, err := providerNamed(name); err != nil {
+				t.Errorf("%s: %v", kind.Name, err)
+			}
+		}
+	}
+}
+
+func TestPreflightOnKind(t *testing.T) {
+	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
+	o := Options{Scenario: asked, Provider: "kind", Target: subject.Upstream}
+	if err := o.Preflight(); err == nil || !strings.Contains(err.Error(), "a subject cannot run on kind clusters yet") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	for nodes, want := range map[int]int{1: 0, 2: 2, 5: 5} {
+		if got := workers(nodes); got != want {
+			t.Errorf("%d nodes: %d workers, want %d", nodes, got, want)
+		}
+	}
+}
+
+func TestAgain(t *testing.T) {
+	for _, test := range []struct {
+		dir         directory
+		environment Environment
+		want        string
+	}{
+		{
+			"out/burst", Environment{Command: []string{"bin/gauntlet", "run"}, Subject: "ours", Provider: "embedded", Seed: 7},
+			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=embedded --seed=7",
+		},
+		{
+			"out/my run", Environment{Command: []string{"gauntlet"}, Subject: "exec:./kcm", Provider: "embedded", Seed: 7, UpstreamDir: "/bin"},
+			"gauntlet run 'out/my run/scenario.yaml' --subject=exec:./kcm --provider=embedded --seed=7 --upstream-dir=/bin",
+		},
+		{
+			"out/burst", Environment{Command: []string{"/tmp/chaos.test"}, Subject: "ours", Provider: "kind", Seed: 7},
+			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7",
+		},
+	} {
+		if got := again(test.dir, &test.environment); got != test.want {
+			t.Errorf("\n got %s\nwant %s", got, test.want)
+		}
 	}
 }

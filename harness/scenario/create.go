@@ -215,7 +215,7 @@ func (v *validator) service(path string, c *Create) {
 	}
 	v.check(len(c.Ports) > 0 || c.Headless || c.ExternalName != "", path+".ports", "found none; expected some, or headless: true")
 	v.check(len(c.Ports) <= portsMax, path+".ports", "found %d; expected at most %d", len(c.Ports), portsMax)
-	names := map[string]bool{}
+	names, ports := map[string]bool{}, map[Port]bool{}
 	for i, port := range c.Ports {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)
 		if port.Name != "" || len(c.Ports) > 1 {
@@ -224,6 +224,9 @@ func (v *validator) service(path string, c *Create) {
 		v.check(!names[port.Name], at+".name", "found %q twice; expected it once", port.Name)
 		names[port.Name] = true
 		v.number(at+".port", port.Port, 1, portMax)
+		same := Port{Port: port.Port, Protocol: port.Protocol}
+		v.check(!ports[same], at+".port", "found %d for %s twice; expected it once", port.Port, port.Protocol)
+		ports[same] = true
 		v.check(port.TargetPort == nil || port.TargetPort.isPort(), at+".targetPort",
 			"found %s; expected 1 to %d, or the name of a pod's port", port.TargetPort, portMax)
 		oneOf(v, at+".protocol", port.Protocol, TCP, UDP, SCTP)

@@ -109,6 +109,8 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:4:47: workload[0].create.ports: found none; expected some, or headless: true"},
 		{"port without a name", instead("  - create: {kind: Service, name: web, ports: [{port: 1}, {name: a, port: 2}]}"),
 			"x.yaml:4:48: workload[0].create.ports[0].name: found nothing; expected a name"},
+		{"number twice", instead("  - create: {kind: Service, name: web, ports: [{name: a, port: 1}, {name: b, port: 1}]}"),
+			"x.yaml:4:84: workload[0].create.ports[1].port: found 1 for TCP twice; expected it once"},
 		{"port twice", instead("  - create: {kind: Service, name: web, ports: [{name: a, port: 1}, {name: a, port: 2}]}"),
 			`x.yaml:4:75: workload[0].create.ports[1].name: found "a" twice; expected it once`},
 		{"target of no port", instead("  - create: {kind: Service, name: web, ports: [{port: 1, targetPort: 99999}]}"),

@@ -8,5 +8,4 @@ type (
 	endpointsList   = corev1.EndpointsList   //nolint:staticcheck // the deprecated API is the subject
 	endpointsSubset = corev1.EndpointSubset  //nolint:staticcheck // the deprecated API is the subject
 	endpointAddress = corev1.EndpointAddress //nolint:staticcheck // the deprecated API is the subject
-	endpointPort    = corev1.EndpointPort    //nolint:staticcheck // the deprecated API is the subject
 )

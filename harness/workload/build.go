@@ -111,7 +111,7 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta) runtime.Obj
 	}
 	return &endpoints{ObjectMeta: meta, Subsets: []endpointsSubset{{
 		Addresses: []endpointAddress{{IP: "192.0.2.1"}},
-		Ports:     []endpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
+		Ports:     []corev1.EndpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}},
 	}}}
 }
 

@@ -1,14 +1,20 @@
 // Package chaos runs the scenarios that gauntlet brings along against our
-// controllers and against upstream's, on the embedded control plane. Both must
-// pass all of them: a failure of upstream is a false alarm.
+// controllers and against upstream's. Both must pass all of them: a failure of
+// upstream is a false alarm.
 //
-//	ginkgo --label-filter=upstream ./suites/chaos
+//	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
+//	go test ./suites/chaos -provider=kind -reports=out/e2e
+//
+// Every spec is labelled with its subject, its provider, the kinds of its faults
+// and how fast it is.
 package chaos
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
@@ -24,37 +30,67 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
+var (
+	providers  = flag.String("provider", "embedded", "the kinds of control plane to run on, separated by commas")
+	nodeImage  = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
+	reportsDir = flag.String("reports", "", "the directory, from the top of the project, for the reports of all runs together; empty is none")
+)
+
+// root is the top of the project, as the specs see it.
+var root = filepath.Join("..", "..")
+
 func TestChaos(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "chaos")
 }
 
 var _ = ginkgo.Describe("chaos", func() {
-	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
-		for _, asked := range library.All() {
-			ginkgo.It(fmt.Sprintf("%s keeps its promises through %s", target, asked.Name),
-				ginkgo.Label(target.String(), "embedded"),
-				func(ctx ginkgo.SpecContext) { passes(ctx, target, asked) })
+	for _, provider := range strings.Split(*providers, ",") {
+		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+			for _, asked := range library.All() {
+				ginkgo.It(fmt.Sprintf("%s keeps its promises through %s on %s", target, asked.Name, provider),
+					labels(provider, target, asked),
+					func(ctx ginkgo.SpecContext) { passes(ctx, provider, target, asked) })
+			}
 		}
 	}
 })
 
+func labels(provider string, target subject.Target, asked *scenario.Scenario) ginkgo.Labels {
+	all := ginkgo.Labels{target.String(), provider}
+	for _, fault := range asked.Faults {
+		all = append(all, fault.Name)
+	}
+	if provider == "embedded" {
+		return append(all, "fast")
+	}
+	return append(all, "slow") // a cluster of containers for each
+}
+
 // passes runs a scenario and expects it to pass. The run directory of one that
 // does not stays in out/.
-func passes(ctx ginkgo.SpecContext, target subject.Target, asked *scenario.Scenario) {
-	root := filepath.Join("..", "..")
+func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
 	asked.Seed = uint64(ginkgo.GinkgoRandomSeed())
-	judged, err := run.Run(ctx, run.Options{
-		Scenario: asked,
-		Target:   target,
-		Provider: "embedded",
-		Out:      filepath.Join(root, "out"),
-		Ours:     filepath.Join(root, "bin", "workload-controller-manager"),
-		Progress: func(message string) { ginkgo.GinkgoWriter.Println(message) },
-		Clock:    clock.RealClock{},
-		Revision: "test",
-		Versions: embedded.Versions(""),
-	})
+	options := run.Options{
+		Scenario:  asked,
+		Target:    target,
+		Provider:  provider,
+		NodeImage: *nodeImage,
+		Out:       filepath.Join(root, "out"),
+		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
+		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),
+		Progress:  func(message string) { ginkgo.GinkgoWriter.Println(message) },
+		Clock:     clock.RealClock{},
+		Revision:  "test",
+		Versions:  embedded.Versions(""),
+	}
+	if err := run.Supported(asked, provider); err != nil {
+		ginkgo.Skip(err.Error())
+	}
+	judged, err := run.Run(ctx, options)
+	if judged != nil {
+		ginkgo.AddReportEntry(runEntry, ginkgo.ReportEntryVisibilityNever, *judged)
+	}
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
 	gomega.Expect(judged.Verdict).To(gomega.Equal(check.Pass), judged.Reason)

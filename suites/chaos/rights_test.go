@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -28,15 +27,12 @@ var mayGoUnused = map[rights.Right]string{
 	"list deployments.apps":                    listing,
 	"list services":                            listing,
 	"list endpoints":                           listing,
-	"get deployments.apps":                     adoption,
-	"patch replicasets.apps":                   adoption,
 	"get endpoints":                            "asked for when Endpoints have neither a Service nor a place in the cache",
 }
 
 const (
 	admission = "asked for by an admission plugin, where it is on, never by a request"
 	listing   = "asked for where the API server does not stream lists"
-	adoption  = "asked for when ReplicaSets are orphaned or relabelled, which no scenario does yet"
 )
 
 // askedEntry is the name of the report entry that says what a run of ours asked for.
@@ -73,15 +69,7 @@ func usedBy(report ginkgo.Report) (used []rights.Right, whole bool) {
 		if spec.State != types.SpecStatePassed {
 			return nil, false
 		}
-		for _, entry := range spec.ReportEntries {
-			if entry.Name != askedEntry {
-				continue
-			}
-			// What another process reported comes as plain JSON.
-			encoded, err := json.Marshal(entry.GetRawValue())
-			gomega.Expect(err).NotTo(gomega.HaveOccurred())
-			var run rights.Asked
-			gomega.Expect(json.Unmarshal(encoded, &run)).To(gomega.Succeed())
+		for _, run := range entries[rights.Asked](spec, askedEntry) {
 			used = append(used, run.Rights...)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// StaleRetryDelay is how soon a sync that was put off because of a stale cache is
+// tried again if no event wakes the key earlier. Trying costs no call.
+const StaleRetryDelay = time.Second
+
 // SyncFunc brings the object under key ("namespace/name") to where it should
 // be. An error makes the key come back later: after back-off, or, when it comes
 // from RetryAfter, after the delay that it names.

@@ -66,7 +66,9 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 // kubeadmPatches change what kind asks of kubeadm. They name no version of
 // kubeadm's API: kind fits extraArgs to the one that it uses.
 func kubeadmPatches() ([]string, error) {
-	controllers := []string{"*"}
+	// The two that are not among "*" are there for nodes to join: the first signs
+	// what a node believes of the cluster.
+	controllers := []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"}
 	for _, name := range cluster.SubjectControllers {
 		controllers = append(controllers, "-"+name)
 	}

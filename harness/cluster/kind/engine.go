@@ -99,6 +99,7 @@ var (
 	errPortTaken     = errors.New("a port was taken by somebody else")
 	errNoSubnet      = errors.New("the container engine has no subnet left for another network (`gauntlet clean` removes what clusters left; `docker network prune` what others did)")
 	errNoImage       = errors.New("the engine does not have the image")
+	errNoNode        = errors.New("the image does not start as a node: is it one of kind's?")
 	errNotAnyMore    = errors.New("it is not there any more")
 	errDiskFull      = errors.New("no space is left on the container engine's disk")
 	errTooManyOpened = errors.New("the machine allows too few inotify instances for another node (raise fs.inotify.max_user_instances and max_user_watches)")
@@ -120,6 +121,7 @@ var symptoms = []struct {
 	{"all predefined address pools have been fully subnetted", errNoSubnet},
 	{"no space left on device", errDiskFull},
 	{"too many open files", errTooManyOpened},
+	{"could not find a log line that matches", errNoNode},
 	{"no such image", errNoImage},
 	{"no such network", errNotAnyMore},
 	{"no such container", errNotAnyMore},

@@ -25,7 +25,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -190,13 +189,4 @@ func (e engine) removeNodes(ctx context.Context, name string) error {
 		return err
 	}
 	return nil
-}
-
-// onNodes does the same on every node at the same time.
-func (c *Cluster) onNodes(do func(node string) error) error {
-	var all errgroup.Group
-	for _, node := range c.nodes {
-		all.Go(func() error { return do(node) })
-	}
-	return all.Wait()
 }

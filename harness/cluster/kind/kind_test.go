@@ -36,6 +36,7 @@ func TestOptionsAreValidated(t *testing.T) {
 	}{
 		{func(o *Options) { o.Workers = -1 }, "-1 workers: want 0 to 20"},
 		{func(o *Options) { o.Workers = WorkersMax + 1 }, "21 workers"},
+		{func(o *Options) { o.Within = -1 }, "start within -1ns: want 0 to 1h0m0s"},
 		{func(o *Options) { o.Dir = "" }, "needs a directory"},
 		{func(o *Options) { o.LogDir = "" }, "needs a directory"},
 	} {
@@ -85,7 +86,7 @@ func TestClusterConfig(t *testing.T) {
 	}
 	for _, test := range []struct{ component, flag, want string }{
 		{"apiserver", "token-auth-file", nodeFilesDir + "/" + tokensFile},
-		{"kcm", "controllers", "*,-" + strings.Join(cluster.SubjectControllers, ",-")},
+		{"kcm", "controllers", "*,bootstrap-signer-controller,token-cleaner-controller,-" + strings.Join(cluster.SubjectControllers, ",-")},
 		{"kcm", "leader-elect", "false"},
 		{"scheduler", "leader-elect", "false"},
 		{"scheduler", "controllers", ""},
@@ -195,6 +196,7 @@ func TestExplain(t *testing.T) {
 		{"docker's own", &commandError{args: []string{"docker", "ps"}, output: "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?", err: errors.New("exit status 1")}, ErrEngineDown},
 		{"a socket of others", &commandError{output: "permission denied while trying to connect to the Docker daemon socket", err: errors.New("exit status 1")}, errNoPermission},
 		{"kind's", &kindexec.RunError{Command: []string{"docker", "run"}, Output: []byte("Bind for 127.0.0.1:4 failed: port is already allocated."), Inner: errors.New("exit status 125")}, errPortTaken},
+		{"not a node image", errors.New(`could not find a log line that matches "x"`), errNoNode},
 		{"no subnets", &commandError{output: "could not find an available, non-overlapping IPv4 address pool among the defaults", err: errors.New("exit status 1")}, errNoSubnet},
 	} {
 		if got := explain(test.err); !errors.Is(got, test.want) {
@@ -202,7 +204,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	unknown := errors.New("something else")
-	if got := explain(unknown); got != unknown {
+	if got := explain(unknown); !errors.Is(got, unknown) || got.Error() != unknown.Error() {
 		t.Errorf("an error of which nothing is known became %v", got)
 	}
 	if explain(nil) != nil {

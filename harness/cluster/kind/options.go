@@ -3,6 +3,7 @@ package kind
 import (
 	"fmt"
 	"path/filepath"
+	"time"
 )
 
 // Options says what cluster to start.
@@ -17,6 +18,9 @@ type Options struct {
 	Dir string
 	// LogDir is where the logs are written. They stay.
 	LogDir string
+	// Within bounds the start, pulling an image not counted, up to an hour; 0 is 5
+	// minutes.
+	Within time.Duration
 	// Keep says that the cluster may outlive this process: it then goes only when
 	// it is stopped or removed (see [Remove]), and what a start that was killed
 	// leaves is still no cluster to keep.
@@ -30,10 +34,19 @@ type Options struct {
 // some 200 MiB of programs in it.
 const WorkersMax = 20
 
+const (
+	// withinDefault bounds a start. It takes 10 s on two idle cores and a built
+	// image; the rest is for machines that are slow or busy.
+	withinDefault = 5 * time.Minute
+	withinMax     = time.Hour
+)
+
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:
 		return fmt.Errorf("kind cluster: %d workers: want 0 to %d", o.Workers, WorkersMax)
+	case o.Within < 0 || o.Within > withinMax:
+		return fmt.Errorf("kind cluster: start within %s: want 0 to %s", o.Within, withinMax)
 	case o.Dir == "" || o.LogDir == "":
 		return fmt.Errorf("kind cluster: needs a directory for its state and one for its logs, has %q and %q", o.Dir, o.LogDir)
 	}

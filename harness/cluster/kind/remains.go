@@ -78,14 +78,14 @@ func (c *Cluster) guard() (release func(), err error) {
 type State string
 
 const (
-	// InUse: the process that made it lives.
+	// InUse says that the process that made it lives.
 	InUse State = "in use"
-	// Kept: it was to stay, and is complete.
+	// Kept says that it was to stay, and is complete.
 	Kept State = "kept"
-	// LeftBehind: nobody needs it any more.
+	// LeftBehind says that nobody needs it any more.
 	LeftBehind State = "left behind"
-	// Elsewhere: it was made on another machine or in another container, where it
-	// may still be in use.
+	// Elsewhere says that it was made on another machine or in another container,
+	// where it may still be in use.
 	Elsewhere State = "made elsewhere"
 )
 

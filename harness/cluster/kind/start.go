@@ -17,14 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-const (
-	// startDurationMax bounds a start, pulling an image not counted. It takes 10 s
-	// on two idle cores and a built image; the rest is for machines that are slow
-	// or busy.
-	startDurationMax = 5 * time.Minute
-	// attemptsMax bounds the starts that a taken port makes begin anew.
-	attemptsMax = 3
-)
+// attemptsMax bounds the starts that a taken port makes begin anew.
+const attemptsMax = 3
 
 // The files in the state directory. Those that a node gets to see are in a
 // directory of their own.
@@ -44,6 +38,9 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	opts, err := opts.absolute()
 	if err != nil {
 		return nil, err
+	}
+	if opts.Within == 0 {
+		opts.Within = withinDefault
 	}
 	if opts.Image, err = ChooseImage(ctx, opts.Image); err != nil {
 		return nil, fmt.Errorf("kind cluster: %w", err)
@@ -65,7 +62,7 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startDurationMax, fmt.Errorf("not ready within %s", startDurationMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, opts.Within, fmt.Errorf("not ready within %s", opts.Within))
 	defer cancel()
 	if err := c.bringUp(ctx, opts); err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
@@ -203,7 +200,13 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case err := <-made:
 		return explain(err)
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), c.abandon(ctx, made))
+		err := context.Cause(ctx)
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			// What is there to be seen goes with the nodes.
+			err = c.diagnose(context.WithoutCancel(ctx), err)
+			c.writeLogs(context.WithoutCancel(ctx), true)
+		}
+		return errors.Join(err, c.abandon(ctx, made))
 	}
 }
 
@@ -243,8 +246,8 @@ func (c *Cluster) abandon(ctx context.Context, made <-chan error) error {
 			return err
 		}
 		select {
-		case <-made:
-			return nil // its error is that it has lost its nodes
+		case <-made: //nolint:errcheck // it says that its nodes are gone
+			return nil
 		default:
 			return errors.New("it is still making the cluster")
 		}

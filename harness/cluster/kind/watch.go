@@ -108,7 +108,7 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if err := c.watchNode(context.WithoutCancel(ctx), node); err != nil {
 		return fmt.Errorf("starting the node %s: %w", node, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startDurationMax, fmt.Errorf("not there within %s", startDurationMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, withinDefault, fmt.Errorf("not there within %s", withinDefault))
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

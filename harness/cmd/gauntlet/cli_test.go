@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/keep"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -41,9 +42,15 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "--speed=9"}, "unknown flag: --speed"},
 		{[]string{"run", "--seed=x"}, `invalid argument "x" for "--seed"`},
 		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
-		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded`},
+		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded or kind`},
+		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
+		{[]string{"up", "now"}, `unknown command "now"`},
+		{[]string{"down", "--all", "x"}, "--all and x: expected one or the other"},
 		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, burst`},
 		{[]string{"run", bad}, bad + ":3:1: "},
+		{[]string{"nightly", "--duration=0s"}, "--duration: found 0s; expected more than 0"},
+		{[]string{"nightly", "--subjects=theirs"}, `subject "theirs": expected`},
+		{[]string{"nightly", "nothing"}, `scenario "nothing": expected`},
 		{[]string{"check"}, "requires at least 1 arg"},
 		{[]string{"check", bad}, "expected a run directory: it is a file"},
 		{[]string{"list", "wishes"}, `invalid argument "wishes"`},
@@ -150,5 +157,39 @@ func TestExitCode(t *testing.T) {
 		if got := exitCode(test.verdicts, test.err); got != test.want {
 			t.Errorf("verdicts %d, error %v: exit %d, want %d", test.verdicts, test.err, got, test.want)
 		}
+	}
+}
+
+func TestChooseDown(t *testing.T) {
+	kept := func(name string) keep.Cluster { return keep.Cluster{Name: name, State: keep.Kept} }
+	used := keep.Cluster{Name: "used", State: keep.InUse}
+	left := keep.Cluster{Name: "left", State: keep.LeftBehind}
+	for _, test := range []struct {
+		name          string
+		found         []keep.Cluster
+		names         []string
+		all           bool
+		want, wantErr string
+	}{
+		{name: "the only one", found: []keep.Cluster{kept("a"), used, left}, want: "a"},
+		{name: "which one", found: []keep.Cluster{kept("a"), kept("b")}, wantErr: "found 2: a, b"},
+		{name: "none", found: []keep.Cluster{used}, wantErr: "found 0: none"},
+		{name: "all", found: []keep.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
+		{name: "all of none", all: true, want: "none"},
+		{name: "by name", found: []keep.Cluster{kept("a"), kept("b"), left}, names: []string{"b", "left"}, want: "b, left"},
+		{name: "unknown", found: []keep.Cluster{kept("a")}, names: []string{"c"}, wantErr: `no control plane "c": expected one of a`},
+		{name: "in use", found: []keep.Cluster{used}, names: []string{"used"}, wantErr: "used is in use"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			chosen, err := chooseDown(test.found, test.names, test.all)
+			switch {
+			case test.wantErr != "":
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("error %v, want %q", err, test.wantErr)
+				}
+			case err != nil || listed(chosen) != test.want:
+				t.Errorf("chose %s, %v; want %s", listed(chosen), err, test.want)
+			}
+		})
 	}
 }

@@ -53,13 +53,18 @@ gauntlet brings along.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, exec:PATH, a binary that takes kube-controller-manager's flags, or on kind image:REF, a container image of one")
-	providerFlag(f, &flags.provider)
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
-	f.StringVar(&flags.out, "out", "out", "the `directory` that run directories are made in")
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
-	upstreamDirFlag(f, &flags.upstreamDir)
-	nodeImageFlag(f, &flags.nodeImage)
+	flags.shared(f)
 	return cmd
+}
+
+// shared adds the flags that every command has which makes runs.
+func (f *runFlags) shared(flags *pflag.FlagSet) {
+	providerFlag(flags, &f.provider)
+	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
+	upstreamDirFlag(flags, &f.upstreamDir)
+	nodeImageFlag(flags, &f.nodeImage)
 }
 
 // The flags that say what control plane, which several commands have.

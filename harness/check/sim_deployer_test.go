@@ -1,0 +1,384 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// rolloutRules are those that the model of the controller of Deployments breaks.
+type rolloutRules struct {
+	noSurge       bool // ignores maxSurge
+	noUnavailable bool // ignores what is available
+	noWait        bool // Recreate: does not wait for old pods
+	twins         bool // does not find its ReplicaSet by its template
+	noReport      bool // never writes the status
+	rewrites      bool // writes the status every so often, whether it has changed or not
+}
+
+// deployer is a life of a controller of Deployments that goes by its cache alone.
+type deployer struct {
+	*controller // for its calls and feeds
+	sim         *rolloutSim
+	rules       rolloutRules
+	cache       map[types.UID]*history.Object
+	queued      bool
+	running     bool
+	failures    int
+	twins       map[string]bool // ReplicaSets that it made a second time
+}
+
+// restart ends the subject, if there is one, and starts another.
+func (s *rolloutSim) restart(r rolloutRules) {
+	if s.subject != nil {
+		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
+	}
+	s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	c := &controller{cluster: s.cluster, feeds: map[string]*feedline{}, caches: map[string]*feedline{}, watches: map[string]uint64{}}
+	life := &deployer{controller: c, sim: s, rules: r, cache: map[types.UID]*history.Object{}, twins: map[string]bool{}}
+	s.subject, s.life = c, life
+	for _, resource := range rolloutResources {
+		id := s.sent(history.Request{Verb: "list", Resource: resource})
+		s.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
+		list := &history.List{ID: id, Subject: "subject-0", Resource: resource, Version: s.version}
+		for _, o := range s.of(resource, "") {
+			list.Items = append(list.Items, *o)
+			life.cache[o.UID] = o
+		}
+		s.append(history.Record{List: list})
+		c.watches[resource] = s.sent(history.Request{Verb: "watch", Resource: resource})
+		c.feeds[resource] = &feedline{last: s.now + time.Millisecond}
+		c.caches[resource] = &feedline{}
+	}
+	life.enqueue(5 * time.Millisecond)
+	if r.rewrites {
+		life.rewrite()
+	}
+}
+
+// rewrite wakes it again and again.
+func (d *deployer) rewrite() {
+	d.enqueue(0)
+	if d.alive() {
+		d.after(300*time.Millisecond, d.rewrite)
+	}
+}
+
+// tell hands an event to the proxy, which delivers it when its time has come.
+func (d *deployer) tell(kind history.EventType, o *history.Object) {
+	lag := time.Millisecond
+	if d.chaos {
+		lag += d.upTo(map[string]time.Duration{
+			podResource: d.sim.podLag, setResource: d.sim.setLag, deploymentResource: d.sim.ownerLag,
+		}[o.Resource])
+	}
+	d.feeds[o.Resource].send(d.cluster, lag, func() {
+		if !d.alive() {
+			return
+		}
+		d.append(history.Record{Delivery: &history.Delivery{
+			ID: d.watches[o.Resource], Subject: "subject-0", Resource: o.Resource, Type: kind, Object: *o,
+		}})
+		d.caches[o.Resource].send(d.cluster, d.upTo(2*time.Millisecond), func() {
+			d.cache[o.UID] = o
+			if kind == history.Deleted {
+				delete(d.cache, o.UID)
+			}
+			if o.Resource != podResource || kind == history.Deleted {
+				d.enqueue(500 * time.Microsecond)
+			}
+		})
+	})
+}
+
+func (d *deployer) enqueue(after time.Duration) {
+	if d.queued || !d.alive() {
+		return
+	}
+	d.queued = true
+	d.after(after, d.work)
+}
+
+func (d *deployer) work() {
+	if !d.queued || d.running || !d.alive() {
+		return
+	}
+	d.queued, d.running = false, true
+	d.sync(func(ok bool) {
+		d.running = false
+		if ok {
+			d.failures = 0
+		} else {
+			delay := 5 * time.Millisecond << min(d.failures, 12)
+			d.failures++
+			d.after(delay, func() { d.enqueue(0) })
+		}
+		d.work() // if it was woken meanwhile
+	})
+}
+
+// round is what one sync goes by.
+type round struct {
+	d        *deployment
+	sets     []*owner
+	now      *owner
+	old      []*owner
+	finished func(ok bool)
+}
+
+// plan is one write of a ReplicaSet.
+type plan struct {
+	set *owner // nil: a new one
+	to  int
+}
+
+func (d *deployer) sync(done func(ok bool)) {
+	o := d.cache["web-uid"]
+	decoded, err := d.sim.facts.decode(o)
+	if err != nil {
+		panic(err)
+	}
+	r := &round{d: decoded.(*deployment), finished: done}
+	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
+		if set := d.cache[uid]; set.Resource == setResource {
+			decoded, err := d.sim.facts.owner(kindByResource(setResource), set)
+			if err != nil {
+				panic(err)
+			}
+			r.sets = append(r.sets, decoded)
+		}
+	}
+	current, old := r.d.split(r.sets)
+	r.old = old
+	if len(current) > 0 {
+		r.now = current[0]
+	}
+	d.carryOut(r, d.plan(r))
+}
+
+// plan decides what to do with the ReplicaSets.
+func (d *deployer) plan(r *round) []plan {
+	switch {
+	case r.d.paused || r.d.beingScaled(r.sets):
+		return d.proportionally(r)
+	case r.now != nil && r.now.revision <= highest(r.old):
+		return []plan{{r.now, r.now.replicas}} // which raises its revision
+	case r.d.recreate:
+		return d.recreate(r)
+	}
+	sum := total(r.sets, asked)
+	room := max(0, r.d.mostPods()-sum)
+	if d.rules.noSurge {
+		room = r.d.replicas
+	}
+	switch {
+	case r.now == nil || d.rules.twins && !d.twins[r.now.Name]:
+		return []plan{{nil, min(r.d.replicas, room)}}
+	case r.now.replicas > r.d.replicas:
+		return []plan{{r.now, r.d.replicas}}
+	case r.now.replicas < r.d.replicas && room > 0:
+		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
+	}
+	return d.down(r)
+}
+
+// down scales old ReplicaSets down, those that are not available first.
+func (d *deployer) down(r *round) (plans []plan) {
+	if d.rules.noUnavailable {
+		for _, set := range r.old {
+			if set.replicas > 0 {
+				plans = append(plans, plan{set, 0})
+			}
+		}
+		return plans
+	}
+	spare := total(r.sets, asked) - r.d.fewestAvailable() - max(0, r.now.replicas-available(r.now))
+	healthy := total(r.sets, func(set *owner) int { return min(available(set), set.replicas) }) - r.d.fewestAvailable()
+	for _, set := range r.old {
+		sick := max(0, min(spare, set.replicas-available(set)))
+		well := max(0, min(spare-sick, healthy, set.replicas-max(0, set.replicas-available(set))))
+		if sick+well > 0 {
+			spare, healthy = spare-sick-well, healthy-well
+			plans = append(plans, plan{set, set.replicas - sick - well})
+		}
+	}
+	return plans
+}
+
+// proportionally gives what a changed size adds or takes to the largest. Every
+// one is told the size.
+func (d *deployer) proportionally(r *round) (plans []plan) {
+	most := 0
+	var active []*owner
+	for _, set := range r.sets {
+		if set.replicas > 0 {
+			active = append(active, set)
+		}
+	}
+	slices.SortStableFunc(active, func(a, b *owner) int { return cmp.Compare(b.replicas, a.replicas) })
+	if r.d.replicas > 0 {
+		most = r.d.mostPods()
+	}
+	if len(active) == 1 {
+		most = r.d.replicas
+	}
+	change := most - total(active, asked)
+	if r.d.recreate && len(active) > 1 {
+		change = 0
+	}
+	for _, set := range active {
+		to := max(0, set.replicas+change)
+		change -= to - set.replicas
+		if to != set.replicas || set.desired != r.d.replicas {
+			plans = append(plans, plan{set, to})
+		}
+	}
+	return plans
+}
+
+func (d *deployer) recreate(r *round) (plans []plan) {
+	for _, set := range r.old {
+		if set.replicas > 0 {
+			plans = append(plans, plan{set, 0})
+		}
+	}
+	if !d.rules.noWait && (len(plans) > 0 || d.oldRunning(r)) {
+		return plans
+	}
+	if r.now == nil {
+		return append(plans, plan{nil, r.d.replicas})
+	}
+	if r.now.replicas != r.d.replicas {
+		plans = append(plans, plan{r.now, r.d.replicas})
+	}
+	return plans
+}
+
+func (d *deployer) oldRunning(r *round) bool {
+	for _, o := range d.cache {
+		ref := o.ControllerRef()
+		if o.Resource == podResource && slices.ContainsFunc(r.old, func(set *owner) bool { return set.UID == ref.UID }) {
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut sends the writes one after another and the status last. After a
+// failure it ends.
+func (d *deployer) carryOut(r *round, plans []plan) {
+	if len(plans) == 0 {
+		d.report(r)
+		return
+	}
+	then := func(code int, _ *thing) {
+		if code != 200 && code != 201 {
+			r.finished(false)
+			return
+		}
+		d.carryOut(r, plans[1:])
+	}
+	if plans[0].set == nil {
+		d.create(r, plans[0].to, then)
+		return
+	}
+	o := edited(*d.cache[plans[0].set.UID], "spec", fields{"replicas": plans[0].to})
+	o.Annotations = maps.Clone(o.Annotations)
+	o.Annotations[desiredAnnotation] = fmt.Sprint(r.d.replicas)
+	if r.now == plans[0].set {
+		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highest(r.old)+1))
+	}
+	d.update(o, "", plans[0].to != plans[0].set.replicas, then)
+}
+
+func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *thing)) {
+	request := history.Request{
+		Verb: "update", Resource: o.Resource, Subresource: subresource, Namespace: namespace, Name: o.Name, Object: &o,
+	}
+	d.call(request, func() (int, *thing) {
+		now := d.sim.objects[o.UID]
+		switch {
+		case now.Version != o.Version:
+			return 409, nil
+		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
+			return 200, &thing{Object: *now} // what changes nothing makes no version
+		}
+		written := o
+		if respecified {
+			written.Generation++
+		}
+		return 200, &thing{Object: *d.sim.commit(history.Modified, written)}
+	}, then)
+}
+
+func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
+	var body struct{ Spec struct{ Template fields } }
+	if err := unmarshalSome(d.cache["web-uid"].Body, &body); err != nil {
+		panic(err)
+	}
+	version := body.Spec.Template["spec"].(fields)["image"].(string)
+	o := setOf("web", version, replicas, r.d.replicas)
+	if d.rules.twins && r.now != nil {
+		d.twins[r.now.Name] = true
+		o.Name += "-twin"
+		o.UID = types.UID(o.Name + "-uid")
+	}
+	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
+	asked := o
+	asked.UID = ""
+	d.call(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &asked}, func() (int, *thing) {
+		if d.sim.objects[o.UID] != nil {
+			return 409, nil
+		}
+		return 201, &thing{Object: *d.sim.commit(history.Added, o)}
+	}, then)
+}
+
+// highest is the highest revision of some ReplicaSets, 0 of none.
+func highest(sets []*owner) (revision int64) {
+	for _, set := range sets {
+		revision = max(revision, set.revision)
+	}
+	return revision
+}
+
+// report writes the status, if it has changed.
+func (d *deployer) report(r *round) {
+	s := r.d.status
+	ready, specs := total(r.sets, available), total(r.sets, asked)
+	updated := 0
+	if r.now != nil {
+		updated = actual(r.now)
+	}
+	progress := fields{"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"}
+	switch {
+	case r.d.paused:
+		progress["status"], progress["reason"] = "Unknown", "DeploymentPaused"
+	case r.now != nil && r.d.complete(r.sets, r.now):
+		progress["reason"] = "NewReplicaSetAvailable"
+	}
+	enough := fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}
+	if ready >= r.d.fewestAvailable() {
+		enough["status"], enough["reason"] = "True", "MinimumReplicasAvailable"
+	}
+	was := fmt.Sprint(s.ObservedGeneration, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
+		s.condition("Progressing").Reason, s.condition("Available").Reason)
+	is := fmt.Sprint(r.d.generation, total(r.sets, actual), updated, total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
+		ready, max(0, specs-ready), progress["reason"], enough["reason"])
+	if was == is && !d.rules.rewrites || d.rules.noReport {
+		r.finished(true)
+		return
+	}
+	o := edited(*d.cache["web-uid"], "status", fields{
+		"observedGeneration": r.d.generation, "replicas": total(r.sets, actual), "updatedReplicas": updated,
+		"readyReplicas": total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }), "availableReplicas": ready,
+		"unavailableReplicas": max(0, specs-ready), "conditions": []any{progress, enough},
+	})
+	d.update(o, "status", false, func(code int, _ *thing) { r.finished(code == 200) })
+}

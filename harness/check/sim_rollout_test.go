@@ -1,0 +1,305 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// A model of the controller of Deployments (sim_deployer_test.go) on the
+// simulated cluster (sim_cluster_test.go), whose ReplicaSets and pods see to
+// themselves here.
+
+// rolloutConditions is what happens in a simulated run besides.
+type rolloutConditions struct {
+	conditions
+	setLag      time.Duration // at most, of ReplicaSets' events
+	recreate    bool
+	surge, down int // maxSurge and maxUnavailable
+}
+
+type rolloutSim struct {
+	*cluster
+	setLag  time.Duration
+	facts   *decoder
+	objects map[types.UID]*history.Object
+	pods    int
+	waking  map[types.UID]bool // ReplicaSets that are about to see to their pods
+	life    *deployer
+}
+
+var rolloutResources = []string{deploymentResource, setResource, podResource}
+
+// commit makes a version of an object true and tells everybody.
+func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
+	s.version++
+	o.Version = s.version
+	if kind == history.Deleted {
+		delete(s.objects, o.UID)
+	} else {
+		s.objects[o.UID] = &o
+	}
+	s.truth.send(s.cluster, s.upTo(3*time.Millisecond), func() {
+		s.append(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+	})
+	if s.life != nil {
+		s.life.tell(kind, &o)
+	}
+	if o.Resource == setResource && kind != history.Deleted {
+		s.wake(o.UID)
+	} else if ref := o.ControllerRef(); o.Resource == podResource && ref != nil {
+		s.wake(ref.UID)
+	}
+	return &o
+}
+
+// edited is an object with parts of its spec or status changed.
+func edited(o history.Object, part string, change fields) history.Object {
+	body := map[string]fields{}
+	if err := json.Unmarshal(o.Body, &body); err != nil {
+		panic(err)
+	}
+	if body[part] == nil {
+		body[part] = fields{}
+	}
+	maps.Copy(body[part], change)
+	o.Body = encoded(body)
+	return o
+}
+
+// revise lets a user change the Deployment.
+func (s *rolloutSim) revise(change fields) {
+	o := edited(*s.objects["web-uid"], "spec", change)
+	o.Generation++
+	s.commit(history.Modified, o)
+}
+
+// of returns the objects of a resource, and of that controller if it is not "",
+// in order of UIDs.
+func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object {
+	var found []*history.Object
+	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
+		o := s.objects[uid]
+		if ref := o.ControllerRef(); o.Resource == resource && (controller == "" || ref != nil && ref.UID == controller) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// wake lets a ReplicaSet see to its pods soon.
+func (s *rolloutSim) wake(set types.UID) {
+	if s.waking[set] {
+		return
+	}
+	s.waking[set] = true
+	s.after(s.upTo(60*time.Millisecond), func() {
+		s.waking[set] = false
+		if o := s.objects[set]; o != nil {
+			s.tend(o)
+		}
+	})
+}
+
+// tend makes and deletes pods of a ReplicaSet, and writes its status.
+func (s *rolloutSim) tend(o *history.Object) {
+	set, err := s.facts.owner(kindByResource(setResource), o)
+	if err != nil {
+		panic(err)
+	}
+	live, ready := 0, 0
+	for _, p := range s.of(podResource, o.UID) {
+		pod, err := s.facts.pod(p)
+		switch {
+		case err != nil:
+			panic(err)
+		case !pod.active:
+		case live == set.replicas:
+			s.kill(p)
+		default:
+			live++
+			if pod.ready {
+				ready++
+			}
+		}
+	}
+	for ; live < set.replicas; live++ {
+		s.addPod(o)
+	}
+	status := ownerStatus{live, live, ready, ready, o.Generation}
+	if set.status != status {
+		s.commit(history.Modified, edited(*o, "status", fields{
+			"replicas": live, "fullyLabeledReplicas": live, "readyReplicas": ready, "availableReplicas": ready, "observedGeneration": o.Generation,
+		}))
+	}
+}
+
+func (s *rolloutSim) addPod(set *history.Object) {
+	s.pods++
+	name := fmt.Sprintf("%s-%d", set.Name, s.pods)
+	p := s.commit(history.Added, history.Object{
+		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Labels: maps.Clone(set.Labels), Body: podBody("Running", false),
+		Owners: []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}},
+	})
+	s.after(s.upTo(300*time.Millisecond), func() {
+		if now := s.objects[p.UID]; now != nil && !now.Terminating() {
+			ready := *now
+			ready.Body = podBody("Running", true)
+			s.commit(history.Modified, ready)
+		}
+	})
+}
+
+func (s *rolloutSim) kill(p *history.Object) {
+	if p.Terminating() {
+		return
+	}
+	dying := *p
+	dying.Deleting = time.Unix(1e9, 0)
+	s.commit(history.Modified, dying)
+	s.after(s.upTo(s.grace), func() {
+		if now := s.objects[p.UID]; now != nil {
+			s.commit(history.Deleted, *now)
+		}
+	})
+}
+
+// disturb does one thing that users or nodes may do.
+func (s *rolloutSim) disturb() {
+	switch s.random.IntN(6) {
+	case 0, 1:
+		s.revise(fields{"template": podTemplate("web", fmt.Sprintf("v%d", 1+s.random.IntN(4)), "")})
+	case 2:
+		s.revise(fields{"replicas": s.random.IntN(s.replicas + 1)})
+	case 3:
+		s.revise(fields{"paused": s.random.IntN(2) == 0})
+	default:
+		if pods := s.of(podResource, ""); len(pods) > 0 {
+			s.kill(pods[s.random.IntN(len(pods))])
+		}
+	}
+}
+
+// simulateRollout runs a controller with the given rules.
+func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
+	s := &rolloutSim{
+		cluster: newCluster(c.conditions), setLag: c.setLag, facts: newDecoder(),
+		objects: map[types.UID]*history.Object{}, waking: map[types.UID]bool{},
+	}
+	strategy := rollingUpdate(c.surge, c.down)
+	if c.recreate {
+		strategy = fields{"type": "Recreate"}
+	}
+	s.commit(history.Added, history.Object{
+		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: "web", UID: "web-uid"},
+		Generation: 1,
+		Body: encoded(fields{"spec": fields{
+			"replicas": c.conditions.replicas, "strategy": strategy, "progressDeadlineSeconds": 600, "revisionHistoryLimit": 100,
+			"selector": fields{"matchLabels": fields{"app": "web"}}, "template": podTemplate("web", "v1", ""),
+		}}),
+	})
+	s.run(10 * time.Millisecond)
+	s.restart(r)
+	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
+	const chaos = 12 * time.Second
+	for range c.unrest {
+		s.after(s.upTo(chaos), s.disturb)
+	}
+	for range c.restarts {
+		s.after(s.upTo(chaos), func() { s.restart(r) })
+	}
+	s.after(chaos-time.Millisecond, func() {
+		s.revise(fields{"paused": false, "template": podTemplate("web", "v5", "")})
+	})
+	s.run(chaos)
+	s.chaos = false
+	for _, resource := range rolloutResources {
+		s.life.feeds[resource].release(s.cluster)
+	}
+	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})
+	s.settle(time.Minute)
+	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseQuiet}})
+	s.run(s.now + setting.Quiet)
+	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+	return s.cluster
+}
+
+func TestCorrectDeployerIsNeverAccused(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ms := func(label string, most int) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(r, label)) * time.Millisecond
+		}
+		c := rolloutConditions{
+			conditions: conditions{
+				seed: rapid.Uint64().Draw(r, "seed"), podLag: ms("pod lag", 1500), ownerLag: ms("Deployment lag", 1500),
+				grace: ms("grace", 2000), unrest: rapid.IntRange(0, 30).Draw(r, "unrest"), codes: anyCode,
+				refused:  rapid.SampledFrom([]float64{0, 0, 0.1, 0.4}).Draw(r, "refused"),
+				lost:     rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(r, "lost"),
+				restarts: rapid.IntRange(0, 2).Draw(r, "restarts"),
+				replicas: rapid.IntRange(1, 12).Draw(r, "replicas"),
+			},
+			setLag:   ms("ReplicaSet lag", 1500),
+			recreate: rapid.IntRange(0, 3).Draw(r, "recreate") == 0,
+			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
+		}
+		for _, result := range judged(t, simulateRollout(c, rolloutRules{})) {
+			if result.Verdict == Fail || result.Verdict == Unknown {
+				r.Errorf("%s: %s: %s %+v", result.Check, result.Verdict, result.Reason, result.Evidence)
+			}
+		}
+	})
+}
+
+// TestBrokenDeployersAreCaught breaks one rule at a time and counts in how many
+// runs the right check notices.
+func TestBrokenDeployersAreCaught(t *testing.T) {
+	under := rolloutConditions{
+		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, unrest: 12},
+		setLag:     200 * time.Millisecond, surge: 3, down: 2,
+	}
+	recreate := under
+	recreate.recreate = true
+	for _, c := range []struct {
+		name  string
+		rules rolloutRules
+		under rolloutConditions
+		check string
+		least uint64 // catches, of 20 runs
+	}{
+		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 19},
+		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 19},
+		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 12},
+		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 15},
+		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 19},
+		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 19},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			caught, by := uint64(0), map[string]int{}
+			for seed := range uint64(20) {
+				c.under.seed = seed
+				for _, result := range judged(t, simulateRollout(c.under, c.rules)) {
+					if result.Verdict == Fail {
+						by[result.Check]++
+					}
+					if result.Verdict == Fail && result.Check == c.check {
+						caught++
+					}
+				}
+			}
+			t.Logf("%s caught it in %d of 20 runs; all checks: %v", c.check, caught, by)
+			if caught < c.least {
+				t.Errorf("caught in %d of 20 runs, want at least %d", caught, c.least)
+			}
+		})
+	}
+}
