@@ -189,7 +189,12 @@ func (m *machine) startRelay(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ports[subjectAt], m.control[controlAt] = listeners[0], listeners[1]
-	m.undo = append(m.undo, func() { cancel(); <-served })
+	m.undo = append(m.undo, func() {
+		cancel()
+		if err := <-served; err != nil {
+			m.t.Error(err)
+		}
+	})
 }
 
 func (m *machine) Name() string      { return "node" }

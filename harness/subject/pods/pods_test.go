@@ -255,7 +255,9 @@ func TestLogsOfAllLivesAreKept(t *testing.T) {
 	m.script = `echo one life; exit 1`
 	launch := m.launcher()
 	for range 2 {
-		awaitEnd(t, launched(t, launch))
+		if exit := awaitEnd(t, launched(t, launch)); exit.Code != 1 {
+			t.Errorf("it ended with %v", exit)
+		}
 	}
 	log, err := os.ReadFile(m.dir + "/logs/subject-0.log")
 	if string(log) != "one life\none life\n" || err != nil {
