@@ -205,8 +205,29 @@ func TestSupported(t *testing.T) {
 	if err := Supported(asked, "embedded"); err != nil {
 		t.Error(err)
 	}
-	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded"
+	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded or kind"
 	if err := Supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// A fault that only some of its kind can be is refused by its parameters.
+func TestSupportedByParameters(t *testing.T) {
+	churn := func(action string) *scenario.Scenario {
+		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - pod-churn: {action: "+action+"}\n")
+	}
+	for _, action := range []string{"delete", "fail"} {
+		for _, provider := range Providers() {
+			if err := Supported(churn(action), provider); err != nil {
+				t.Errorf("%s on %s: %v", action, provider, err)
+			}
+		}
+	}
+	if err := Supported(churn("unready"), "embedded"); err != nil {
+		t.Error(err)
+	}
+	const want = "test.yaml:6:5: pod-churn: cannot happen on kind: unready: a real kubelet says itself which pods are ready"
+	if err := Supported(churn("unready"), "kind"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
