@@ -245,9 +245,24 @@ func TestFaultsNameProviders(t *testing.T) {
 
 func TestPreflightOnKind(t *testing.T) {
 	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
-	o := Options{Scenario: asked, Provider: "kind", Target: subject.Upstream}
-	if err := o.Preflight(); err == nil || !strings.Contains(err.Error(), "a subject cannot run on kind clusters yet") {
-		t.Errorf("error %v", err)
+	image, err := subject.ParseTarget("image:example.com/manager:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		options Options
+		want    string // empty: nothing is in the way
+	}{
+		{Options{Target: subject.Upstream}, ""},
+		{Options{Target: image}, ""},
+		{Options{Target: subject.Ours, Ours: filepath.Join(t.TempDir(), "none")}, "make build"},
+		{Options{Target: subject.Upstream, Direct: true}, "no way to the API server but the fault proxy"},
+	} {
+		o := test.options
+		o.Scenario, o.Provider = asked, "kind"
+		if err := o.Preflight(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", o.Target, err, test.want)
+		}
 	}
 }
 
