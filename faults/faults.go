@@ -37,6 +37,13 @@ type Fault interface {
 	Tally() string
 }
 
+// Picky is a fault that cannot happen on every cluster that others of its kind
+// can: it depends on its parameters.
+type Picky interface {
+	// CannotHappenOn is nil, or why it cannot on clusters of a provider.
+	CannotHappenOn(provider string) error
+}
+
 // Env is what a fault may touch.
 type Env struct {
 	// Rand is the fault's own, seeded by the run. It is not safe for concurrent use.
@@ -47,6 +54,8 @@ type Env struct {
 	Subject Subject
 	// Admin leads straight to the API server and may do everything.
 	Admin kubernetes.Interface
+	// Provider is the name of the cluster's, one of [Providers].
+	Provider string
 	// Namespace is the one that the run's workload lives in.
 	Namespace string
 	Clock     clock.WithTicker

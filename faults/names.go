@@ -33,7 +33,14 @@ var Resources = []string{
 }
 
 // Providers are the names of the clusters that there are.
-var Providers = []string{"embedded", "kind"}
+var Providers = []string{Simulated, Kubelets}
+
+// Simulated is the provider whose kubelets are simulated: what others write into
+// a pod's status stays. The pods of Kubelets run on real ones.
+const (
+	Simulated = "embedded"
+	Kubelets  = "kind"
+)
 
 // OneOf checks that a parameter has one of the known values.
 func OneOf(params Params, field, value string, known []string) error {

@@ -20,9 +20,9 @@ var Churn = faults.Kind{
 	Name:      "pod-churn",
 	Sentence:  "Again and again a random live pod of the workload is deleted, fails as if its node had evicted it, or is unready for a time.",
 	Healing:   "No more pods are touched, and those that are unready become ready; those that are gone stay gone.",
-	Providers: []string{"embedded"}, // a real kubelet writes its own status over what is faked
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted, its phase becomes Failed and it is ready no more, or it is not ready until a later tick.", Bounds: "one of " + strings.Join(actions, ", ")},
+		{Name: "action", Sentence: "What happens to the pod: it is deleted, its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or it is not ready until a later tick (not with real kubelets).", Bounds: "one of " + strings.Join(actions, ", ")},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
@@ -104,6 +104,15 @@ type churn struct {
 	unready []unreadyPod
 }
 
+// CannotHappenOn refuses to make a pod unready that a real kubelet keeps: it writes
+// its own opinion over anybody else's at once.
+func (c *churn) CannotHappenOn(provider string) error {
+	if c.params.Action == actionUnready && provider != faults.Simulated {
+		return fmt.Errorf("%s: a real kubelet says itself which pods are ready", actionUnready)
+	}
+	return nil
+}
+
 func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 	c.env = env
 	c.Begin(ctx, c.run)
@@ -150,6 +159,8 @@ func (c *churn) run(ctx context.Context) {
 
 func (c *churn) detail() string {
 	switch grace := c.params.GracePeriodSeconds; {
+	case c.params.Action == actionFail && c.env.Provider == faults.Kubelets:
+		return "given a deadline that is over at once"
 	case c.params.Action == actionFail:
 		return "failed as if evicted"
 	case c.params.Action == actionUnready:

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -253,6 +254,27 @@ func TestFail(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "failed as if evicted" {
+		t.Errorf("record %+v", fired)
+	}
+}
+
+// TestExpire: to a real kubelet nothing is faked, and no pod is doomed twice.
+func TestExpire(t *testing.T) {
+	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
+	c.env.Provider = faults.Kubelets
+	c.inject(t)
+	c.tickUntilRecord(t)
+	c.tickUntilRecord(t)
+	for _, name := range []string{"a", "b"} {
+		got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ptr.Deref(got.Spec.ActiveDeadlineSeconds, 0) != 1 || got.Status.Phase == corev1.PodFailed {
+			t.Errorf("%s has a deadline of %v s, phase %s", name, got.Spec.ActiveDeadlineSeconds, got.Status.Phase)
+		}
+	}
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "given a deadline that is over at once" {
 		t.Errorf("record %+v", fired)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -28,6 +30,9 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	if c.params.Action == actionUnready {
 		live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !ready(p) })
 	}
+	if c.params.Action == actionFail { // those that are about to fail anyway
+		live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds != nil })
+	}
 	if len(live) == 0 {
 		return nil, nil
 	}
@@ -39,7 +44,11 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	case actionDelete:
 		err = c.delete(ctx, victim)
 	case actionFail:
-		ref.Version, err = c.fail(ctx, victim)
+		fail := c.fail
+		if c.env.Provider == faults.Kubelets {
+			fail = c.expire
+		}
+		ref.Version, err = fail(ctx, victim)
 	case actionUnready:
 		ref.Version, err = c.makeUnready(ctx, victim)
 	}
@@ -91,6 +100,19 @@ func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, 
 	setCondition(&failed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
 	setCondition(&failed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
 	return c.writeStatus(ctx, failed)
+}
+
+// expire has the pod's own kubelet fail it: its deadline is over as soon as it is
+// set. It may take the kubelet a second or two to see so, and the version is that
+// of the deadline.
+func (c *churn) expire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	doomed := victim.DeepCopy()
+	doomed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the least there is
+	written, err := c.env.Admin.CoreV1().Pods(doomed.Namespace).Update(ctx, doomed, metav1.UpdateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return history.ParseVersion(written.ResourceVersion)
 }
 
 // writeStatus writes the status of a pod, if the pod has not changed.

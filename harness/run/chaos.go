@@ -73,6 +73,7 @@ func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-
 		Proxy:     s.proxy,
 		Subject:   s.subject,
 		Admin:     s.admin,
+		Provider:  s.Provider,
 		Namespace: namespace,
 		Clock:     s.Clock,
 		Report:    report,
@@ -112,6 +113,15 @@ func Supported(s *scenario.Scenario, provider string) error {
 		}
 		if !slices.Contains(kind.Providers, provider) {
 			return spec.Errorf("cannot happen on %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
+		}
+		fault, err := kind.New(spec.Params)
+		if err != nil {
+			return err
+		}
+		if picky, ok := fault.(faults.Picky); ok {
+			if err := picky.CannotHappenOn(provider); err != nil {
+				return spec.Errorf("cannot happen on %s: %w", provider, err)
+			}
 		}
 	}
 	return nil

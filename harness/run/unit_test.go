@@ -205,8 +205,29 @@ func TestSupported(t *testing.T) {
 	if err := Supported(asked, "embedded"); err != nil {
 		t.Error(err)
 	}
-	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded"
+	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded or kind"
 	if err := Supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// A fault that only some of its kind can be is refused by its parameters.
+func TestSupportedByParameters(t *testing.T) {
+	churn := func(action string) *scenario.Scenario {
+		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - pod-churn: {action: "+action+"}\n")
+	}
+	for _, action := range []string{"delete", "fail"} {
+		for _, provider := range Providers() {
+			if err := Supported(churn(action), provider); err != nil {
+				t.Errorf("%s on %s: %v", action, provider, err)
+			}
+		}
+	}
+	if err := Supported(churn("unready"), "embedded"); err != nil {
+		t.Error(err)
+	}
+	const want = "test.yaml:6:5: pod-churn: cannot happen on kind: unready: a real kubelet says itself which pods are ready"
+	if err := Supported(churn("unready"), "kind"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
@@ -224,9 +245,24 @@ func TestFaultsNameProviders(t *testing.T) {
 
 func TestPreflightOnKind(t *testing.T) {
 	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
-	o := Options{Scenario: asked, Provider: "kind", Target: subject.Upstream}
-	if err := o.Preflight(); err == nil || !strings.Contains(err.Error(), "a subject cannot run on kind clusters yet") {
-		t.Errorf("error %v", err)
+	image, err := subject.ParseTarget("image:example.com/manager:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		options Options
+		want    string // empty: nothing is in the way
+	}{
+		{Options{Target: subject.Upstream}, ""},
+		{Options{Target: image}, ""},
+		{Options{Target: subject.Ours, Ours: filepath.Join(t.TempDir(), "none")}, "make build"},
+		{Options{Target: subject.Upstream, Direct: true}, "no way to the API server but the fault proxy"},
+	} {
+		o := test.options
+		o.Scenario, o.Provider = asked, "kind"
+		if err := o.Preflight(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", o.Target, err, test.want)
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 		NodeImage: *nodeImage,
 		Out:       filepath.Join(root, "out"),
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
+		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),
 		Progress:  func(message string) { ginkgo.GinkgoWriter.Println(message) },
 		Clock:     clock.RealClock{},
 		Revision:  "test",

@@ -122,7 +122,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	if stopping {
 		return errors.New("the cluster has been stopped")
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, healthWithin, fmt.Errorf("not within %s", healthWithin))
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -142,7 +142,9 @@ func (c *Cluster) Health(ctx context.Context) error {
 			}
 		}
 	}
-	return componentsReady(ctx, client)
+	// The kubelet may have them wait for a startup probe, every 10 s, while they
+	// have long been at work.
+	return poll(ctx, "the control plane's pods", func(ctx context.Context) error { return componentsReady(ctx, client) })
 }
 
 // Stop writes the logs and removes the cluster: its nodes, its network and its
