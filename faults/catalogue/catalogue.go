@@ -8,16 +8,24 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/apierrors"
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
+	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
 )
 
 // All is every kind of fault, in the order in which they are shown.
 var All = []faults.Kind{
-	apierrors.Kind,
+	requests.Error,
+	requests.Reset,
+	requests.Slow,
+	requests.Hang,
+	requests.Lost,
 	watches.Delay,
+	watches.Stall,
+	watches.End,
+	watches.Bookmarks,
+	watches.Stale,
 	pods.Churn,
 	processes.Restart,
 }

@@ -21,10 +21,10 @@ type asking struct{ fields *[]string }
 var errAsked = errors.New("asked")
 
 func (a asking) Decode(into any) error {
-	structure := reflect.TypeOf(into).Elem()
-	for i := range structure.NumField() {
-		name, _, _ := strings.Cut(structure.Field(i).Tag.Get("yaml"), ",")
-		*a.fields = append(*a.fields, name)
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); name != "" {
+			*a.fields = append(*a.fields, name)
+		}
 	}
 	return errAsked
 }
@@ -65,7 +65,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("found %q, error %v", found.Name, err)
 		}
 	}
-	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, watch-delay, pod-churn, restart`
+	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
+		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, restart`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -302,4 +303,23 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	delivery.Object.Ref = history.Ref{Resource: delivery.Resource, Version: version}
 	delivery.InitialEventsEnd = m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	return nil
+}
+
+// encodeEvent writes a frame of a watch stream.
+func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
+	codec, ok := codecs[in]
+	if !ok {
+		return nil, fmt.Errorf("a watch event for a stream of an unknown content type")
+	}
+	var body bytes.Buffer
+	if err := codec.Encode(obj, &body); err != nil {
+		return nil, fmt.Errorf("encoding a watch event: %w", err)
+	}
+	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body.Bytes()}}
+	if in == jsonEncoding {
+		text, err := json.Marshal(event)
+		return append(text, '\n'), err
+	}
+	raw, err := event.Marshal()
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...), err
 }

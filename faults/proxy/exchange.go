@@ -42,6 +42,9 @@ type exchange struct {
 	target  target
 	// record is the request in the history: appended, so no longer to be changed.
 	record *history.Request
+	// effect is what a fault does to it, and hook that fault; no fault does nothing.
+	effect RequestEffect
+	hook   *hook[RequestFault]
 }
 
 // serve is the life of a request.
@@ -52,9 +55,18 @@ func (x *exchange) serve() {
 		x.unanswered(false, 0)
 		x.breakOff(err)
 	}
-	if effect := x.consult(); effect != nil && effect.Refuse != nil {
-		x.refuse(effect)
+	x.consult()
+	if err := x.await(x.effect.Delay); err != nil {
+		x.unanswered(false, 0)
+		x.breakOff(err)
+	}
+	switch {
+	case x.effect.Refuse != nil:
+		x.refuse(x.effect.Refuse, history.Response{})
 		return
+	case x.effect.Break != "":
+		x.unanswered(false, 0)
+		x.sever(x.effect.Break)
 	}
 	lane := x.gate.upstream.enter()
 	defer x.gate.upstream.leave(lane)
@@ -65,6 +77,8 @@ func (x *exchange) serve() {
 	}
 	defer response.Body.Close()
 	switch {
+	case x.effect.Lose != nil:
+		x.lose(response)
 	case x.target.verb == "watch" && response.StatusCode == http.StatusOK:
 		x.stream(response)
 	case x.target.objects():
@@ -121,25 +135,14 @@ func (x *exchange) read() (io.Reader, error) {
 }
 
 // consult asks the faults, first come first served.
-func (x *exchange) consult() *RequestEffect {
-	var effect *RequestEffect
+func (x *exchange) consult() {
 	for _, h := range x.proxy.requestFaults.current.Load().all {
+		var effect *RequestEffect
 		h.call(func(fault RequestFault) { effect = fault(x.record) })
 		if effect != nil {
-			return effect
+			x.effect, x.hook = *effect, h
+			return
 		}
-	}
-	return nil
-}
-
-// refuse answers in the API server's place.
-func (x *exchange) refuse(effect *RequestEffect) {
-	status := effect.Refuse.status(x.record)
-	x.append(history.Record{Response: &history.Response{
-		ID: x.record.ID, Code: effect.Refuse.Code, Reason: string(status.Reason), Fault: effect.Fault,
-	}})
-	if err := writeStatus(x.writer, x.request.Header.Values("Accept"), status); err != nil {
-		x.breakOff(err)
 	}
 }
 
@@ -165,6 +168,9 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
+	if x.effect.ListAt != 0 {
+		to.RawQuery = listAt(to.Query(), x.effect.ListAt)
+	}
 	request, err := http.NewRequestWithContext(ctx, x.request.Method, to.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("forwarding a request: %w", err)
@@ -182,7 +188,9 @@ func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request,
 
 // unanswered records that the subject gets no answer.
 func (x *exchange) unanswered(reached bool, serverCode int) {
-	x.append(history.Record{Response: &history.Response{ID: x.record.ID, Reached: reached, ServerCode: serverCode}})
+	x.append(history.Record{Response: &history.Response{
+		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
+	}})
 }
 
 // answer records an answer, then hands it to the subject.
@@ -240,12 +248,18 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 		ServerCode: response.StatusCode,
 		Reached:    true,
 		Reason:     content.reason,
+		Fault:      x.effect.Fault,
 		Object:     content.object,
+		RetryAfter: retryAfter(response.Header),
 	}})
+	x.proxy.kinship.learn(content.object)
 	if content.list != nil {
 		content.list.ID = x.record.ID
 		content.list.Subject = x.record.Subject
 		x.append(history.Record{List: content.list})
+		for i := range content.list.Items {
+			x.proxy.kinship.learn(&content.list.Items[i])
+		}
 	}
 }
 
@@ -253,6 +267,7 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 func (x *exchange) pass(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
+		Fault: x.effect.Fault, RetryAfter: retryAfter(response.Header),
 	}})
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.WriteHeader(response.StatusCode)

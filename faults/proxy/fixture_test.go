@@ -251,20 +251,11 @@ func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Objec
 
 // watchEvent writes an event as the given request accepts it.
 func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
-	body, contentType := encoded(r, obj)
-	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: bytes.TrimSpace(body)}}
-	if encodingOf(contentType) == jsonEncoding {
-		text, err := json.Marshal(event)
-		if err != nil {
-			panic(err)
-		}
-		return append(text, '\n')
-	}
-	raw, err := event.Marshal()
+	raw, err := encodeEvent(acceptedEncoding(r.Header.Values("Accept")), eventType, obj)
 	if err != nil {
 		panic(err)
 	}
-	return []byte(frame(string(raw)))
+	return raw
 }
 
 // beginWatch sends the header of a watch stream.

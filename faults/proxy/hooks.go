@@ -18,14 +18,49 @@ import (
 // the request, nor remove itself from within the call.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect is what a fault does to a request. Further ways to spoil one
-// become further fields.
+// RequestEffect is what a fault does to a request, in the order of the fields. A
+// request for which only Fault is set passes as if there were no fault.
 type RequestEffect struct {
 	// Fault is the fault's name, for the record of the response.
 	Fault string
+	// Delay keeps the request back before anything else is done about it. It ends
+	// early when the fault is removed.
+	Delay time.Duration
 	// Refuse answers the request in the API server's place. The API server never
 	// sees it.
 	Refuse *Refusal
+	// Break ends the request without an answer. The API server never sees it.
+	Break Breakage
+	// ListAt has a list answered by the API server as it was at this version; 0 is
+	// as the subject asked.
+	ListAt history.Version
+	// Lose lets the request do its work and keeps the API server's answer from the
+	// subject. It is for requests other than watches.
+	Lose *Loss
+}
+
+// Breakage is how a request ends without an answer. The zero value breaks nothing.
+type Breakage string
+
+// The ways to break a request off.
+const (
+	// BreakRequest resets the request's HTTP/2 stream, and nothing else.
+	BreakRequest Breakage = "request"
+	// BreakConnection resets the TCP connection, and with it whatever else is under
+	// way on it: watches and other requests.
+	BreakConnection Breakage = "connection"
+)
+
+// Loss is what the subject gets in the place of an answer: the Refusal, or the
+// first half of the answer, or else nothing.
+type Loss struct {
+	// After is how long the subject waits for it, from the API server's answer on.
+	// It ends early when the fault is removed.
+	After  time.Duration
+	Refuse *Refusal
+	Cut    bool
+	// Break is how the exchange ends if there is no Refusal.
+	Break Breakage
 }
 
 // WatchFault is asked about every event of every watch stream as it arrives
@@ -39,6 +74,10 @@ type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEff
 // WatchEffect is what a fault does to a watch event. Further ways to spoil a
 // stream become further fields.
 type WatchEffect struct {
+	// Drop keeps a bookmark from the subject for good. Any other event is handed
+	// over all the same, and so is the bookmark that ends initial events: without
+	// them the subject would be told what is not so.
+	Drop bool
 	// Hold is how long the event is kept back, from its arrival on. What arrives
 	// behind it on the same stream waits too, so that the order is kept; other
 	// streams do not.

@@ -66,6 +66,8 @@ type Proxy struct {
 	requestFaults *hooks[RequestFault]
 	watchFaults   *hooks[WatchFault]
 	lastID        atomic.Uint64
+	openStreams   openStreams
+	kinship       *kinship
 
 	mu       sync.RWMutex
 	gates    map[string]*gate
@@ -113,6 +115,8 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 		ca:            ca,
 		requestFaults: newHooks[RequestFault](),
 		watchFaults:   newHooks[WatchFault](),
+		openStreams:   openStreams{all: map[*stream]bool{}},
+		kinship:       newKinship(),
 		gates:         map[string]*gate{},
 	}, nil
 }

@@ -21,6 +21,7 @@ type event struct {
 	delivery *history.Delivery
 	arrived  time.Time
 	holds    []hold
+	dropped  bool // it is never delivered
 	// end, if set, says that the stream ends here and how; raw is empty.
 	end *streamEnd
 }

@@ -62,7 +62,8 @@ func TestRefusals(t *testing.T) {
 				if details.Kind != "replicasets" || details.Group != "apps" || details.RetryAfterSeconds != 3 {
 					t.Errorf("details %+v", details)
 				}
-				want := &history.Response{ID: 1, Code: test.code, Reason: string(test.want), Fault: "refuse"}
+				seconds := 3
+				want := &history.Response{ID: 1, Code: test.code, Reason: string(test.want), Fault: "refuse", RetryAfter: &seconds}
 				if diff := cmp.Diff(want, f.all()[1].Response); diff != "" {
 					t.Errorf("response (-want +got):\n%s", diff)
 				}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -15,6 +16,8 @@ import (
 type streamEnd struct {
 	reason string
 	err    error // what broke it; nil if the API server ended it properly
+	// expired: the subject is told that it must list anew.
+	expired bool
 }
 
 // stream carries the events of one watch. A reader takes them from the API
@@ -27,6 +30,9 @@ type stream struct {
 	// released is when the last wait for a held event was over: whatever arrived
 	// before it was held until then.
 	released time.Time
+	// forced is how a fault ends the stream, set before it calls cancel.
+	forced atomic.Pointer[streamEnd]
+	cancel context.CancelFunc
 }
 
 // stream serves the answer to a watch, from its header to its end.
@@ -38,12 +44,13 @@ func (x *exchange) stream(response *http.Response) {
 		queue:    newQueue(queueBytesMax),
 	}
 	x.append(history.Record{Response: &history.Response{
-		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
+		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true, Fault: x.effect.Fault,
 	}})
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.WriteHeader(response.StatusCode)
 
 	ctx, cancel := context.WithCancel(x.request.Context())
+	s.open(cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -53,6 +60,10 @@ func (x *exchange) stream(response *http.Response) {
 	cancel()
 	_ = response.Body.Close() // ends a read under way
 	<-finished
+	end = s.shut(end)
+	if end.expired {
+		end.err = s.expire()
+	}
 	x.append(history.Record{Closed: &history.Closed{
 		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason,
 	}})
@@ -75,6 +86,9 @@ func (s *stream) read(ctx context.Context) {
 			e := &event{raw: raw, arrived: arrived}
 			if err == nil && ok {
 				s.examine(e)
+			}
+			if e.dropped {
+				continue
 			}
 			if s.queue.push(ctx, e) != nil {
 				return
@@ -115,8 +129,15 @@ func (s *stream) examine(e *event) {
 	e.delivery = delivery
 	for _, h := range s.proxy.watchFaults.current.Load().all {
 		h.call(func(fault WatchFault) {
-			if effect := fault(s.record, delivery); effect != nil && effect.Hold > 0 {
+			effect := fault(s.record, delivery)
+			if effect == nil {
+				return
+			}
+			if effect.Hold > 0 {
 				e.holds = append(e.holds, hold{hook: h, until: e.arrived.Add(effect.Hold)})
+			}
+			if effect.Drop && delivery.Type == history.Bookmark && !delivery.InitialEventsEnd {
+				e.dropped = true
 			}
 		})
 	}
@@ -178,7 +199,10 @@ func (s *stream) await(ctx context.Context, e *event) error {
 			if waited {
 				s.released = now
 			}
-			return s.request.Context().Err() // ctx may learn of it later than the body, whose end e may be
+			if err := s.request.Context().Err(); err != nil {
+				return err // ctx may learn of it later than the body, whose end e may be
+			}
+			return ctx.Err()
 		}
 		waited = true
 		timer := s.proxy.clock.NewTimer(left)
@@ -198,6 +222,12 @@ func (s *stream) hand(e *event) error {
 	if e.delivery != nil {
 		e.delivery.Held = max(0, s.released.Sub(e.arrived))
 		s.append(history.Record{Delivery: e.delivery})
+		switch e.delivery.Type {
+		case history.Added, history.Modified:
+			s.proxy.kinship.learn(&e.delivery.Object)
+		case history.Deleted:
+			s.proxy.kinship.forget(&e.delivery.Object)
+		}
 	}
 	_, err := s.writer.Write(e.raw)
 	return err

@@ -55,8 +55,8 @@ func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
 //
 // The history does not show where a sync begins. It certainly does after an
 // idle spell, and after a failure once the calls of the failed batch are sent.
-// A refusal that the client may repeat by itself is no failure yet: its call
-// counts as in flight until it is sent again.
+// A refusal after which the client repeats the call by itself is no failure yet:
+// the call counts as in flight until it is sent again.
 type slowStartJudge struct {
 	findings
 	states perLedger[slowStart]
@@ -119,9 +119,9 @@ func (s *slowStart) answer(a *answer) {
 	switch failed := !a.response.OK(); {
 	case !failed && !s.doomed[a.id]:
 		s.succeeded++
-	case failed && (mayRepeat(a.response) || a.response.Code == 0) && s.inFlight[a.id]:
+	case failed && repeats(a.response) && s.inFlight[a.id]:
 		s.repeating++
-	case failed && (mayRepeat(a.response) || a.response.Code == 0):
+	case failed && repeats(a.response):
 		s.siblings++
 	case failed && s.inFlight[a.id]:
 		s.fail()

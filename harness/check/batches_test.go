@@ -129,12 +129,35 @@ func TestSlowStart(t *testing.T) {
 			rs := told(s, 40)
 			s.createAll(rs, 7)
 			batch := s.creates(rs, 8)
-			batch[0].answered(429)
-			batch[1].answered(503)
+			batch[0].deferred(429)
+			batch[1].deferred(503)
 			succeed(batch[2:]...)
 			s.wait(2 * time.Second) // Retry-After
 			succeed(s.creates(rs, 2)...)
 			succeed(s.creates(rs, 16)...)
+		}},
+		{name: "refused calls that the client does not repeat end the batch", want: Fail, tell: func(s *story) {
+			rs := told(s, 40)
+			s.createAll(rs, 7)
+			batch := s.creates(rs, 8)
+			batch[0].answered(429)
+			batch[1].answered(503)
+			succeed(batch[2:]...)
+			succeed(s.creates(rs, 2)...)
+		}},
+		{name: "a lost answer ends the batch, and the next begins with one", want: Pass, tell: func(s *story) {
+			rs := told(s, 40)
+			s.createAll(rs, 7)
+			batch := s.creates(rs, 8)
+			batch[0].commits().lost()
+			succeed(batch[1:]...)
+			succeed(s.create(rs))
+			succeed(s.creates(rs, 2)...)
+		}},
+		{name: "a lost answer, and the next batch all the same", want: Fail, tell: func(s *story) {
+			rs := told(s, 40)
+			s.create(rs).commits().lost()
+			s.creates(rs, 2)
 		}},
 		{name: "the client rate limit spreads a batch (trap 16)", want: Pass, tell: func(s *story) {
 			rs := told(s, 40)

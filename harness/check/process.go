@@ -241,7 +241,7 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 	}
 	p.working--
 	p.lastAt = at
-	if mayRepeat(r) {
+	if repeats(r) {
 		p.naps[c.key] = at
 	}
 	switch {
@@ -260,10 +260,11 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 	}
 }
 
-// mayRepeat reports whether the client library repeats a call by itself after
-// this answer. It does when the answer carries Retry-After, which only these
-// codes do; the history does not tell whether this one did.
-func mayRepeat(r *history.Response) bool { return r.Code == 429 || r.Code >= 500 }
+// repeats reports whether the client library repeats a call by itself after this
+// answer: it does after a 429 or a 5xx that carries Retry-After.
+func repeats(r *history.Response) bool {
+	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
+}
 
 // String is how evidence names the object of an item.
 func (i item) String() string {

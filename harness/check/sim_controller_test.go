@@ -396,7 +396,12 @@ func (c *controller) call(r history.Request, effect func() (int, *thing), then f
 		if c.chance(c.refused) {
 			code := c.codes[c.random.IntN(len(c.codes))]
 			repeat := (code == 429 || code == 503) && c.chance(0.5)
-			reply(history.Response{Code: code}, nil, repeat)
+			response := history.Response{Code: code}
+			if repeat {
+				seconds := 1
+				response.RetryAfter = &seconds
+			}
+			reply(response, nil, repeat)
 			return
 		}
 		code, made := effect()

@@ -337,6 +337,12 @@ func (a *ask) answered(code int) *ask {
 	return a
 }
 
+// deferred ends the request with a code, and asks the client to repeat it.
+func (a *ask) deferred(code int) {
+	seconds := 1
+	a.story.append(history.Record{Response: &history.Response{ID: a.request.ID, Code: code, RetryAfter: &seconds}})
+}
+
 // lost ends the request without an answer.
 func (a *ask) lost() *ask {
 	a.story.append(history.Record{Response: &history.Response{ID: a.request.ID, Reached: true}})

@@ -117,8 +117,8 @@ type Request struct {
 // before it is handed to the subject.
 type Response struct {
 	ID uint64 `json:"id"`
-	// Code is the HTTP status that the subject gets; 0 when it gets none (its
-	// connection was broken, or it went away first).
+	// Code is the HTTP status that the subject gets; 0 when it gets no answer, or
+	// not all of it (its connection was broken, or it went away first).
 	Code int `json:"code"`
 	// ServerCode is the HTTP status that the API server answered; 0 when the
 	// request never reached it, or its answer was not awaited.
@@ -130,7 +130,11 @@ type Response struct {
 	Reason string `json:"reason,omitempty"`
 	// Fault names the fault that changed the request or its answer, if one did.
 	Fault string `json:"fault,omitempty"`
-	// Object is what the API server answered with.
+	// RetryAfter is for how many seconds the answer asks the client to wait before
+	// it repeats the request, which client-go does by itself; nil if it does not ask.
+	RetryAfter *int `json:"retryAfter,omitempty"`
+	// Object is what the API server answered with, whether or not the subject got
+	// its answer.
 	Object *Object `json:"object,omitempty"`
 }
 

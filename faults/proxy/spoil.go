@@ -1,0 +1,123 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// This file does to requests and their answers what faults ask for.
+
+// await waits for so long, or until the fault that asks for it is removed. It
+// fails when nobody waits for the answer any more.
+func (x *exchange) await(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := x.proxy.clock.NewTimer(d)
+	defer timer.Stop()
+	for {
+		faults := x.proxy.requestFaults.current.Load() // before isRemoved, so that no removal is missed
+		if x.hook.isRemoved() {
+			return nil
+		}
+		select {
+		case <-timer.C():
+			return nil
+		case <-faults.superseded:
+		case <-x.request.Context().Done():
+			return x.request.Context().Err()
+		}
+	}
+}
+
+// refuse answers in the API server's place. The record says what the API server
+// did about the request, if anything.
+func (x *exchange) refuse(refusal *Refusal, record history.Response) {
+	status := refusal.status(x.record)
+	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
+	if refusal.RetryAfterSeconds > 0 {
+		record.RetryAfter = &refusal.RetryAfterSeconds
+	}
+	x.append(history.Record{Response: &record})
+	if err := writeStatus(x.writer, x.request.Header.Values("Accept"), status); err != nil {
+		x.breakOff(err)
+	}
+}
+
+// lose takes the API server's answer and gives the subject something else.
+func (x *exchange) lose(response *http.Response) {
+	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if err != nil { // it is lost without our doing
+		x.unanswered(true, response.StatusCode)
+		x.breakOff(fmt.Errorf("reading an answer: %w", err))
+	}
+	loss := x.effect.Lose
+	if err := x.await(loss.After); err != nil {
+		x.unanswered(true, response.StatusCode)
+		x.breakOff(err)
+	}
+	// What cannot be read says less of what was done; the subject never sees it.
+	content, _ := x.target.readAnswer(encodingOf(response.Header.Get("Content-Type")), body)
+	x.proxy.kinship.learn(content.object)
+	record := history.Response{
+		ID: x.record.ID, ServerCode: response.StatusCode, Reached: true, Fault: x.effect.Fault, Object: content.object,
+	}
+	if loss.Refuse != nil {
+		x.refuse(loss.Refuse, record)
+		return
+	}
+	x.append(history.Record{Response: &record})
+	if loss.Cut {
+		x.handHalf(response, body)
+	}
+	x.sever(loss.Break)
+}
+
+// handHalf hands over an answer that promises to be whole and is not.
+func (x *exchange) handHalf(response *http.Response, body []byte) {
+	copyHeader(x.writer.Header(), response.Header)
+	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.writer.WriteHeader(response.StatusCode)
+	if _, err := x.writer.Write(body[:len(body)/2]); err != nil {
+		return // the subject went away, as it is about to be made to
+	}
+	_ = http.NewResponseController(x.writer).Flush() // as above
+}
+
+// sever ends the exchange without an answer. It does not return.
+func (x *exchange) sever(how Breakage) {
+	if how == BreakConnection {
+		x.breakOff(errSevered)
+	}
+	x.breakOff(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errSevered})
+}
+
+// errSevered is why a fault breaks something off.
+var errSevered = errors.New("a fault broke it off")
+
+// listAt makes the query of a list ask for the state at an older version, which
+// the API server then answers from etcd's history: nothing of it is made up.
+func listAt(query url.Values, version history.Version) string {
+	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
+	query.Set("resourceVersionMatch", "Exact")
+	return query.Encode()
+}
+
+// retryAfter reads for how many seconds an answer asks the client to wait; nil if
+// it does not ask.
+func retryAfter(header http.Header) *int {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil {
+		return nil // none, or a date, which client-go does not read either
+	}
+	return &seconds
+}

@@ -1,0 +1,259 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// spoil is a fault that does the same to every request.
+func spoil(effect RequestEffect) RequestFault {
+	effect.Fault = "spoil"
+	return func(*history.Request) *RequestEffect { return &effect }
+}
+
+// podMaker makes the pod that it is asked for, and counts.
+func podMaker(made *atomic.Int32) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		made.Add(1)
+		respond(w, r, http.StatusCreated, pod("web", 7))
+	})
+}
+
+// TestLose: the API server does the work, and the subject gets something else.
+func TestLose(t *testing.T) {
+	tests := []struct {
+		name string
+		loss Loss
+		want history.Response
+		told string // what is in the error
+	}{
+		{"request reset", Loss{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"connection reset", Loss{Break: BreakConnection}, history.Response{}, "connection"},
+		{"cut", Loss{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"error", Loss{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var made atomic.Int32
+			f := start(t, clock.RealClock{}, podMaker(&made))
+			f.proxy.OnRequest(spoil(RequestEffect{Lose: &test.loss}))
+			_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
+			if err == nil || !strings.Contains(err.Error(), test.told) || made.Load() != 1 {
+				t.Errorf("%d pods made, error %v, want one with %q", made.Load(), err, test.told)
+			}
+			got := f.await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
+			if got.Object == nil || got.Object.Name != "web" {
+				t.Errorf("the history has the object %+v", got.Object)
+			}
+			got.Object = nil
+			test.want.ID, test.want.ServerCode, test.want.Reached, test.want.Fault = 1, 201, true, "spoil"
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Errorf("response (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCut: half of the answer arrives, and its length is that of the whole.
+func TestCut(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+	}))
+	f.proxy.OnRequest(spoil(RequestEffect{Lose: &Loss{Cut: true, Break: BreakRequest}}))
+	client := f.client(t, contentTypes["json"])
+	stream, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Stream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	got, err := io.ReadAll(stream)
+	if len(got) != 500 || err == nil {
+		t.Errorf("%d bytes, error %v; want 500 and an error", len(got), err)
+	}
+}
+
+// TestDelay keeps a request back until its time is over, or its fault removed;
+// then it passes, or is broken off.
+func TestDelay(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		for _, breakage := range []Breakage{"", BreakRequest} {
+			t.Run(fmt.Sprintf("removed %v, %s", removed, breakage), func(t *testing.T) {
+				var made atomic.Int32
+				c := testingclock.NewFakeClock(time.Now())
+				f := start(t, c, podMaker(&made))
+				remove := f.proxy.OnRequest(spoil(RequestEffect{Delay: time.Minute, Break: breakage}))
+				client := f.client(t, contentTypes["json"])
+				told := make(chan error, 1)
+				go func() {
+					_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
+					told <- err
+				}()
+				f.awaitWaiter(t, c)
+				select {
+				case err := <-told:
+					t.Fatalf("it was not kept back: %v", err)
+				default:
+				}
+				if removed {
+					remove()
+				} else {
+					c.Step(time.Minute)
+				}
+				err := <-told
+				if passes := breakage == ""; (err == nil) != passes || (made.Load() == 1) != passes {
+					t.Errorf("%d pods made, error %v", made.Load(), err)
+				}
+			})
+		}
+	}
+}
+
+// awaitWaiter returns when the proxy waits for the clock.
+func (f *fixture) awaitWaiter(t *testing.T, c *testingclock.FakeClock) {
+	t.Helper()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(10 * time.Second); !c.HasWaiters(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing waits:\n%s", summary(f.all()))
+		}
+		<-again.C
+	}
+}
+
+// TestListAt: the API server is asked for the older version, and the history has
+// what the subject asked for.
+func TestListAt(t *testing.T) {
+	var asked string
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
+	f.proxy.OnRequest(spoil(RequestEffect{ListAt: 42}))
+	f.do(t, http.MethodGet, "/api/v1/pods?limit=5&resourceVersion=0", "")
+	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
+		t.Errorf("the API server is asked for %s, want %s", asked, want)
+	}
+	if got := f.all()[0].Request.Query; got != "limit=5&resourceVersion=0" {
+		t.Errorf("the history has the query %s", got)
+	}
+}
+
+func TestRetryAfterRead(t *testing.T) {
+	seconds := func(n int) *int { return &n }
+	for value, want := range map[string]*int{"": nil, "0": seconds(0), "17": seconds(17), "Fri, 21 Nov 2025 07:28:00 GMT": nil} {
+		if diff := cmp.Diff(want, retryAfter(http.Header{"Retry-After": []string{value}})); diff != "" {
+			t.Errorf("Retry-After %q (-want +got):\n%s", value, diff)
+		}
+	}
+}
+
+// TestController: an object's owner is known from the request's body, or else
+// from what went by.
+func TestController(t *testing.T) {
+	k := &Proxy{kinship: newKinship()}
+	owned := &history.Object{
+		Ref:    history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1", UID: "u", Version: 3},
+		Owners: []history.Owner{{Kind: "Node", Name: "n"}, {Kind: "ReplicaSet", Name: "web", Controller: true}},
+	}
+	byName := &history.Request{Resource: "pods", Namespace: "ns", Name: "web-1"}
+	byBody := &history.Request{Resource: "pods", Namespace: "ns", Object: owned}
+	steps := []struct {
+		name    string
+		do      func()
+		request *history.Request
+		want    string
+	}{
+		{"never seen", func() {}, byName, ""},
+		{"in the body", func() {}, byBody, "web"},
+		{"seen", func() { k.kinship.learn(owned) }, byName, "web"},
+		{"released", func() { k.kinship.learn(&history.Object{Ref: owned.Ref}) }, byName, ""},
+		{"gone", func() { k.kinship.learn(owned); k.kinship.forget(owned) }, byName, ""},
+	}
+	for _, step := range steps {
+		step.do()
+		got := ""
+		if owner := k.Controller(step.request); owner != nil {
+			got = owner.Name
+		}
+		if got != step.want {
+			t.Errorf("%s: owner %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
+// TestEndWatches ends a watch in each way, with one event handed over and one
+// held back.
+func TestEndWatches(t *testing.T) {
+	for _, ending := range Endings {
+		t.Run(string(ending), func(t *testing.T) {
+			h := startHolding(t, time.Minute)
+			h.server.event(history.Added, pod("free", 1))
+			if event := <-h.stream.ResultChan(); event.Type != "ADDED" {
+				t.Fatalf("event %v", event)
+			}
+			h.server.event(history.Added, pod("held", 2))
+			h.awaitHeld(t)
+			none := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "services" })
+			ended := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "pods" })
+			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
+				t.Errorf("ended %v and %v", none, ended)
+			}
+			h.remove() // which would hand the event over, were the watch not ended
+			var errs []error
+			for event := range h.stream.ResultChan() {
+				status, ok := event.Object.(*metav1.Status)
+				if !ok {
+					t.Errorf("event %v of what was held", event)
+					continue
+				}
+				errs = append(errs, errors.New(string(status.Reason)))
+			}
+			want := map[Ending]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
+			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some for a proper end
+				t.Errorf("the subject is told %s, want %s", got, want)
+			}
+			h.await(t, "end of the watch", func(r history.Record) bool {
+				return r.Closed != nil && r.Closed.Reason == string(ending)+" by a fault (end)"
+			})
+		})
+	}
+}
+
+// TestDrop: of what a fault drops, bookmarks alone are kept back, but not the one
+// that ends initial events.
+func TestDrop(t *testing.T) {
+	server := newWatchServer()
+	f := start(t, clock.RealClock{}, server)
+	f.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Drop: true} })
+	stream, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Stop()
+	first := pod("", 2)
+	first.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	server.event(history.Added, pod("a", 1))
+	server.event(history.Bookmark, first)
+	server.event(history.Bookmark, pod("", 3))
+	server.event(history.Deleted, pod("a", 4))
+	close(server.send)
+	var got []string
+	for event := range stream.ResultChan() {
+		got = append(got, string(event.Type))
+	}
+	if want := "ADDED BOOKMARK DELETED"; strings.Join(got, " ") != want {
+		t.Errorf("the subject got %v, want %s", got, want)
+	}
+}

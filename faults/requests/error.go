@@ -1,0 +1,73 @@
+package requests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Error is the kind "api-error".
+var Error = faults.Kind{
+	Name:      "api-error",
+	Sentence:  "Requests of the subject that match are answered with an API error, and never reach the API server.",
+	Healing:   "Requests pass again.",
+	Providers: faults.Providers,
+	Params: withMatch(faults.Verbs,
+		faults.Param{Name: "code", Sentence: "The HTTP status of the answer; its reason follows from it.", Bounds: "one of " + codes(proxy.RefusalCodes())},
+		faults.Param{Name: "retryAfterSeconds", Sentence: "Asks the client to wait so many seconds. client-go then repeats the request by itself, creates included.", Bounds: "0 to 60, with code 429 or 5xx only", Default: "0 (does not ask)"},
+	),
+	New: NewError,
+}
+
+// ErrorParams are the parameters of an api-error; [Error] documents them.
+type ErrorParams struct {
+	Match
+	Code              int `yaml:"code"`
+	RetryAfterSeconds int `yaml:"retryAfterSeconds"`
+}
+
+const retryAfterSecondsMax = 60
+
+func codes(of []int) string {
+	var names []string
+	for _, code := range of {
+		names = append(names, strconv.Itoa(code))
+	}
+	return strings.Join(names, ", ")
+}
+
+// NewError makes the fault that params describe.
+func NewError(params faults.Params) (faults.Fault, error) {
+	var p ErrorParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	refusal := proxy.Refusal{Code: p.Code, RetryAfterSeconds: p.RetryAfterSeconds}
+	return newFault(p.Match, "refused", func(*rand.Rand) (proxy.RequestEffect, string) {
+		return proxy.RequestEffect{Refuse: &refusal}, fmt.Sprintf("refused with %d", refusal.Code)
+	}), nil
+}
+
+func (p *ErrorParams) validate(params faults.Params) error {
+	if err := p.Match.validate(params, faults.Verbs); err != nil {
+		return err
+	}
+	switch {
+	case p.Code == 0:
+		return params.Errorf("code", "not given; expected one of %s", codes(proxy.RefusalCodes()))
+	case !proxy.CanRefuse(p.Code):
+		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(proxy.RefusalCodes()))
+	case p.RetryAfterSeconds < 0 || p.RetryAfterSeconds > retryAfterSecondsMax:
+		return params.Errorf("retryAfterSeconds", "%d is out of bounds; expected 0 to %d", p.RetryAfterSeconds, retryAfterSecondsMax)
+	case p.RetryAfterSeconds > 0 && p.Code != 429 && p.Code < 500:
+		return params.Errorf("retryAfterSeconds", "goes with code 429 or 5xx, not %d", p.Code)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package requests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Lost is the kind "response-lost".
+var Lost = faults.Kind{
+	Name:      "response-lost",
+	Sentence:  "Requests of the subject that match do their work at the API server, and the subject is not told.",
+	Healing:   "Responses pass again; whoever still waits for a lost one is let go at once.",
+	Providers: faults.Providers,
+	Params: withMatch(withoutWatch,
+		faults.Param{Name: "how", Sentence: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(losses, ", ")},
+		faults.Param{Name: "code", Sentence: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + ", with how error only", Default: "504 (the API server timed out) with how error"},
+		faults.Param{Name: "after", Sentence: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
+		breaksParam(),
+	),
+	New: NewLost,
+}
+
+// LostParams are the parameters of a response-lost; [Lost] documents them.
+type LostParams struct {
+	Match
+	How    string        `yaml:"how"`
+	Code   int           `yaml:"code"`
+	After  time.Duration `yaml:"after"`
+	Breaks string        `yaml:"breaks"`
+}
+
+// losses are what the subject may get in the place of a response; lostCodes are
+// the errors that the API server may answer with though the work is done.
+var (
+	losses    = []string{lossReset, lossError, lossCut}
+	lostCodes = []int{500, 503, 504}
+)
+
+const (
+	lossReset = "reset"
+	lossError = "error"
+	lossCut   = "cut"
+)
+
+// NewLost makes the fault that params describe.
+func NewLost(params faults.Params) (faults.Fault, error) {
+	p := LostParams{Breaks: string(proxy.BreakConnection)}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.How == lossError && p.Code == 0 {
+		p.Code = 504
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	loss, did := p.loss()
+	return newFault(p.Match, "lost the responses to", func(*rand.Rand) (proxy.RequestEffect, string) {
+		return proxy.RequestEffect{Lose: &loss}, did
+	}), nil
+}
+
+func (p *LostParams) validate(params faults.Params) error {
+	if err := p.Match.validate(params, withoutWatch); err != nil {
+		return err
+	}
+	if err := faults.OneOf(params, "how", p.How, losses); err != nil {
+		return err
+	}
+	switch {
+	case p.Code != 0 && p.How != lossError:
+		return params.Errorf("code", "goes with how error, not %s", p.How)
+	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
+		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
+	}
+	if err := validateDuration(params, "after", p.After, 0); err != nil {
+		return err
+	}
+	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+}
+
+// loss is what the proxy is to do, and that in words.
+func (p *LostParams) loss() (proxy.Loss, string) {
+	loss := proxy.Loss{After: p.After, Break: proxy.Breakage(p.Breaks)}
+	instead := "a reset of the " + p.Breaks
+	switch p.How {
+	case lossError:
+		loss.Refuse = &proxy.Refusal{Code: p.Code}
+		instead = fmt.Sprintf("a %d", p.Code)
+	case lossCut:
+		loss.Cut, loss.Break = true, proxy.BreakRequest // with the connection, the half could go too
+		instead = "half of it"
+	}
+	did := "response lost: the subject gets " + instead
+	if p.After > 0 {
+		did += fmt.Sprintf(" after %v", p.After)
+	}
+	return loss, did
+}

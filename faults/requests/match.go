@@ -1,0 +1,172 @@
+package requests
+
+import (
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Match says which requests a fault spoils: what they are about, and which of
+// those in turn. Pointers tell what is given from what is not.
+type Match struct {
+	Verb        string   `yaml:"verb"`
+	Resource    string   `yaml:"resource"`
+	Subresource string   `yaml:"subresource"`
+	Namespace   string   `yaml:"namespace"`
+	Name        string   `yaml:"name"`
+	Owner       string   `yaml:"owner"`
+	Nth         *int     `yaml:"nth"`
+	Every       *int     `yaml:"every"`
+	Probability *float64 `yaml:"probability"`
+	Times       int      `yaml:"times"`
+}
+
+const countMax = 1_000_000
+
+// withMatch documents a fault's own parameters behind those of its [Match].
+func withMatch(verbs []string, own ...faults.Param) []faults.Param {
+	return append([]faults.Param{
+		{Name: "verb", Sentence: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
+		{Name: "resource", Sentence: "The resource of the requests, with its group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
+		{Name: "subresource", Sentence: "The subresource; without it, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
+		{Name: "namespace", Sentence: "The namespace, as a glob.", Bounds: "a glob (* ? [a-z])", Default: "any"},
+		{Name: "name", Sentence: "The object's name, as a glob; of a create, its generateName if it has no name.", Bounds: "a glob (* ? [a-z])", Default: "any"},
+		{Name: "owner", Sentence: "Kind and name of the owner that controls the object, as globs: by the request's body, or else as the subject last heard of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any, or none"},
+		{Name: "nth", Sentence: "Fires at the nth match only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "every", Sentence: "Fires at each so many matches: 3 means the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "probability", Sentence: "Fires at each match with this probability.", Bounds: "more than 0, up to 1", Default: "every match"},
+		{Name: "times", Sentence: "Fires so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+	}, own...)
+}
+
+// validate checks what a scenario says, given the verbs that the fault can spoil.
+func (m *Match) validate(params faults.Params, verbs []string) error {
+	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
+		return err
+	}
+	if err := faults.OneOf(params, "resource", m.Resource, faults.Resources); err != nil {
+		return err
+	}
+	for _, glob := range []struct{ field, pattern string }{{"namespace", m.Namespace}, {"name", m.Name}, {"owner", m.Owner}} {
+		if _, err := path.Match(glob.pattern, ""); err != nil {
+			return params.Errorf(glob.field, "bad glob %q; expected a name with *, ? and [a-z] in it", glob.pattern)
+		}
+	}
+	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)
+	switch {
+	case m.Name != "" && collection:
+		return params.Errorf("name", "a %s has no name; expected none", m.Verb)
+	case m.Owner != "" && collection:
+		return params.Errorf("owner", "a %s has no owner; expected none", m.Verb)
+	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
+		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
+	}
+	return m.validateTriggers(params)
+}
+
+func (m *Match) validateTriggers(params faults.Params) error {
+	if m.Times < 0 || m.Times > countMax {
+		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
+	}
+	if m.Probability != nil && !(*m.Probability > 0 && *m.Probability <= 1) {
+		return params.Errorf("probability", "%v is out of bounds; expected more than 0, up to 1", *m.Probability)
+	}
+	triggers := 0
+	for _, count := range []struct {
+		field string
+		value *int
+	}{{"nth", m.Nth}, {"every", m.Every}} {
+		if count.value == nil {
+			continue
+		}
+		if *count.value < 1 || *count.value > countMax {
+			return params.Errorf(count.field, "%d is out of bounds; expected 1 to %d", *count.value, countMax)
+		}
+		triggers++
+	}
+	if m.Probability != nil {
+		triggers++
+	}
+	if triggers > 1 {
+		return params.Errorf("", "expected at most one of nth, every and probability, found %d", triggers)
+	}
+	return nil
+}
+
+// matches says whether a request is about what the fault is aimed at. Controller
+// finds the owner that controls the request's object, nil if there is none.
+func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
+	return request.Verb == m.Verb &&
+		request.Resource == m.Resource &&
+		request.Subresource == m.Subresource &&
+		matchGlob(m.Namespace, request.Namespace) &&
+		matchGlob(m.Name, nameOf(request)) &&
+		m.matchOwner(request, controller)
+}
+
+func (m *Match) matchOwner(request *history.Request, controller func(*history.Request) *history.Owner) bool {
+	if m.Owner == "" {
+		return true
+	}
+	owner := controller(request)
+	return owner != nil && matchGlob(m.Owner, owner.Kind+"/"+owner.Name)
+}
+
+// matchGlob matches a glob that is known to be well-formed; none matches all.
+func matchGlob(glob, name string) bool {
+	if glob == "" {
+		return true
+	}
+	matched, _ := path.Match(glob, name)
+	return matched
+}
+
+// nameOf is the name of the object that a request is about. A create may leave
+// it to the API server to complete.
+func nameOf(request *history.Request) string {
+	switch {
+	case request.Name != "" || request.Object == nil:
+		return request.Name
+	case request.Object.Name != "":
+		return request.Object.Name
+	}
+	return request.Object.GenerateName
+}
+
+// selection counts the requests that match, and says which of them are spoiled.
+type selection struct {
+	match Match
+
+	mu             sync.Mutex // requests come from many goroutines
+	matches, fired int
+}
+
+// count takes in a match, and says whether the fault fires at it and what it then
+// does. Every match draws, whether or not the fault can still fire, so that the
+// limit on the number of firings does not shift the draws.
+func (s *selection) count(random *rand.Rand, spoil spoiler) (effect proxy.RequestEffect, did string, fires bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.matches++
+	fires = true
+	switch m := &s.match; {
+	case m.Nth != nil:
+		fires = s.matches == *m.Nth
+	case m.Every != nil:
+		fires = s.matches%*m.Every == 0
+	case m.Probability != nil:
+		fires = random.Float64() < *m.Probability
+	}
+	effect, did = spoil(random)
+	if !fires || (s.match.Times > 0 && s.fired >= s.match.Times) {
+		return proxy.RequestEffect{}, "", false
+	}
+	s.fired++
+	return effect, did, true
+}

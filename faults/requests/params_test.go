@@ -1,0 +1,131 @@
+package requests
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// made makes a fault of a kind that spoils creates of pods, of the rest of its
+// parameters.
+func made(kind faults.Kind, rest string) (*fault, error) {
+	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte("{verb: create, resource: pods"+rest+"}"))
+	if err != nil {
+		return nil, err
+	}
+	f, err := kind.New(params)
+	if err != nil {
+		return nil, err
+	}
+	return f.(*fault), nil
+}
+
+// TestEffects: what a scenario says is what the proxy is told to do.
+func TestEffects(t *testing.T) {
+	tests := []struct {
+		kind faults.Kind
+		rest string
+		want proxy.RequestEffect
+		did  string
+	}{
+		{Error, ", code: 503, retryAfterSeconds: 2", proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503, RetryAfterSeconds: 2}}, "refused with 503"},
+		{Reset, "", proxy.RequestEffect{Break: proxy.BreakConnection}, "broken off: reset the connection"},
+		{Reset, ", breaks: request", proxy.RequestEffect{Break: proxy.BreakRequest}, "broken off: reset the request"},
+		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "kept back for 2s"},
+		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "hangs for up to 10m0s, then the connection is reset"},
+		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "hangs for up to 1s, then passes"},
+		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.Loss{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
+		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.Loss{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
+		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.Loss{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
+	}
+	for _, test := range tests {
+		f, err := made(test.kind, test.rest)
+		if err != nil {
+			t.Errorf("%s%s: %v", test.kind.Name, test.rest, err)
+			continue
+		}
+		effect, did := f.spoil(rand.New(rand.NewPCG(1, 1)))
+		if diff := cmp.Diff(test.want, effect); diff != "" || did != test.did {
+			t.Errorf("%s%s does %q, want %q (-want +got):\n%s", test.kind.Name, test.rest, did, test.did, diff)
+		}
+	}
+}
+
+// TestJitter: delays are spread over all of their bounds, by the seed alone.
+func TestJitter(t *testing.T) {
+	f, err := made(Slow, ", delay: 1s, jitter: 100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delays := func(seed uint64) (all []time.Duration) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		for range 1000 {
+			effect, _ := f.spoil(random)
+			all = append(all, effect.Delay)
+		}
+		return all
+	}
+	first := delays(1)
+	low, high := first[0], first[0]
+	for _, delay := range first {
+		low, high = min(low, delay), max(high, delay)
+	}
+	if low < time.Second || low > 1005*time.Millisecond || high < 1095*time.Millisecond || high > 1100*time.Millisecond {
+		t.Errorf("delays from %v to %v", low, high)
+	}
+	if cmp.Equal(first, delays(2)) || !cmp.Equal(first, delays(1)) {
+		t.Error("the delays do not follow from the seed")
+	}
+}
+
+func TestBadParams(t *testing.T) {
+	const verbs = "get, list, create, update, patch, delete, deletecollection"
+	at := func(rest, field string) string { // the position of a field's value in made's line
+		line := "{verb: create, resource: pods" + rest
+		column := strings.Index(line, field+": ") + len(field) + 3
+		return "s.yaml:1:" + strconv.Itoa(column) + ": "
+	}
+	tests := []struct {
+		kind              faults.Kind
+		rest, field, want string
+	}{
+		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
+		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: bad glob "[/a"; expected a name with *, ? and [a-z] in it`},
+		{Reset, ", breaks: all", "breaks", `request-reset.breaks: unknown value "all"; expected one of request, connection`},
+		{Slow, ", delay: 11m", "delay", "request-slow.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
+		{Slow, ", delay: 1s, jitter: -1s", "jitter", "request-slow.jitter: -1s is out of bounds; expected 0s to 10m0s"},
+		{Hang, ", within: 0s", "within", "request-hang.within: 0s is out of bounds; expected 1ms to 10m0s"},
+		{Hang, ", then: die", "then", `request-hang.then: unknown value "die"; expected one of reset, pass`},
+		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
+		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
+		{Lost, ", how: reset, code: 500", "code", "response-lost.code: goes with how error, not reset"},
+		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
+	}
+	for _, test := range tests {
+		_, err := made(test.kind, test.rest)
+		if want := at(test.rest, test.field) + test.want; err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", test.rest, err, want)
+		}
+	}
+	for rest, want := range map[string]string{
+		"{verb: create, resource: pods}":                       "s.yaml: response-lost.how: not given; expected one of reset, error, cut",
+		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs,
+		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: a list has no owner; expected none",
+	} {
+		params, err := scenario.ParseParams("s.yaml", "response-lost", []byte(rest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewLost(params); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", rest, err, want)
+		}
+	}
+}

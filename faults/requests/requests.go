@@ -1,0 +1,101 @@
+// Package requests has the faults that spoil single requests of the subject: they
+// are refused, broken off, kept waiting, or done without the subject being told.
+// All of them choose their requests in the same way, see [Match].
+package requests
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// durationMax bounds how long a request is kept waiting.
+const durationMax = 10 * time.Minute
+
+// spoiler decides what becomes of a request that a fault is to spoil, and says in
+// words what that is. It draws from random as often for every request.
+type spoiler func(random *rand.Rand) (effect proxy.RequestEffect, did string)
+
+// fault is any of the faults of this package in force.
+type fault struct {
+	selection
+	spoil spoiler
+	// did is what it does to requests, for the tally.
+	did string
+
+	env    *faults.Env
+	remove func()
+}
+
+func newFault(match Match, did string, spoil spoiler) *fault {
+	return &fault{selection: selection{match: match}, did: did, spoil: spoil}
+}
+
+func (f *fault) Inject(_ context.Context, env *faults.Env) error {
+	f.env = env
+	f.remove = env.Proxy.OnRequest(f.decide)
+	return nil
+}
+
+// Heal lets requests pass again, those that are kept waiting among them.
+func (f *fault) Heal(context.Context) error {
+	if f.remove != nil {
+		f.remove()
+	}
+	return nil
+}
+
+func (f *fault) Tally() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprintf("%s %d of %d matching requests", f.did, f.fired, f.matches)
+}
+
+func (f *fault) decide(request *history.Request) *proxy.RequestEffect {
+	if !f.match.matches(request, f.env.Proxy.Controller) {
+		return nil
+	}
+	effect, did, fires := f.count(f.env.Rand, f.spoil)
+	if !fires {
+		return nil
+	}
+	effect.Fault = f.env.Report.Name()
+	f.env.Report.Fired(request.ID, about(request), did)
+	return &effect
+}
+
+// about names the object of a request as far as it has a name.
+func about(request *history.Request) *history.Ref {
+	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: nameOf(request)}
+}
+
+// breakages are the ways to break a request off, as scenarios call them.
+var breakages = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
+
+// breaksParam documents the parameter breaks.
+func breaksParam() faults.Param {
+	return faults.Param{
+		Name:     "breaks",
+		Sentence: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
+		Bounds:   "one of " + strings.Join(breakages, ", "),
+		Default:  string(proxy.BreakConnection),
+	}
+}
+
+// validateDuration checks a time that a request is kept waiting.
+func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
+	if d < lowest || d > durationMax {
+		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)
+	}
+	return nil
+}
+
+// withoutWatch are the verbs of requests that have one answer.
+var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

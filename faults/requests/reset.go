@@ -1,0 +1,41 @@
+package requests
+
+import (
+	"math/rand/v2"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Reset is the kind "request-reset".
+var Reset = faults.Kind{
+	Name:      "request-reset",
+	Sentence:  "Requests of the subject that match are broken off by a reset, and never reach the API server.",
+	Healing:   "Requests pass again.",
+	Providers: faults.Providers,
+	Params:    withMatch(faults.Verbs, breaksParam()),
+	New:       NewReset,
+}
+
+// ResetParams are the parameters of a request-reset; [Reset] documents them.
+type ResetParams struct {
+	Match
+	Breaks string `yaml:"breaks"`
+}
+
+// NewReset makes the fault that params describe.
+func NewReset(params faults.Params) (faults.Fault, error) {
+	p := ResetParams{Breaks: string(proxy.BreakConnection)}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params, faults.Verbs); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "breaks", p.Breaks, breakages); err != nil {
+		return nil, err
+	}
+	return newFault(p.Match, "broke off", func(*rand.Rand) (proxy.RequestEffect, string) {
+		return proxy.RequestEffect{Break: proxy.Breakage(p.Breaks)}, "broken off: reset the " + p.Breaks
+	}), nil
+}

@@ -1,0 +1,115 @@
+package requests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Slow is the kind "request-slow".
+var Slow = faults.Kind{
+	Name:      "request-slow",
+	Sentence:  "Requests of the subject that match reach the API server late.",
+	Healing:   "What is kept back passes at once.",
+	Providers: faults.Providers,
+	Params: withMatch(faults.Verbs,
+		faults.Param{Name: "delay", Sentence: "How long each request is kept back before it is sent on.", Bounds: "1ms to 10m"},
+		faults.Param{Name: "jitter", Sentence: "Adds a time drawn for each request, from 0 up to this.", Bounds: "0s to 10m", Default: "0s"},
+	),
+	New: NewSlow,
+}
+
+// SlowParams are the parameters of a request-slow; [Slow] documents them.
+type SlowParams struct {
+	Match
+	Delay  time.Duration `yaml:"delay"`
+	Jitter time.Duration `yaml:"jitter"`
+}
+
+const delayMin = time.Millisecond
+
+// NewSlow makes the fault that params describe.
+func NewSlow(params faults.Params) (faults.Fault, error) {
+	var p SlowParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	return newFault(p.Match, "kept back", func(random *rand.Rand) (proxy.RequestEffect, string) {
+		delay := p.Delay
+		if p.Jitter > 0 {
+			delay += time.Duration(random.Int64N(int64(p.Jitter) + 1))
+		}
+		return proxy.RequestEffect{Delay: delay}, fmt.Sprintf("kept back for %v", delay)
+	}), nil
+}
+
+func (p *SlowParams) validate(params faults.Params) error {
+	if err := p.Match.validate(params, faults.Verbs); err != nil {
+		return err
+	}
+	if p.Delay == 0 {
+		return params.Errorf("delay", "not given; expected %v to %v", delayMin, durationMax)
+	}
+	if err := validateDuration(params, "delay", p.Delay, delayMin); err != nil {
+		return err
+	}
+	return validateDuration(params, "jitter", p.Jitter, 0)
+}
+
+// Hang is the kind "request-hang".
+var Hang = faults.Kind{
+	Name:      "request-hang",
+	Sentence:  "Requests of the subject that match hang, and in the end are broken off or pass.",
+	Healing:   "What hangs comes to its end at once.",
+	Providers: faults.Providers,
+	Params: withMatch(faults.Verbs,
+		faults.Param{Name: "within", Sentence: "How long each request hangs at most; it hangs until healed if that comes first.", Bounds: "1ms to 10m", Default: "10m"},
+		faults.Param{Name: "then", Sentence: "How it ends: it is broken off without having reached the API server, or it passes.", Bounds: "one of reset, pass", Default: "reset"},
+		breaksParam(),
+	),
+	New: NewHang,
+}
+
+// HangParams are the parameters of a request-hang; [Hang] documents them.
+type HangParams struct {
+	Match
+	Within time.Duration `yaml:"within"`
+	Then   string        `yaml:"then"`
+	Breaks string        `yaml:"breaks"`
+}
+
+// NewHang makes the fault that params describe.
+func NewHang(params faults.Params) (faults.Fault, error) {
+	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(proxy.BreakConnection)}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	effect, did := proxy.RequestEffect{Delay: p.Within}, fmt.Sprintf("hangs for up to %v, then passes", p.Within)
+	if p.Then == "reset" {
+		effect.Break = proxy.Breakage(p.Breaks)
+		did = fmt.Sprintf("hangs for up to %v, then the %s is reset", p.Within, p.Breaks)
+	}
+	return newFault(p.Match, "hung up", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, did }), nil
+}
+
+func (p *HangParams) validate(params faults.Params) error {
+	if err := p.Match.validate(params, faults.Verbs); err != nil {
+		return err
+	}
+	if err := validateDuration(params, "within", p.Within, delayMin); err != nil {
+		return err
+	}
+	if err := faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}); err != nil {
+		return err
+	}
+	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+}

@@ -1,0 +1,165 @@
+package watches
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// End is the kind "watch-end".
+var End = faults.Kind{
+	Name:      "watch-end",
+	Sentence:  "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
+	Healing:   "No more watches are ended, and what was held back is handed over.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		resourceParam("The resource whose watches end, with its group."),
+		{Name: "how", Sentence: "How they end: closed as the API server does after some minutes, the stream reset, the connection reset with all that is under way on it, or a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
+		{Name: "blind", Sentence: "For how long before the end events are held, never to be handed over: what was deleted meanwhile, the subject finds missing from its next list.", Bounds: "0s to 4m", Default: "0s"},
+		{Name: "every", Sentence: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
+		{Name: "times", Sentence: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+	},
+	New: NewEnd,
+}
+
+// EndParams are the parameters of a watch-end; [End] documents them.
+type EndParams struct {
+	Resource string        `yaml:"resource"`
+	How      string        `yaml:"how"`
+	Blind    time.Duration `yaml:"blind"`
+	Every    time.Duration `yaml:"every"`
+	Times    int           `yaml:"times"`
+}
+
+const (
+	blindMax = 4 * time.Minute // within which the API server still knows what came
+	everyMin = 10 * time.Millisecond
+	everyMax = 10 * time.Minute
+	timesMax = 1_000_000
+	// seekEvery is how often a watch is looked for while none is open.
+	seekEvery = 20 * time.Millisecond
+)
+
+func endings() []string {
+	var names []string
+	for _, ending := range proxy.Endings {
+		names = append(names, string(ending))
+	}
+	return names
+}
+
+// NewEnd makes the fault that params describe.
+func NewEnd(params faults.Params) (faults.Fault, error) {
+	var p EndParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "how", p.How, endings()); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Blind < 0 || p.Blind > blindMax:
+		return nil, params.Errorf("blind", "%v is out of bounds; expected 0s to %v", p.Blind, blindMax)
+	case p.Every != 0 && (p.Every < everyMin || p.Every > everyMax):
+		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v, or 0s", p.Every, everyMin, everyMax)
+	case p.Times < 0 || p.Times > timesMax:
+		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
+	}
+	if p.Every == 0 {
+		p.Times = 1
+	}
+	return &end{params: p}, nil
+}
+
+// end is a watch-end in force.
+type end struct {
+	params EndParams
+	env    *faults.Env
+	faults.Lasting
+
+	rounds, ended atomic.Int64
+}
+
+func (e *end) Inject(ctx context.Context, env *faults.Env) error {
+	e.env = env
+	e.Begin(ctx, e.run)
+	return nil
+}
+
+func (e *end) Heal(ctx context.Context) error {
+	if err := e.End(ctx); err != nil {
+		return fmt.Errorf("waiting for watches of %s to end: %w", e.params.Resource, err)
+	}
+	return nil
+}
+
+func (e *end) Tally() string {
+	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
+}
+
+// run ends watches round by round, until told to stop.
+func (e *end) run(context.Context) {
+	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
+		if !e.round() {
+			return
+		}
+		e.rounds.Add(1)
+		if !e.wait(e.params.Every) {
+			return
+		}
+	}
+}
+
+// round blinds the subject for its time and ends the watches that are open then,
+// or the next that open. It reports whether it was not told to stop first.
+func (e *end) round() bool {
+	if e.params.Blind > 0 {
+		defer e.env.Proxy.OnWatchEvent(e.blind)()
+		if !e.wait(e.params.Blind) {
+			return false
+		}
+	}
+	for {
+		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.Ending(e.params.How), e.concerns)
+		for _, watch := range ended {
+			e.ended.Add(1)
+			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "the watch ends: "+e.params.How)
+		}
+		if len(ended) > 0 {
+			return true
+		}
+		if !e.wait(seekEvery) {
+			return false
+		}
+	}
+}
+
+func (e *end) concerns(watch *history.Request) bool { return watch.Resource == e.params.Resource }
+
+func (e *end) blind(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
+	if !e.concerns(watch) {
+		return nil
+	}
+	return &proxy.WatchEffect{Hold: stallHold}
+}
+
+// wait reports whether it was not told to stop before the time was over.
+func (e *end) wait(d time.Duration) bool {
+	timer := e.env.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-e.Stopping():
+		return false
+	}
+}

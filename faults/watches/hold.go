@@ -1,0 +1,146 @@
+// Package watches has the faults that spoil what the subject's watches tell it.
+// What it believes of the cluster is then old or wrong, while its requests work.
+package watches
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Delay is the kind "watch-delay".
+var Delay = faults.Kind{
+	Name:      "watch-delay",
+	Sentence:  "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
+	Healing:   "What is held is handed over at once, in its order.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too, or the order would break."),
+		{Name: "delay", Sentence: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
+	},
+	New: NewDelay,
+}
+
+// DelayParams are the parameters of a watch-delay; [Delay] documents them.
+type DelayParams struct {
+	Resource string        `yaml:"resource"`
+	Delay    time.Duration `yaml:"delay"`
+}
+
+const (
+	delayMin = time.Millisecond
+	delayMax = 10 * time.Minute
+)
+
+// NewDelay makes the fault that params describe.
+func NewDelay(params faults.Params) (faults.Fault, error) {
+	var p DelayParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+		return nil, err
+	}
+	if p.Delay == 0 {
+		return nil, params.Errorf("delay", "not given; expected %v to %v", delayMin, delayMax)
+	}
+	if p.Delay < delayMin || p.Delay > delayMax {
+		return nil, params.Errorf("delay", "%v is out of bounds; expected %v to %v", p.Delay, delayMin, delayMax)
+	}
+	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds the events of this watch for %v each", p.Delay)), nil
+}
+
+// Stall is the kind "watch-stall".
+var Stall = faults.Kind{
+	Name:      "watch-stall",
+	Sentence:  "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
+	Healing:   "All that is held is handed over at once, in its order.",
+	Providers: faults.Providers,
+	Params:    []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
+	New:       NewStall,
+}
+
+// StallParams are the parameters of a watch-stall; [Stall] documents them.
+type StallParams struct {
+	Resource string `yaml:"resource"`
+}
+
+// stallHold is longer than any run: what ends a stall is its healing.
+const stallHold = 1000 * time.Hour
+
+// NewStall makes the fault that params describe.
+func NewStall(params faults.Params) (faults.Fault, error) {
+	var p StallParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+		return nil, err
+	}
+	return newHolding(p.Resource, stallHold, "holds the events of this watch until healed"), nil
+}
+
+// resourceParam documents the parameter resource.
+func resourceParam(sentence string) faults.Param {
+	return faults.Param{Name: "resource", Sentence: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+}
+
+// holding is a watch-delay or a watch-stall in force.
+type holding struct {
+	resource string
+	hold     time.Duration
+	says     string // for the record of the first event held on a stream
+	env      *faults.Env
+	remove   func()
+
+	mu      sync.Mutex
+	streams map[uint64]bool // those that an event was held on, by request
+	events  int
+}
+
+func newHolding(resource string, hold time.Duration, says string) *holding {
+	return &holding{resource: resource, hold: hold, says: says, streams: map[uint64]bool{}}
+}
+
+func (h *holding) Inject(_ context.Context, env *faults.Env) error {
+	h.env = env
+	h.remove = env.Proxy.OnWatchEvent(h.decide)
+	return nil
+}
+
+func (h *holding) Heal(context.Context) error {
+	if h.remove != nil {
+		h.remove()
+	}
+	return nil
+}
+
+func (h *holding) Tally() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))
+}
+
+// decide records the first event held on each stream; the deliveries say how
+// long every one was held.
+func (h *holding) decide(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+	if stream.Resource != h.resource {
+		return nil
+	}
+	h.mu.Lock()
+	h.events++
+	first := !h.streams[stream.ID]
+	h.streams[stream.ID] = true
+	h.mu.Unlock()
+	if first {
+		ref := event.Object.Ref // the event is the proxy's
+		h.env.Report.Fired(stream.ID, &ref, h.says)
+	}
+	return &proxy.WatchEffect{Hold: h.hold}
+}

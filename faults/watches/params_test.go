@@ -1,0 +1,75 @@
+package watches
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestParams(t *testing.T) {
+	resources := strings.Join(faults.Resources, ", ")
+	tests := []struct {
+		kind       faults.Kind
+		text, want string
+	}{
+		{Stall, "{resource: pods}", ""},
+		{Stall, "{resource: po}", `s.yaml:1:12: watch-stall.resource: unknown value "po"; expected one of ` + resources},
+		{Bookmarks, "{resource: pods}", ""},
+		{Bookmarks, "{}", "s.yaml: bookmark-loss.resource: not given; expected one of " + resources},
+		{Stale, "{resource: pods}", ""},
+		{Stale, "{}", "s.yaml: stale-list.resource: not given; expected one of " + resources},
+		{End, "{resource: pods, how: expired, blind: 4m, every: 10ms, times: 1000000}", ""},
+		{End, "{resource: pods}", "s.yaml: watch-end.how: not given; expected one of closed, reset, disconnected, expired"},
+		{End, "{resource: pods, how: shut}", `s.yaml:1:23: watch-end.how: unknown value "shut"; expected one of closed, reset, disconnected, expired`},
+		{End, "{how: reset}", "s.yaml: watch-end.resource: not given; expected one of " + resources},
+		{End, "{resource: pods, how: reset, blind: 5m}", "s.yaml:1:37: watch-end.blind: 5m0s is out of bounds; expected 0s to 4m0s"},
+		{End, "{resource: pods, how: reset, every: 1ms}", "s.yaml:1:37: watch-end.every: 1ms is out of bounds; expected 10ms to 10m0s, or 0s"},
+		{End, "{resource: pods, how: reset, times: -1}", "s.yaml:1:37: watch-end.times: -1 is out of bounds; expected 0 to 1000000"},
+	}
+	for _, test := range tests {
+		params, err := scenario.ParseParams("s.yaml", test.kind.Name, []byte(test.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := test.kind.New(params); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s %s:\n got %s\nwant %s", test.kind.Name, test.text, got, test.want)
+		}
+	}
+}
+
+// TestMayBeOld: a query that the API server may not answer from an older state is
+// left alone.
+func TestMayBeOld(t *testing.T) {
+	s := &stale{version: 100}
+	for query, want := range map[string]bool{
+		"":                   false,
+		"limit=500":          false,
+		"resourceVersion=0":  true,
+		"resourceVersion=99": true,
+		"resourceVersion=100&resourceVersionMatch=NotOlderThan": true,
+		"resourceVersion=101":                              false,
+		"resourceVersion=99&resourceVersionMatch=Exact":    false,
+		"resourceVersion=99&limit=500":                     false,
+		"resourceVersion=0&limit=500":                      true,
+		"resourceVersion=0&continue=abc":                   false,
+		"resourceVersion=last":                             false,
+		"watch=true&sendInitialEvents=true":                true,
+		"sendInitialEvents=true&resourceVersion=101":       false,
+		"sendInitialEvents=true&resourceVersion=50&watch=": true,
+	} {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.mayBeOld(values); got != want {
+			t.Errorf("%q may be old: %v, want %v", query, got, want)
+		}
+	}
+}

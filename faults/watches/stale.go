@@ -1,0 +1,123 @@
+package watches
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Stale is the kind "stale-list".
+var Stale = faults.Kind{
+	Name: "stale-list",
+	Sentence: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
+		"lists that ask for the newest state, or for one that is newer than that, do not.",
+	Healing:   "Lists show what there is. What was learnt from an old one is brought up to date by the watch that follows.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		resourceParam("The resource whose lists are old, with its group. Streaming lists of it are refused with a 422, as an API server refuses them that does not know them, so that the subject lists."),
+	},
+	New: NewStale,
+}
+
+// StaleParams are the parameters of a stale-list; [Stale] documents them.
+type StaleParams struct {
+	Resource string `yaml:"resource"`
+}
+
+// NewStale makes the fault that params describe.
+func NewStale(params faults.Params) (faults.Fault, error) {
+	var p StaleParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+		return nil, err
+	}
+	return &stale{resource: p.Resource}, nil
+}
+
+// stale is a stale-list in force.
+type stale struct {
+	resource string
+	env      *faults.Env
+	version  history.Version // at which lists stand still
+	remove   func()
+
+	mu    sync.Mutex
+	lists int
+}
+
+func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
+	s.env = env
+	// A list carries the version of the whole cluster's state, whatever it lists.
+	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+	}
+	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
+		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+	}
+	s.remove = env.Proxy.OnRequest(s.decide)
+	return nil
+}
+
+func (s *stale) Heal(context.Context) error {
+	if s.remove != nil {
+		s.remove()
+	}
+	return nil
+}
+
+func (s *stale) Tally() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d lists showed version %d", s.lists, s.version)
+}
+
+func (s *stale) decide(request *history.Request) *proxy.RequestEffect {
+	if request.Resource != s.resource {
+		return nil
+	}
+	query, err := url.ParseQuery(request.Query)
+	if err != nil || !s.mayBeOld(query) {
+		return nil
+	}
+	ref := &history.Ref{Resource: s.resource, Namespace: request.Namespace, Version: s.version}
+	switch {
+	case request.Verb == "list":
+		s.mu.Lock()
+		s.lists++
+		s.mu.Unlock()
+		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("the list shows version %d", s.version))
+		return &proxy.RequestEffect{Fault: s.env.Report.Name(), ListAt: s.version}
+	case request.Verb == "watch" && query.Get("sendInitialEvents") == "true":
+		s.env.Report.Fired(request.ID, ref, "streaming list refused with 422, so that the subject lists")
+		return &proxy.RequestEffect{Fault: s.env.Report.Name(), Refuse: &proxy.Refusal{Code: 422}}
+	}
+	return nil
+}
+
+// mayBeOld reports whether an API server that has come to the fault's version may
+// answer the query as of that version. One without a version asks for the newest
+// state, except that a streaming list is refused: what the subject asks for next
+// counts.
+func (s *stale) mayBeOld(query url.Values) bool {
+	asked := query.Get("resourceVersion")
+	version, err := history.ParseVersion(asked)
+	switch {
+	case err != nil || query.Get("continue") != "" || query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact):
+		return false
+	case asked == "":
+		return query.Get("sendInitialEvents") == "true"
+	case version != 0 && query.Has("limit") && !query.Has("resourceVersionMatch"):
+		return false // by tradition this asks for just that version
+	}
+	return version <= s.version
+}
