@@ -138,6 +138,14 @@ func TestMaxUnavailable(t *testing.T) {
 			s.deliver(s.revise("web-v2", "status", fields{"availableReplicas": 0}))
 			s.resize(known, 6).takes()
 		}},
+		{name: "twice in a round, told of the first before its answer (trap 39)", want: Pass, tell: func(s *story) {
+			rolls(s, 8, 8, 2, 2)
+			first := s.resize(s.find("web-v1"), 7)
+			s.deliver(s.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this round
+			s.deliver(first.lands())
+			first.answered(200)
+			s.resize(first.made, 6).takes()
+		}},
 		{name: "in proportion, as the Deployment was scaled", want: legal, tell: func(s *story) {
 			rolls(s, 8, 8, 2, 2)
 			s.deliver(s.revise("web", "spec", fields{"replicas": 5}))

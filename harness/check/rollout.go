@@ -29,8 +29,15 @@ type rollout struct {
 	// written is what the process was told it made of a ReplicaSet, until it is
 	// shown that or newer. A controller may count by either (trap 12).
 	written map[types.UID]*owner
-	// origin is the version from which the process wrote each of those.
-	origin map[version]history.Version
+	// origins says of each version that the process made of a ReplicaSet from which
+	// one it did, as long as that may matter to a round that goes on.
+	origins map[version]origin
+}
+
+// origin is the version that a process wrote from, and when it was answered.
+type origin struct {
+	from history.Version
+	at   time.Duration
 }
 
 // state is the ReplicaSets of a Deployment, in order of names: as the process was
@@ -70,7 +77,7 @@ func (w *window) settle(at time.Duration) {
 }
 
 func newRollout(p *process, uid types.UID) *rollout {
-	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origin: map[version]history.Version{}}
+	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}}
 }
 
 // look takes in what has become of the Deployment and its ReplicaSets.
@@ -80,7 +87,7 @@ func (r *rollout) look(at time.Duration) {
 	if d == nil {
 		r.deployments, r.sets = nil, nil
 		clear(r.written)
-		clear(r.origin)
+		clear(r.origins)
 		return
 	}
 	if n := len(r.deployments); n == 0 || r.deployments[n-1].value != d {
@@ -137,9 +144,7 @@ func recent[T any](all []shown[T], from time.Duration) []shown[T] {
 func (r *rollout) send(at time.Duration) {
 	r.window.send(r.process, at)
 	r.deployments, r.sets = recent(r.deployments, r.from), recent(r.sets, r.from)
-	if len(r.written) == 0 {
-		clear(r.origin)
-	}
+	maps.DeleteFunc(r.origins, func(_ version, o origin) bool { return o.at < r.from })
 }
 
 // knows takes in that the process has seen a version of the Deployment, since
@@ -159,13 +164,14 @@ func (r *rollout) report(at time.Duration) {
 	r.reported = at
 }
 
-// wrote takes in what the process was told it made of a ReplicaSet.
+// wrote takes in what the process was told it made of a ReplicaSet, be it that its
+// watch told it before.
 func (r *rollout) wrote(set *owner, from history.Version, at time.Duration) {
+	r.origins[version{set.UID, set.Version}] = origin{from, at}
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
 	}
 	r.written[set.UID] = set
-	r.origin[version{set.UID, set.Version}] = from
 	r.look(at)
 }
 
@@ -230,15 +236,15 @@ func (r *rollout) knew(states []shown[state], name string, at history.Version) i
 // stems reports whether a version of a ReplicaSet is the given one, or that from
 // which the process made the given one.
 func (r *rollout) stems(set *owner, at history.Version) bool {
-	for range len(r.origin) + 1 {
+	for range len(r.origins) + 1 {
 		if set.Version == at {
 			return true
 		}
-		before, ok := r.origin[version{set.UID, at}]
+		before, ok := r.origins[version{set.UID, at}]
 		if !ok {
 			return false
 		}
-		at = before
+		at = before.from
 	}
 	return false
 }

@@ -112,15 +112,25 @@ func (s *story) resize(set *history.Object, replicas int) *ask {
 // takes commits what a write of a ReplicaSet asks for and answers it, and tells
 // the subject no more than that.
 func (a *ask) takes() *history.Object {
+	made := a.lands()
+	if a.request.Verb == "create" {
+		a.answered(201)
+	} else {
+		a.answered(200)
+	}
+	return made
+}
+
+// lands commits what a write of a ReplicaSet asks for; the answer is yet to come.
+func (a *ask) lands() *history.Object {
 	o := *a.request.Object
 	o.Resource, o.UID = setResource, types.UID(o.Name+"-uid")
-	event, code := history.Modified, 200
+	event := history.Modified
 	if a.request.Verb == "create" {
-		event, code = history.Added, 201
+		event = history.Added
 	}
-	made := a.story.commit(event, o)
-	a.story.append(history.Record{Response: &history.Response{ID: a.request.ID, Code: code, ServerCode: code, Reached: true, Object: made}})
-	return made
+	a.made = a.story.commit(event, o)
+	return a.made
 }
 
 // podOf makes a running pod of a ReplicaSet that the subject has been told of.
