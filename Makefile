@@ -14,7 +14,7 @@ COUNT       ?= 1
 ARGS        ?=
 # Where make e2e runs, which of its specs, and the image of kind's nodes.
 PROVIDERS   ?= kind
-LABELS      ?=
+LABELS      ?= !slower
 NODE_IMAGE  ?=
 # How long make nightly begins runs, and its first seed; 0 takes a random one.
 DURATION    ?= 8h

@@ -103,9 +103,16 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
-// Supported is nil when every fault of a scenario can happen on the provider's
-// clusters. Its error says where the scenario asks for one that cannot.
+// Supported is nil when a scenario can run on the provider's clusters: there is
+// room for its pods, and every fault can happen. Its error says where the scenario
+// asks for what cannot be.
 func Supported(s *scenario.Scenario, provider string) error {
+	if p, err := providerNamed(provider); err == nil && p.podsPerNode > 0 {
+		if pods, room := s.PodsMax(), p.podsPerNode*s.Cluster.Nodes; pods > room {
+			return s.Errorf("cluster.nodes", "%d pods at once on %d nodes of %s, which take %d; expected more nodes or fewer pods",
+				pods, s.Cluster.Nodes, provider, room)
+		}
+	}
 	for _, spec := range s.Faults {
 		kind, err := catalogue.Find(spec.Name)
 		if err != nil {

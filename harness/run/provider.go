@@ -15,6 +15,8 @@ import (
 // provider is a kind of control plane that a run can have.
 type provider struct {
 	name string
+	// podsPerNode is how many pods of a workload a node takes; 0 is any number.
+	podsPerNode int
 	// missing is what keeps a run on it from being carried out, as far as can be
 	// told before anything is started.
 	missing func(*Options) error
@@ -47,9 +49,10 @@ var providers = []provider{
 		},
 	},
 	{
-		name:     "kind",
-		missing:  podsMissing,
-		replicas: podReplicas,
+		name:        "kind",
+		podsPerNode: 90, // of a kubelet's 110; the rest is for the control plane and the subject
+		missing:     podsMissing,
+		replicas:    podReplicas,
 		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),

@@ -61,10 +61,14 @@ func labels(provider string, target subject.Target, asked *scenario.Scenario) gi
 	for _, fault := range asked.Faults {
 		all = append(all, fault.Name)
 	}
-	if provider == "embedded" {
+	switch {
+	case provider == "embedded":
 		return append(all, "fast")
+	case asked.Cluster.Nodes <= 2:
+		return append(all, "slow") // a cluster of containers for each
+	default:
+		return append(all, "slower")
 	}
-	return append(all, "slow") // a cluster of containers for each
 }
 
 // passes runs a scenario and expects it to pass. The run directory of one that
