@@ -80,6 +80,19 @@ func TestSlowStart(t *testing.T) {
 		{name: "two at once to begin with", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
 			s.creates(told(s, 2), 2)
 		}},
+		{name: "read from the connection of one that has been killed", want: Pass, tell: func(s *story) {
+			rs := told(s, 20)
+			s.createAll(rs, 7)
+			s.append(history.Record{Process: &history.Process{Name: s.subject, Event: history.ProcessStopped}})
+			s.creates(rs, 8)
+		}},
+		{name: "by one that has started again", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
+			rs := told(s, 20)
+			s.createAll(rs, 7)
+			s.append(history.Record{Process: &history.Process{Name: s.subject, Event: history.ProcessStopped}})
+			s.restart(s.subject)
+			s.creates(rs, 2)
+		}},
 		{name: "four after one", want: Fail, says: "3 creates in flight when 1 had succeeded", tell: func(s *story) {
 			rs := told(s, 10)
 			succeed(s.create(rs))

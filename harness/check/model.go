@@ -13,6 +13,7 @@ type Model struct {
 	facts     *decoder
 	setting   Setting
 	processes map[string]*process // the living, by name
+	dead      map[string]bool     // the names of those that ended and have not started again
 	calls     map[uint64]*call    // in flight
 	streams   map[uint64]*stream  // watches, and lists of which an answer is due
 
@@ -54,6 +55,7 @@ func newModel(setting Setting) *Model {
 		facts:     newDecoder(),
 		setting:   setting,
 		processes: map[string]*process{},
+		dead:      map[string]bool{},
 		calls:     map[uint64]*call{},
 		streams:   map[uint64]*stream{},
 		truth:     newWorld(),
@@ -120,6 +122,9 @@ func (m *Model) process(name string) *process {
 
 // send takes in a request.
 func (m *Model) send(r *history.Request) {
+	if m.dead[r.Subject] {
+		return // it was on its way when the process ended
+	}
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
 		m.streams[r.ID] = newStream(p, feedOf(r))
@@ -223,6 +228,7 @@ func (m *Model) lookAtRollouts(p *process) {
 
 // bury ends the process of that name: what starts, starts anew.
 func (m *Model) bury(r *history.Process) {
+	m.dead[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]
 	if p == nil {
 		return
