@@ -113,7 +113,7 @@ func TestLiveHealing(t *testing.T) {
 			heal := l.inject(test.fault, "{verb: create, resource: configmaps, "+test.params+"}")
 			told := make(chan error, 1)
 			go func() { told <- l.create("a") }()
-			l.await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
+			l.Await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 			if test.fault != "response-lost" && l.exists("a") {
 				t.Error("it passed")
 			}

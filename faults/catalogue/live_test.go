@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -60,7 +60,7 @@ var planeDir string
 
 // live is what a live test has.
 type live struct {
-	*recording
+	*historytest.Recording
 	t         *testing.T
 	proxy     *proxy.Proxy
 	namespace string
@@ -78,7 +78,7 @@ func startLive(t *testing.T) *live {
 	if plane.err != nil {
 		t.Fatal(plane.err)
 	}
-	l := &live{recording: newRecording(), t: t}
+	l := &live{Recording: &historytest.Recording{}, t: t}
 	config := plane.cluster.Config(cluster.Admin)
 	l.admin = l.clientOf(config)
 	namespace, err := l.admin.CoreV1().Namespaces().Create(t.Context(),
@@ -100,7 +100,7 @@ func (l *live) startProxy(admin *rest.Config) {
 		l.t.Fatal(err)
 	}
 	l.proxy, err = proxy.Start(l.t.Context(), proxy.Options{
-		Target: target, TargetCA: admin.CAData, Recorder: l.recording, Clock: clock.RealClock{},
+		Target: target, TargetCA: admin.CAData, Recorder: l.Recording, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -149,7 +149,7 @@ func (l *live) inject(name, text string) (heal func()) {
 	env := &faults.Env{
 		Rand:  rand.New(rand.NewPCG(1, 1)),
 		Proxy: l.proxy, Admin: l.admin, Namespace: l.namespace, Clock: clock.RealClock{},
-		Report: faults.NewReporter(l.recording, 0, name),
+		Report: faults.NewReporter(l.Recording, 0, name),
 	}
 	if err := faults.Inject(l.t.Context(), fault, env); err != nil {
 		l.t.Fatal(err)
@@ -205,13 +205,13 @@ func (l *live) exists(name string) bool {
 // answerTo returns the response to the nth request of a verb on ConfigMaps, from 0.
 func (l *live) answerTo(verb string, nth int) *history.Response {
 	l.t.Helper()
-	for _, record := range l.all() {
+	for _, record := range l.All() {
 		if record.Request == nil || record.Request.Verb != verb || record.Request.Resource != configMaps.Resource {
 			continue
 		}
 		if nth--; nth < 0 {
 			id := record.Request.ID
-			return l.await(l.t, "response", func(r history.Record) bool { return r.Response != nil && r.Response.ID == id }).Response
+			return l.Await(l.t, "response", func(r history.Record) bool { return r.Response != nil && r.Response.ID == id }).Response
 		}
 	}
 	l.t.Fatalf("the proxy saw fewer %ss of ConfigMaps", verb)
@@ -220,59 +220,13 @@ func (l *live) answerTo(verb string, nth int) *history.Response {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// recording is a history in memory.
-type recording struct {
-	mu      sync.Mutex
-	records []history.Record
-	grown   chan struct{} // closed at the next record
-}
-
-func newRecording() *recording { return &recording{grown: make(chan struct{})} }
-
-func (r *recording) Append(record history.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	record.Seq = int64(len(r.records) + 1)
-	r.records = append(r.records, record)
-	close(r.grown)
-	r.grown = make(chan struct{})
-}
-
-func (r *recording) snapshot() ([]history.Record, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.records), r.grown
-}
-
-func (r *recording) all() []history.Record {
-	records, _ := r.snapshot()
-	return records
-}
-
 // fired returns how often faults fired.
-func (r *recording) fired() int {
+func (l *live) fired() int {
 	n := 0
-	for _, record := range r.all() {
+	for _, record := range l.All() {
 		if record.Fault != nil && record.Fault.Event == history.FaultFired {
 			n++
 		}
 	}
 	return n
-}
-
-// await returns the first record for which is holds, once there is one.
-func (r *recording) await(t *testing.T, what string, is func(history.Record) bool) history.Record {
-	t.Helper()
-	timeout := time.After(20 * time.Second)
-	for {
-		records, grown := r.snapshot()
-		if i := slices.IndexFunc(records, is); i >= 0 {
-			return records[i]
-		}
-		select {
-		case <-grown:
-		case <-timeout:
-			t.Fatalf("no %s among %d records", what, len(records))
-		}
-	}
 }

@@ -86,7 +86,7 @@ func (i *informed) learns(name string, present bool) {
 // firesOnce waits until a fault has fired.
 func (i *informed) firesOnce() {
 	i.t.Helper()
-	i.await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
+	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }
 
 // TestLiveHolds: a held watch tells nothing, and then all.
@@ -109,7 +109,7 @@ func TestLiveHolds(t *testing.T) {
 			heal()
 			i.learns("a", true)
 			i.learns("b", true)
-			held := l.await(t, "delivery", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "a" })
+			held := l.Await(t, "delivery", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "a" })
 			if held.Delivery.Held == 0 {
 				t.Error("the history does not say that the event was held")
 			}
@@ -136,11 +136,11 @@ func TestLiveEnds(t *testing.T) {
 			}
 			i.learns("gone", false)
 			i.learns("new", true)
-			closed := l.await(t, "end of a watch", func(r history.Record) bool { return r.Closed != nil && r.Closed.Resource == configMaps.Resource })
+			closed := l.Await(t, "end of a watch", func(r history.Record) bool { return r.Closed != nil && r.Closed.Resource == configMaps.Resource })
 			if want := how + " by a fault (watch-end)"; closed.Closed.Reason != want {
 				t.Errorf("the watch was %s, want %s", closed.Closed.Reason, want)
 			}
-			told := slices.ContainsFunc(l.all(), func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Type == history.Error })
+			told := slices.ContainsFunc(l.All(), func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Type == history.Error })
 			i.mu.Lock()
 			defer i.mu.Unlock()
 			lists := how == "expired" || how == "reset"
@@ -158,7 +158,7 @@ func TestLiveEndsAgain(t *testing.T) {
 	l.inject("watch-end", "{resource: configmaps, how: reset, every: 50ms, times: 3}")
 	for n := range 3 {
 		seen := 0
-		l.await(t, "end of a watch", func(r history.Record) bool {
+		l.Await(t, "end of a watch", func(r history.Record) bool {
 			if r.Closed != nil {
 				seen++
 			}
@@ -236,7 +236,7 @@ func TestLiveStale(t *testing.T) {
 	i := inform(l) // it asks for a streaming list first, and lists when that is refused
 	i.learns("gone", false)
 	i.learns("new", true)
-	shown := l.await(t, "list of what is gone", func(r history.Record) bool {
+	shown := l.Await(t, "list of what is gone", func(r history.Record) bool {
 		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.answerTo("list", 2).ID
 	})
 	if shown.Fault.Object == nil || shown.Fault.Object.Version != versions[0] {

@@ -23,23 +23,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// parse makes the fault that a line of YAML describes.
-func parse(text string) (faults.Fault, error) {
-	params, err := scenario.ParseParams("s.yaml", "pod-churn", []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return NewChurn(params)
-}
-
 func TestChurnParams(t *testing.T) {
-	tests := []struct{ text, want string }{
+	tests := []faulttest.Case{
 		{"{action: delete}", ""},
 		{"{action: delete, selector: 'app=web,tier notin (db)', every: 10ms, gracePeriodSeconds: 0, times: 3, orphans: true}", ""},
 		{"{action: fail, every: 1h}", ""},
@@ -57,16 +48,7 @@ func TestChurnParams(t *testing.T) {
 		{"{action: unready, downtime: 9ms}", "s.yaml:1:29: pod-churn.downtime: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
 	}
-	for _, test := range tests {
-		_, err := parse(test.text)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
-		}
-	}
+	faulttest.Params(t, Churn, tests)
 }
 
 // pod makes a ready pod under a controller, changed as wanted.
@@ -140,7 +122,7 @@ func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Objec
 		client:    fake.NewClientset(pods...),
 	}
 	var err error
-	if c.fault, err = parse(text); err != nil {
+	if c.fault, err = faulttest.Parse(Churn, text); err != nil {
 		t.Fatal(err)
 	}
 	c.env = &faults.Env{

@@ -14,21 +14,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// parse makes the fault that a line of YAML describes.
-func parse(text string) (faults.Fault, error) {
-	params, err := scenario.ParseParams("s.yaml", "restart", []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return NewRestart(params)
-}
-
 func TestRestartParams(t *testing.T) {
-	tests := []struct{ text, want string }{
+	tests := []faulttest.Case{
 		{"{how: kill}", ""},
 		{"{how: terminate, replica: all, downtime: 0s}", ""},
 		{"{replica: all}", "s.yaml: restart.how: not given; expected one of kill, terminate"},
@@ -37,16 +28,7 @@ func TestRestartParams(t *testing.T) {
 		{"{how: kill, downtime: -1s}", "s.yaml:1:23: restart.downtime: -1s is out of bounds; expected 0s to 10m0s"},
 		{"{how: kill, downtime: 11m}", "s.yaml:1:23: restart.downtime: 11m0s is out of bounds; expected 0s to 10m0s"},
 	}
-	for _, test := range tests {
-		_, err := parse(test.text)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
-		}
-	}
+	faulttest.Params(t, Restart, tests)
 }
 
 // world is a subject and a history in memory: what happens to both, and when.
@@ -141,7 +123,7 @@ func TestRestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(test.leads)
 				w.refuses = test.refuses
-				fault, err := parse(test.params)
+				fault, err := faulttest.Parse(Restart, test.params)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +149,7 @@ func TestRestart(t *testing.T) {
 
 // TestHealWithoutInject: a fault that never began is healed.
 func TestHealWithoutInject(t *testing.T) {
-	fault, err := parse("{how: kill}")
+	fault, err := faulttest.Parse(Restart, "{how: kill}")
 	if err != nil {
 		t.Fatal(err)
 	}

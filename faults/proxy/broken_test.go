@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // createOnce creates a pod; a create is not repeated by client-go when its
@@ -78,7 +79,7 @@ func TestServerBreaks(t *testing.T) {
 			if err == nil || !test.looks(err) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff("request create pods\n"+test.want, summary(f.all())); diff != "" {
+			if diff := cmp.Diff("request create pods\n"+test.want, historytest.Summary(f.All())); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
@@ -116,8 +117,8 @@ func TestSubjectGoesAway(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	<-told
-	f.await(t, "response", func(r history.Record) bool { return r.Response != nil })
-	if diff := cmp.Diff("request create pods\nresponse 0 server 0 reached true", summary(f.all())); diff != "" {
+	f.Await(t, "response", func(r history.Record) bool { return r.Response != nil })
+	if diff := cmp.Diff("request create pods\nresponse 0 server 0 reached true", historytest.Summary(f.All())); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // TestRequests looks at what is kept of each kind of request.
@@ -144,12 +145,12 @@ func TestRequests(t *testing.T) {
 				}))
 				_ = test.send(t.Context(), f.client(t, contentType)) // a Status is not what each expects
 				test.want.ID, test.want.Subject, test.want.Agent = 1, "subject-0", "tester"
-				records := f.all()
+				records := f.All()
 				if diff := cmp.Diff(&test.want, records[0].Request); diff != "" {
 					t.Errorf("request (-want +got):\n%s", diff)
 				}
-				if got := line(records[len(records)-1]); got != "response 200 server 200 reached true" || len(records) != 2 {
-					t.Errorf("records:\n%s", summary(records))
+				if got := historytest.Line(records[len(records)-1]); got != "response 200 server 200 reached true" || len(records) != 2 {
+					t.Errorf("records:\n%s", historytest.Summary(records))
 				}
 			})
 		}
@@ -169,7 +170,7 @@ func TestTokenRequest(t *testing.T) {
 	if err != nil || got.Status.Token != token {
 		t.Errorf("token %q, error %v", got.Status.Token, err)
 	}
-	if got := f.all()[1].Response; got.Object == nil || got.Object.Body != nil {
+	if got := f.All()[1].Response; got.Object == nil || got.Object.Body != nil {
 		t.Errorf("response %+v, want one with metadata only", got)
 	}
 }
@@ -221,7 +222,7 @@ func TestUnreadable(t *testing.T) {
 			if response.StatusCode != http.StatusOK || body != test.answer {
 				t.Errorf("status %d, body %q", response.StatusCode, body)
 			}
-			if diff := cmp.Diff(test.want, summary(f.all())); diff != "" {
+			if diff := cmp.Diff(test.want, historytest.Summary(f.All())); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})

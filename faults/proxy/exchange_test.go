@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 var controller = metav1.NewControllerRef(&corev1.ReplicationController{
@@ -31,7 +32,7 @@ func TestCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var f *fixture
 			f = start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if got := summary(f.all()); got != "request create pods" {
+				if got := historytest.Summary(f.All()); got != "request create pods" {
 					t.Errorf("when the API server has the request, the history has:\n%s", got)
 				}
 				if got := r.Header.Get("Authorization"); got != "Bearer "+token {
@@ -62,7 +63,7 @@ func TestCreate(t *testing.T) {
 				}},
 				{Seq: 2, Response: &history.Response{ID: 1, Code: 201, ServerCode: 201, Reached: true, Object: &answered}},
 			}
-			if diff := cmp.Diff(want, f.all()); diff != "" {
+			if diff := cmp.Diff(want, f.All()); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
@@ -109,13 +110,13 @@ func TestList(t *testing.T) {
 					Items: []history.Object{projected(t, pod("web-3", 5))},
 				},
 			}
-			records := f.all()
+			records := f.All()
 			if diff := cmp.Diff(want, []*history.List{records[2].List, records[5].List}); diff != "" {
 				t.Errorf("lists (-want +got):\n%s", diff)
 			}
 			const order = "request list pods\nresponse 200 server 200 reached true\nlist 2 items version 9\n" +
 				"request list pods\nresponse 200 server 200 reached true\nlist 1 items version 9"
-			if diff := cmp.Diff(order, summary(records)); diff != "" {
+			if diff := cmp.Diff(order, historytest.Summary(records)); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
@@ -142,7 +143,7 @@ func TestServerErrors(t *testing.T) {
 	}
 	const want = "request get pods\nresponse 409 server 409 reached true Conflict\n" +
 		"request get pods\nresponse 429 server 429 reached true"
-	if diff := cmp.Diff(want, summary(f.all())); diff != "" {
+	if diff := cmp.Diff(want, historytest.Summary(f.All())); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

@@ -10,9 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,91 +31,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // token is the credential of every client of these tests: it must be in no record.
 const token = "the-secret-token"
 
-// recording is a history in memory.
-type recording struct {
-	mu      sync.Mutex
-	records []history.Record
-	grown   chan struct{} // closed at the next record
-}
-
-func newRecording() *recording { return &recording{grown: make(chan struct{})} }
-
-func (r *recording) Append(record history.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	record.Seq = int64(len(r.records) + 1)
-	r.records = append(r.records, record)
-	close(r.grown)
-	r.grown = make(chan struct{})
-}
-
-func (r *recording) snapshot() ([]history.Record, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.records), r.grown
-}
-
-// all returns what is recorded by now.
-func (r *recording) all() []history.Record {
-	records, _ := r.snapshot()
-	return records
-}
-
-// await returns the first record for which is holds, once there is one.
-func (r *recording) await(t *testing.T, what string, is func(history.Record) bool) history.Record {
-	t.Helper()
-	timeout := time.After(10 * time.Second)
-	for {
-		records, grown := r.snapshot()
-		if i := slices.IndexFunc(records, is); i >= 0 {
-			return records[i]
-		}
-		select {
-		case <-grown:
-		case <-timeout:
-			t.Fatalf("no %s in:\n%s", what, summary(records))
-		}
-	}
-}
-
-// summary is one word a record: what kind, and what tells it from the others.
-func summary(records []history.Record) string {
-	var lines []string
-	for _, r := range records {
-		lines = append(lines, line(r))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func line(r history.Record) string {
-	switch {
-	case r.Request != nil:
-		return strings.TrimSpace(fmt.Sprintf("request %s %s%s", r.Request.Verb, r.Request.Resource, r.Request.Path))
-	case r.Response != nil:
-		return strings.TrimSpace(fmt.Sprintf("response %d server %d reached %v %s", r.Response.Code, r.Response.ServerCode, r.Response.Reached, r.Response.Reason))
-	case r.List != nil:
-		return fmt.Sprintf("list %d items version %d", len(r.List.Items), r.List.Version)
-	case r.Delivery != nil:
-		text := fmt.Sprintf("delivery %s %s version %d", r.Delivery.Type, r.Delivery.Object.Name, r.Delivery.Object.Version)
-		if r.Delivery.Held > 0 {
-			text += " held " + r.Delivery.Held.String()
-		}
-		if r.Delivery.InitialEventsEnd {
-			text += " end of initial events"
-		}
-		return text
-	case r.Closed != nil:
-		reason, _, _ := strings.Cut(r.Closed.Reason, ":")
-		return "closed " + reason
-	case r.Gap != nil:
-		return "gap " + r.Gap.Source
-	}
-	return "something else"
-}
-
 // fixture is a proxy between a server that plays the API server and its clients.
 type fixture struct {
-	*recording
+	*historytest.Recording
 	proxy    *Proxy
 	endpoint Endpoint
 	server   *httptest.Server
@@ -136,7 +52,7 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 
-	f := &fixture{recording: newRecording(), server: server}
+	f := &fixture{Recording: &historytest.Recording{}, server: server}
 	target, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +82,7 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 
 func (f *fixture) demandNoToken(t *testing.T) {
 	t.Helper()
-	for _, record := range f.all() {
+	for _, record := range f.All() {
 		encoded, err := json.Marshal(record)
 		if err != nil {
 			t.Error(err)

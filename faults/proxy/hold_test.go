@@ -14,6 +14,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // holding is a proxy whose pod events are held, on a clock that stands still.
@@ -59,7 +60,7 @@ func (h *holding) awaitHeld(t *testing.T) {
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !h.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing is held:\n%s", summary(h.all()))
+			t.Fatalf("nothing is held:\n%s", historytest.Summary(h.All()))
 		}
 		<-again.C
 	}
@@ -68,9 +69,9 @@ func (h *holding) awaitHeld(t *testing.T) {
 // deliveries are the lines of all deliveries.
 func (h *holding) deliveries() []string {
 	var lines []string
-	for _, record := range h.all() {
+	for _, record := range h.All() {
 		if record.Delivery != nil {
-			lines = append(lines, line(record))
+			lines = append(lines, historytest.Line(record))
 		}
 	}
 	return lines
@@ -123,7 +124,7 @@ func TestHoldLeavesOthersAlone(t *testing.T) {
 		other <- []byte(body)
 	}()
 	h.other.event(history.Bookmark, bookmark("9", false))
-	h.await(t, "delivery of the other stream", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.ID == 2 })
+	h.Await(t, "delivery of the other stream", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.ID == 2 })
 	if got := h.deliveries(); len(got) != 1 {
 		t.Errorf("deliveries %v", got)
 	}
@@ -187,7 +188,7 @@ func TestSubjectLeavesHeldStream(t *testing.T) {
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
 	h.stream.Stop()
-	h.await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+	h.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
 	<-h.server.gone
 	if got := h.deliveries(); got != nil {
 		t.Errorf("delivered to nobody: %v", got)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // TestSubjects keeps the instances apart.
@@ -17,7 +19,7 @@ func TestSubjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.do(t, http.MethodGet, "/healthz", "")
-	records := f.all()
+	records := f.All()
 	first, second := records[0].Request, records[2].Request
 	if first.Subject != "subject-0" || second.Subject != "subject-1" || first.ID == second.ID {
 		t.Errorf("requests %+v and %+v", first, second)
@@ -38,7 +40,7 @@ func TestStartErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Start(t.Context(), Options{Target: target, TargetCA: []byte(test.ca), Recorder: newRecording(), Clock: clock.RealClock{}})
+		_, err = Start(t.Context(), Options{Target: target, TargetCA: []byte(test.ca), Recorder: &historytest.Recording{}, Clock: clock.RealClock{}})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: error %v, want %s", test.target, err, test.want)
 		}

@@ -16,6 +16,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // spoil is a fault that does the same to every request.
@@ -54,7 +55,7 @@ func TestLose(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.told) || made.Load() != 1 {
 				t.Errorf("%d pods made, error %v, want one with %q", made.Load(), err, test.told)
 			}
-			got := f.await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
+			got := f.Await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
 			if got.Object == nil || got.Object.Name != "web" {
 				t.Errorf("the history has the object %+v", got.Object)
 			}
@@ -129,7 +130,7 @@ func (f *fixture) awaitWaiter(t *testing.T, c *testingclock.FakeClock) {
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing waits:\n%s", summary(f.all()))
+			t.Fatalf("nothing waits:\n%s", historytest.Summary(f.All()))
 		}
 		<-again.C
 	}
@@ -145,7 +146,7 @@ func TestListAt(t *testing.T) {
 	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
 		t.Errorf("the API server is asked for %s, want %s", asked, want)
 	}
-	if got := f.all()[0].Request.Query; got != "limit=5&resourceVersion=0" {
+	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
 		t.Errorf("the history has the query %s", got)
 	}
 }
@@ -224,7 +225,7 @@ func TestEndWatches(t *testing.T) {
 			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some for a proper end
 				t.Errorf("the subject is told %s, want %s", got, want)
 			}
-			h.await(t, "end of the watch", func(r history.Record) bool {
+			h.Await(t, "end of the watch", func(r history.Record) bool {
 				return r.Closed != nil && r.Closed.Reason == string(ending)+" by a fault (end)"
 			})
 		})

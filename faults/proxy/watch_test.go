@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // bookmark is the object of a bookmark event.
@@ -50,7 +51,7 @@ func TestWatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stream.Stop()
-			if got := summary(f.all()); got != "request watch pods\nresponse 200 server 200 reached true" {
+			if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 200 server 200 reached true" {
 				t.Errorf("records of an open watch:\n%s", got)
 			}
 			want := []*history.Delivery{
@@ -73,7 +74,7 @@ func TestWatch(t *testing.T) {
 				if string(event.Type) != string(w.Type) {
 					t.Fatalf("event %d is %s, want %s", i, event.Type, w.Type)
 				}
-				if diff := cmp.Diff(w, f.all()[2+i].Delivery); diff != "" {
+				if diff := cmp.Diff(w, f.All()[2+i].Delivery); diff != "" {
 					t.Errorf("delivery %d (-want +got):\n%s", i, diff)
 				}
 			}
@@ -81,7 +82,7 @@ func TestWatch(t *testing.T) {
 			if event, ok := <-stream.ResultChan(); ok {
 				t.Errorf("event %v after the end", event)
 			}
-			closed := f.await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			closed := f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
 			ended := &history.Closed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended it"}
 			if diff := cmp.Diff(ended, closed.Closed); diff != "" {
 				t.Errorf("end (-want +got):\n%s", diff)
@@ -115,8 +116,8 @@ func TestWatchEnds(t *testing.T) {
 			server.event(history.Added, pod("web-1", 3))
 			<-stream.ResultChan()
 			test.end(server, f, stream)
-			closed := f.await(t, "end", func(r history.Record) bool { return r.Closed != nil })
-			if got := line(closed); got != test.want {
+			closed := f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			if got := historytest.Line(closed); got != test.want {
 				t.Errorf("ended with %q, want %q", got, test.want)
 			}
 			for event := range stream.ResultChan() { // the subject is told, however it ended
@@ -140,7 +141,7 @@ func TestWatchRefused(t *testing.T) {
 	if err == nil {
 		t.Error("the watch began")
 	}
-	if got := summary(f.all()); got != "request watch pods\nresponse 410 server 410 reached true Expired" {
+	if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 410 server 410 reached true Expired" {
 		t.Errorf("records:\n%s", got)
 	}
 }
@@ -172,10 +173,10 @@ func TestWatchBytes(t *testing.T) {
 				t.Errorf("body %q of %s", body, response.Header.Get("Content-Type"))
 			}
 			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended it"})
-			f.await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
 			var got []string
-			for _, record := range f.all() {
-				got = append(got, line(record))
+			for _, record := range f.All() {
+				got = append(got, historytest.Line(record))
 			}
 			slices.Sort(got[2 : len(got)-1]) // a gap is noticed by the reader, ahead of the deliveries
 			slices.Sort(want[2 : len(want)-1])
@@ -234,7 +235,7 @@ func TestInformer(t *testing.T) {
 				if first, second := <-added, <-added; first != "old" || second != "new" {
 					t.Errorf("the informer has %s, then %s", first, second)
 				}
-				if diff := cmp.Diff(want, summary(f.all())); diff != "" {
+				if diff := cmp.Diff(want, historytest.Summary(f.All())); diff != "" {
 					t.Errorf("records (-want +got):\n%s", diff)
 				}
 			})

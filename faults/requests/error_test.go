@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,27 +21,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// parse makes the fault that a line of YAML describes.
-func parse(text string) (faults.Fault, error) {
-	params, err := scenario.ParseParams("s.yaml", "api-error", []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return NewError(params)
-}
 
 func TestParams(t *testing.T) {
 	const verbs = "get, list, watch, create, update, patch, delete, deletecollection"
 	const codes = "403, 404, 409, 422, 429, 500, 503, 504"
 	resources := strings.Join(faults.Resources, ", ")
-	tests := []struct{ text, want string }{
+	tests := []faulttest.Case{
 		{"{verb: create, resource: pods, code: 500}", ""},
 		{"{verb: update, resource: replicasets.apps, subresource: status, namespace: 'n*', name: 'web-[0-9]', code: 429, retryAfterSeconds: 1, times: 3}", ""},
 		{"{verb: create, resource: pods, code: 500, nth: 1}", ""},
@@ -67,20 +58,11 @@ func TestParams(t *testing.T) {
 		{"{verb: get, resource: pods, code: 500, times: -1}", "s.yaml:1:47: api-error.times: -1 is out of bounds; expected 0 to 1000000"},
 		{"{verb: get, resource: pods, code: 500, nth: 1, every: 2}", "s.yaml: api-error: expected at most one of nth, every and probability, found 2"},
 	}
-	for _, test := range tests {
-		_, err := parse(test.text)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
-		}
-	}
+	faulttest.Params(t, Error, tests)
 }
 
 func TestUnknownField(t *testing.T) {
-	_, err := parse("{verb: get, resource: pods, code: 500, chance: 1}")
+	_, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500, chance: 1}")
 	if err == nil || !strings.Contains(err.Error(), `s.yaml:1:40: api-error: unknown field "chance"`) || !strings.Contains(err.Error(), "probability") {
 		t.Errorf("error %v", err)
 	}
@@ -89,7 +71,7 @@ func TestUnknownField(t *testing.T) {
 // firings are the matches, counted from 1, at which a fault fires.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
-	made, err := parse("{verb: get, resource: pods, code: 500" + text + "}")
+	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,18 +124,6 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// recording is a history in memory.
-type recording struct {
-	mu      sync.Mutex
-	records []history.Record
-}
-
-func (r *recording) Append(record history.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records = append(r.records, record)
-}
-
 // TestOnTheWay refuses the second of three creates on its way to a server.
 func TestOnTheWay(t *testing.T) {
 	reached := 0
@@ -169,7 +139,7 @@ func TestOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r recording
+	var r historytest.Recording
 	p, err := proxy.Start(t.Context(), proxy.Options{
 		Target:   target,
 		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
@@ -189,7 +159,7 @@ func TestOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault, err := parse("{verb: create, resource: pods, name: 'web-*', code: 429, every: 2}")
+	fault, err := faulttest.Parse(Error, "{verb: create, resource: pods, name: 'web-*', code: 429, every: 2}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +183,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Errorf("the server saw %d creates, want 4", reached)
 	}
 	var got []history.Fault
-	for _, record := range r.records {
+	for _, record := range r.All() {
 		if record.Fault != nil {
 			got = append(got, *record.Fault)
 		}

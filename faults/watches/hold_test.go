@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,25 +20,17 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// parse makes the fault that a line of YAML describes.
-func parse(text string) (faults.Fault, error) {
-	params, err := scenario.ParseParams("s.yaml", "watch-delay", []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return NewDelay(params)
-}
-
 func TestDelayParams(t *testing.T) {
 	resources := strings.Join(faults.Resources, ", ")
-	tests := []struct{ text, want string }{
+	tests := []faulttest.Case{
 		{"{resource: pods, delay: 1500ms}", ""},
 		{"{resource: replicasets.apps, delay: 10m}", ""},
 		{"{delay: 1s}", "s.yaml: watch-delay.resource: not given; expected one of " + resources},
@@ -48,28 +39,7 @@ func TestDelayParams(t *testing.T) {
 		{"{resource: pods, delay: 1us}", "s.yaml:1:25: watch-delay.delay: 1µs is out of bounds; expected 1ms to 10m0s"},
 		{"{resource: pods, delay: 11m}", "s.yaml:1:25: watch-delay.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
 	}
-	for _, test := range tests {
-		_, err := parse(test.text)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.text, got, test.want)
-		}
-	}
-}
-
-// recording is a history in memory.
-type recording struct {
-	mu      sync.Mutex
-	records []history.Record
-}
-
-func (r *recording) Append(record history.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records = append(r.records, record)
+	faulttest.Params(t, Delay, tests)
 }
 
 // TestOnTheWay delays two events of a watch of pods, heals, and wants them both,
@@ -88,7 +58,7 @@ func TestOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r recording
+	var r historytest.Recording
 	clock := testingclock.NewFakeClock(time.Now())
 	p, err := proxy.Start(t.Context(), proxy.Options{
 		Target:   target,
@@ -108,7 +78,7 @@ func TestOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault, err := parse("{resource: pods, delay: 1m}")
+	fault, err := faulttest.Parse(Delay, "{resource: pods, delay: 1m}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +119,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Errorf("%d events, want 2", events)
 	}
 	var got []history.Fault
-	for _, record := range r.records {
+	for _, record := range r.All() {
 		if record.Fault != nil {
 			got = append(got, *record.Fault)
 		}

@@ -1,0 +1,105 @@
+// Package historytest has a history in memory, for tests of what records one.
+package historytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Recording is a history in memory. The zero value is an empty one.
+type Recording struct {
+	mu      sync.Mutex
+	records []history.Record
+	grown   chan struct{} // closed at the next record; nil while nobody waits
+}
+
+// Append adds a record, numbered from 1.
+func (r *Recording) Append(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record.Seq = int64(len(r.records) + 1)
+	r.records = append(r.records, record)
+	if r.grown != nil {
+		close(r.grown)
+		r.grown = nil
+	}
+}
+
+// All returns the records so far.
+func (r *Recording) All() []history.Record {
+	records, _ := r.snapshot()
+	return records
+}
+
+// awaitWithin bounds how long a test waits for a record.
+const awaitWithin = 20 * time.Second
+
+// Await returns the first record for which is holds, once there is one. What says
+// in words what the test waits for.
+func (r *Recording) Await(t *testing.T, what string, is func(history.Record) bool) history.Record {
+	t.Helper()
+	timeout := time.After(awaitWithin)
+	for {
+		records, grown := r.snapshot()
+		if i := slices.IndexFunc(records, is); i >= 0 {
+			return records[i]
+		}
+		select {
+		case <-grown:
+		case <-timeout:
+			t.Fatalf("no %s in:\n%s", what, Summary(records))
+		}
+	}
+}
+
+// snapshot returns the records so far, and a channel that is closed at the next.
+func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.grown == nil {
+		r.grown = make(chan struct{})
+	}
+	return slices.Clone(r.records), r.grown
+}
+
+// Summary is one word a record: what kind, and what tells it from the others.
+func Summary(records []history.Record) string {
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, Line(r))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Line is what kind of record it is, and what tells it from the others.
+func Line(r history.Record) string {
+	switch {
+	case r.Request != nil:
+		return strings.TrimSpace(fmt.Sprintf("request %s %s%s", r.Request.Verb, r.Request.Resource, r.Request.Path))
+	case r.Response != nil:
+		return strings.TrimSpace(fmt.Sprintf("response %d server %d reached %v %s", r.Response.Code, r.Response.ServerCode, r.Response.Reached, r.Response.Reason))
+	case r.List != nil:
+		return fmt.Sprintf("list %d items version %d", len(r.List.Items), r.List.Version)
+	case r.Delivery != nil:
+		text := fmt.Sprintf("delivery %s %s version %d", r.Delivery.Type, r.Delivery.Object.Name, r.Delivery.Object.Version)
+		if r.Delivery.Held > 0 {
+			text += " held " + r.Delivery.Held.String()
+		}
+		if r.Delivery.InitialEventsEnd {
+			text += " end of initial events"
+		}
+		return text
+	case r.Closed != nil:
+		reason, _, _ := strings.Cut(r.Closed.Reason, ":")
+		return "closed " + reason
+	case r.Gap != nil:
+		return "gap " + r.Gap.Source
+	}
+	return "something else"
+}
