@@ -164,9 +164,10 @@ func genCreate(t *rapid.T, target Target) *Create {
 		create.Selector = maybe(genLabels).Draw(t, "selector")
 		create.PublishNotReadyAddresses = rapid.Bool().Draw(t, "publish")
 		create.Headless = rapid.Bool().Draw(t, "headless")
-		for i := range rapid.IntRange(1, 3).Draw(t, "ports") {
+		numbers := rapid.SliceOfNDistinct(rapid.IntRange(1, portMax), 1, 3, rapid.ID[int]).Draw(t, "ports")
+		for i, number := range numbers {
 			create.Ports = append(create.Ports, Port{
-				Name: fmt.Sprintf("port-%d", i), Port: rapid.IntRange(1, portMax).Draw(t, "port"),
+				Name: fmt.Sprintf("port-%d", i), Port: number,
 				TargetPort: maybe(genPort).Draw(t, "targetPort"), Protocol: rapid.SampledFrom([]Protocol{TCP, UDP, SCTP}).Draw(t, "protocol"),
 			})
 		}
