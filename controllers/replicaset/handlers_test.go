@@ -1,8 +1,6 @@
 package replicaset
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,31 +12,16 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
 // woken returns the keys that an event puts on the queue, sorted.
 func woken(t *testing.T, r *rig, event func()) []string {
 	t.Helper()
-	const last = "the last key"
-	var keys []string
-	drain, done := make(chan struct{}), make(chan struct{})
-	r.loop = workloop.New("test", func(_ context.Context, key string) error {
-		if key == last {
-			close(drain)
-		} else {
-			keys = append(keys, key)
-		}
-		return nil
+	return looptest.Woken(t, func(loop *workloop.Loop) {
+		r.loop = loop
+		event()
 	})
-	event()
-	r.loop.Add(last) // one worker takes keys in order
-	go func() {
-		defer close(done)
-		r.loop.Run(t.Context(), drain, nil, 1)
-	}()
-	<-done
-	slices.Sort(keys)
-	return keys
 }
 
 func version(v string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.ResourceVersion = v } }

@@ -182,12 +182,7 @@ func TestOnTheWay(t *testing.T) {
 	if reached != 4 {
 		t.Errorf("the server saw %d creates, want 4", reached)
 	}
-	var got []history.Fault
-	for _, record := range r.All() {
-		if record.Fault != nil {
-			got = append(got, *record.Fault)
-		}
-	}
+	got := r.Faults()
 	want := []history.Fault{
 		{Name: "api-error", Event: history.FaultInjected},
 		{

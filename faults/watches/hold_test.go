@@ -118,12 +118,7 @@ func TestOnTheWay(t *testing.T) {
 	if events != 2 {
 		t.Errorf("%d events, want 2", events)
 	}
-	var got []history.Fault
-	for _, record := range r.All() {
-		if record.Fault != nil {
-			got = append(got, *record.Fault)
-		}
-	}
+	got := r.Faults()
 	want := []history.Fault{
 		{Name: "watch-delay", Event: history.FaultInjected},
 		{

@@ -37,6 +37,17 @@ func (r *Recording) All() []history.Record {
 	return records
 }
 
+// Faults returns what faults did so far.
+func (r *Recording) Faults() []history.Fault {
+	var all []history.Fault
+	for _, record := range r.All() {
+		if record.Fault != nil {
+			all = append(all, *record.Fault)
+		}
+	}
+	return all
+}
+
 // awaitWithin bounds how long a test waits for a record.
 const awaitWithin = 20 * time.Second
 

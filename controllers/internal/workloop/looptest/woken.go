@@ -1,0 +1,36 @@
+// Package looptest has what the tests of several controllers' event handlers share.
+package looptest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+)
+
+// Woken returns the keys that an event puts on the queue, sorted. The event is
+// given the loop to put them on.
+func Woken(t *testing.T, event func(*workloop.Loop)) []string {
+	t.Helper()
+	const last = "the last key"
+	var keys []string
+	drain, done := make(chan struct{}), make(chan struct{})
+	loop := workloop.New("test", func(_ context.Context, key string) error {
+		if key == last {
+			close(drain)
+		} else {
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	event(loop)
+	loop.Add(last) // one worker takes keys in order
+	go func() {
+		defer close(done)
+		loop.Run(t.Context(), drain, nil, 1)
+	}()
+	<-done
+	slices.Sort(keys)
+	return keys
+}
