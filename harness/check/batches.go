@@ -53,8 +53,9 @@ func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
 // slowStartJudge: the creates in flight are at most one more than those that
 // have succeeded since the sync began.
 //
-// The history does not show where a sync begins. It certainly does after an
-// idle spell, and after a failure once the calls of the failed batch are sent.
+// The history does not show where a sync begins. It certainly does after a
+// failure, once the calls of the failed batch are sent, and after an idle spell
+// unless creates were still to come: a machine may stand still in mid-sync.
 // A refusal after which the client repeats the call by itself is no failure yet:
 // the call counts as in flight until it is sent again.
 type slowStartJudge struct {
@@ -65,6 +66,7 @@ type slowStartJudge struct {
 // slowStart is what is known of the creates of one owner.
 type slowStart struct {
 	spell     int
+	goal      int // how many creates the sync is for, at the most
 	succeeded int // since a sync may have begun
 	inFlight  map[uint64]bool
 	repeating int // refused, and perhaps to be sent again by the client
@@ -87,10 +89,12 @@ func (j *slowStartJudge) Observe(m *Model, _ *history.Record) {
 
 func (j *slowStartJudge) send(m *Model, c *call) {
 	s := j.states.of(c.ledger)
-	if s.inFlight == nil || s.spell != c.process.spells {
-		*s = slowStart{spell: c.process.spells, inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
+	missing := c.ledger.ceiling.recent.bounds(m.at).high - c.ledger.tally.replicas
+	if s.inFlight == nil || s.spell != c.process.spells && s.succeeded >= s.goal {
+		*s = slowStart{goal: min(missing, burstLimit), inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
 	}
-	if c.ledger.ceiling.recent.bounds(m.at).high-c.ledger.tally.replicas > 1 {
+	s.spell = c.process.spells
+	if missing > 1 {
 		j.tested++ // it could have sent several at once
 	}
 	switch {
@@ -135,7 +139,7 @@ func (s *slowStart) answer(a *answer) {
 // says nothing for the next sync.
 func (s *slowStart) fail() {
 	s.siblings = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.repeating
-	s.succeeded, s.repeating = 0, 0
+	s.goal, s.succeeded, s.repeating = 0, 0, 0
 	s.doomed, s.inFlight = s.inFlight, map[uint64]bool{}
 }
 

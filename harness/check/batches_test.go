@@ -138,6 +138,19 @@ func TestSlowStart(t *testing.T) {
 			s.wait(2 * time.Second)
 			s.creates(rs, 2)
 		}},
+		{name: "the machine stands still in mid-sync", want: Pass, tell: func(s *story) {
+			rs := told(s, 20)
+			s.deliver(s.createAll(rs, 7)...)
+			s.wait(3 * time.Second)
+			s.creates(rs, 8)
+		}},
+		{name: "a sync that is over says nothing for the next", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
+			s.createAll(told(s, 7), 7)
+			s.wait(3 * time.Second)
+			rs := s.scale("web", 20)
+			s.deliver(rs)
+			s.creates(rs, 2)
+		}},
 		{name: "the client repeats refused calls and the batch goes on (trap 13)", want: Pass, tell: func(s *story) {
 			rs := told(s, 40)
 			s.createAll(rs, 7)

@@ -55,7 +55,14 @@ func TestMaxSurge(t *testing.T) {
 		{name: "it has been shown that one long ago", want: Fail, says: "which makes 16", tell: func(s *story) {
 			rolls(s, rollingUpdate(3, 0))
 			s.deliver(s.make("web", "v2", 3).takes())
+			s.wait(3 * time.Second)
 			s.rollTo("web", "v3")
+			s.make("web", "v3", 3).takes()
+		}},
+		{name: "it has been shown that one a moment ago, and then the template", want: legal, tell: func(s *story) {
+			rolls(s, rollingUpdate(3, 0))
+			s.deliver(s.make("web", "v2", 3).takes())
+			s.deliver(s.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			s.make("web", "v3", 3).takes()
 		}},
 		{name: "for a version of the Deployment that asks for more", want: legal, tell: func(s *story) {

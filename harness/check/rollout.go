@@ -196,7 +196,9 @@ func (r *rollout) scaling(name string, pods *template, from history.Version, to 
 	for _, d := range r.deployments {
 		if !s.creates || d.value.template.same(pods) {
 			if len(s.deployments) == 0 && s.creates {
-				since = max(since, d.since) // before that it did not know the template
+				// Before that it did not know the template. The ReplicaSets that it was
+				// told of just before it may not yet have taken in.
+				since = max(since, d.since-lag)
 			}
 			s.deployments = append(s.deployments, d.value)
 		}

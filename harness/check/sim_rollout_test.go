@@ -275,7 +275,7 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		check string
 		least uint64 // catches, of 20 runs
 	}{
-		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 19},
+		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 16},
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 19},
 		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 12},
 		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 15},
