@@ -198,6 +198,12 @@ func TestSettled(t *testing.T) {
 
 	s.wait(30 * time.Second)
 	s.status("web", 2)
+	gone := s.terminate(s.pod(rs, "web"))
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods being deleted"}, pendingNow()); diff != "" {
+		t.Errorf("one more, and deleted: -want +got:\n%s", diff)
+	}
+
+	s.commit(history.Deleted, *gone)
 	if got := pendingNow(); len(got) != 0 {
 		t.Errorf("all done: got %q", got)
 	}

@@ -141,6 +141,7 @@ func (w *world) pending(o *owner, now time.Time) []pending {
 	}
 	list.add(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
 	list.add(soon == 0, true, "%d ready pods not yet available", soon)
+	list.add(t.dying == 0, true, "%d pods being deleted", t.dying)
 	return list.all
 }
 

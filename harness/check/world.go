@@ -49,13 +49,15 @@ type touch struct {
 	arrivals []types.UID // pods it controls that were not there before
 }
 
-// tally counts the active pods that matter to an owner.
+// tally counts the active pods that matter to an owner, and those that are on
+// their way out.
 type tally struct {
 	controlled int // it controls
 	replicas   int // it controls, and its selector matches: what it manages
 	labeled    int // of the replicas, those that carry every label of the template
 	ready      int // of the replicas, those that are ready
 	orphans    int // nobody controls, and its selector matches: what it may adopt
+	dying      int // it controls, and they are being deleted
 }
 
 func newWorld() *world {
@@ -320,6 +322,9 @@ func (w *world) touch(uid types.UID, itself bool) {
 }
 
 func (t *tally) add(o *owner, p *pod, sign int) {
+	if p.terminating && !p.orphan() {
+		t.dying += sign
+	}
 	if !p.active {
 		return
 	}
