@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
@@ -62,7 +64,7 @@ func TestServerBreaks(t *testing.T) {
 		{
 			name: "its connection breaks",
 			handler: func(w http.ResponseWriter, r *http.Request) {
-				cutConnection(r.Context())
+				tcp.Reset(r.Context().Value(connKey{}).(net.Conn))
 				panic(http.ErrAbortHandler)
 			},
 			looks: connectionLost,

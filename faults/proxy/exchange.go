@@ -40,6 +40,9 @@ type exchange struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	target  target
+	// wire is the connection that it came by. Its handing is held while the subject
+	// is told what the history tells of.
+	wire *wire
 	// record is the request in the history: appended, so no longer to be changed.
 	record *history.Request
 	// effect is what a fault does to it, and hook that fault; no fault does nothing.
@@ -50,11 +53,10 @@ type exchange struct {
 // serve is the life of a request.
 func (x *exchange) serve() {
 	body, err := x.read()
-	x.append(history.Record{Request: x.record})
-	if err != nil {
-		x.unanswered(false, 0)
+	if err != nil { // what was not finished was not asked
 		x.breakOff(err)
 	}
+	x.append(history.Record{Request: x.record})
 	x.consult()
 	if err := x.await(x.effect.Delay); err != nil {
 		x.unanswered(false, 0)
@@ -210,25 +212,33 @@ func (x *exchange) answer(response *http.Response) {
 		x.unanswered(true, response.StatusCode)
 		x.breakOff(fmt.Errorf("reading an answer: %w", err))
 	}
-	if x.request.Context().Err() != nil {
-		x.unanswered(true, response.StatusCode)
-		return
-	}
 	whole := read <= answerBytesMax
-	x.recordAnswer(response, buffer.Bytes(), whole)
-
-	copyHeader(x.writer.Header(), response.Header)
-	if whole && x.request.Method != http.MethodHead {
-		x.writer.Header().Set("Content-Length", strconv.Itoa(buffer.Len()))
-	}
-	x.writer.WriteHeader(response.StatusCode)
-	if _, err := x.writer.Write(buffer.Bytes()); err != nil {
-		return // the subject went away
-	}
-	if !whole {
+	if x.handOver(response, buffer.Bytes(), whole) && !whole {
 		x.copy(response)
 	}
 }
+
+// handOver records an answer and hands it over, and reports whether the subject was
+// there to take it.
+func (x *exchange) handOver(response *http.Response, body []byte, whole bool) bool {
+	x.wire.handing.RLock()
+	defer x.wire.handing.RUnlock()
+	if x.left() {
+		x.unanswered(true, response.StatusCode)
+		return false
+	}
+	x.recordAnswer(response, body, whole)
+	copyHeader(x.writer.Header(), response.Header)
+	if whole && x.request.Method != http.MethodHead {
+		x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.writer.WriteHeader(response.StatusCode)
+	_, err := x.writer.Write(body)
+	return err == nil
+}
+
+// left reports whether the subject is not there any more to be told anything.
+func (x *exchange) left() bool { return x.wire.broken.Load() || x.request.Context().Err() != nil }
 
 // recordAnswer appends an answer, and a list's content behind it.
 func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool) {

@@ -19,8 +19,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
 // gate is one subject instance's way in: a listener, by which its requests are
@@ -79,12 +77,13 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.proxy.handlers.Done()
 	x := &exchange{proxy: g.proxy, gate: g, writer: w, request: r}
+	x.wire, _ = wireOf(r.Context())
 	x.serve()
 }
 
 // serve accepts connections until the server is closed.
 func (g *gate) serve(listener net.Listener) error {
-	err := g.server.ServeTLS(listener, "", "")
+	err := g.server.ServeTLS(wires{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -96,16 +95,6 @@ func (g *gate) close() error {
 	err := g.server.Close()
 	g.upstream.closeIdle()
 	return err
-}
-
-// cutConnection breaks the connection that a request came on, as a process that
-// dies breaks it: with a reset, and whatever else is under way on it.
-func cutConnection(ctx context.Context) {
-	conn, ok := ctx.Value(connKey{}).(net.Conn)
-	if !ok {
-		return
-	}
-	tcp.Reset(conn)
 }
 
 // hopByHop are the header fields that concern one connection only.

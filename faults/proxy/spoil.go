@@ -47,8 +47,11 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	if refusal.RetryAfterSeconds > 0 {
 		record.RetryAfter = &refusal.RetryAfterSeconds
 	}
+	x.wire.handing.RLock()
 	x.append(history.Record{Response: &record})
-	if err := writeStatus(x.writer, x.request.Header.Values("Accept"), status); err != nil {
+	err := writeStatus(x.writer, x.request.Header.Values("Accept"), status)
+	x.wire.handing.RUnlock()
+	if err != nil {
 		x.breakOff(err)
 	}
 }

@@ -154,10 +154,21 @@ func (s *stream) endOf(err error) *streamEnd {
 // returns how the stream ended.
 func (s *stream) deliver(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
+	handing := false // from an event until it is flushed
+	defer func() {
+		if handing {
+			s.wire.handing.RUnlock()
+		}
+	}()
 	for {
 		e := s.queue.tryPop()
 		if e == nil || s.proxy.clock.Now().Before(e.due()) { // what is written need not wait for it
-			if err := control.Flush(); err != nil {
+			err := control.Flush()
+			if handing {
+				s.wire.handing.RUnlock()
+				handing = false
+			}
+			if err != nil {
 				return s.gone()
 			}
 		}
@@ -173,7 +184,11 @@ func (s *stream) deliver(ctx context.Context) *streamEnd {
 		if e.end != nil {
 			return e.end
 		}
-		if err := s.hand(e); err != nil {
+		if !handing {
+			s.wire.handing.RLock()
+			handing = true
+		}
+		if s.left() || s.hand(e) != nil {
 			return s.gone()
 		}
 	}
