@@ -87,8 +87,9 @@ lint: ## check formatting, vet, lint, import directions
 	$(GOLANGCI) run ./...
 
 .PHONY: golden
-golden: ## write the golden files of the reports and README's table of faults anew; review the diff
+golden: ## write the golden files and README's table of faults anew; review the diff
 	$(GO) test ./reports -update
+	$(GO) test ./harness/generate -run TestSameBytes -update
 	$(GO) test ./faults/catalogue -run TestReadme -update
 
 .PHONY: clean

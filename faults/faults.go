@@ -8,7 +8,8 @@
 // it. No fault knows which controllers are under test.
 //
 // To add a kind: write its parameters as a struct with yaml tags, its [Fault],
-// and its [Kind] in the package of its family, and a line in the catalogue.
+// its [Kind] and how it is drawn in the package of its family, and a line in the
+// catalogue.
 package faults
 
 import (
@@ -100,6 +101,10 @@ type Kind struct {
 	// New makes a fault from what a scenario says, or an error that says where the
 	// scenario is wrong.
 	New func(Params) (Fault, error)
+	// Sample draws the parameters of a fault that is worth a try on an occasion: a
+	// struct that New decodes, in which what is zero is not given; or nil if there
+	// is none. It draws nothing that no API server, cluster or user would do.
+	Sample func(*rand.Rand, Occasion) any
 }
 
 // Param documents one parameter.

@@ -43,6 +43,9 @@ func TestDocumented(t *testing.T) {
 		if !strings.HasSuffix(kind.Sentence, ".") || !strings.HasSuffix(kind.Healing, ".") || len(kind.Providers) == 0 {
 			t.Errorf("%s: expected a sentence, how it heals, and providers", kind.Name)
 		}
+		if kind.Sample == nil {
+			t.Errorf("%s: expected it to draw parameters, or nil, for scenarios that are generated", kind.Name)
+		}
 		var documented, read []string
 		for _, param := range kind.Params {
 			documented = append(documented, param.Name)

@@ -30,7 +30,8 @@ var Churn = faults.Kind{
 		{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 		{Name: "orphans", Sentence: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
 	},
-	New: NewChurn,
+	New:    NewChurn,
+	Sample: sampleChurn,
 }
 
 // ChurnParams are the parameters of a pod-churn; [Churn] documents them.

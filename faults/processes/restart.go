@@ -26,7 +26,8 @@ var Restart = faults.Kind{
 		{Name: "replica", Sentence: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		{Name: "downtime", Sentence: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"},
 	},
-	New: NewRestart,
+	New:    NewRestart,
+	Sample: sampleRestart,
 }
 
 // RestartParams are the parameters of a restart; [Restart] documents them.

@@ -20,7 +20,8 @@ var Error = faults.Kind{
 		faults.Param{Name: "code", Sentence: "The HTTP status of the answer; its reason follows from it.", Bounds: "one of " + codes(proxy.RefusalCodes())},
 		faults.Param{Name: "retryAfterSeconds", Sentence: "Asks the client to wait so many seconds. client-go then repeats the request by itself, creates included.", Bounds: "0 to 60, with code 429 or 5xx only", Default: "0 (does not ask)"},
 	),
-	New: NewError,
+	New:    NewError,
+	Sample: sampleError,
 }
 
 // ErrorParams are the parameters of an api-error; [Error] documents them.

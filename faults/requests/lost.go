@@ -23,7 +23,8 @@ var Lost = faults.Kind{
 		faults.Param{Name: "after", Sentence: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
 		breaksParam(),
 	),
-	New: NewLost,
+	New:    NewLost,
+	Sample: sampleLost,
 }
 
 // LostParams are the parameters of a response-lost; [Lost] documents them.

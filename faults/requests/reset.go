@@ -15,6 +15,7 @@ var Reset = faults.Kind{
 	Providers: faults.Providers,
 	Params:    withMatch(faults.Verbs, breaksParam()),
 	New:       NewReset,
+	Sample:    sampleReset,
 }
 
 // ResetParams are the parameters of a request-reset; [Reset] documents them.

@@ -19,7 +19,8 @@ var Slow = faults.Kind{
 		faults.Param{Name: "delay", Sentence: "How long each request is kept back before it is sent on.", Bounds: "1ms to 10m"},
 		faults.Param{Name: "jitter", Sentence: "Adds a time drawn for each request, from 0 up to this.", Bounds: "0s to 10m", Default: "0s"},
 	),
-	New: NewSlow,
+	New:    NewSlow,
+	Sample: sampleSlow,
 }
 
 // SlowParams are the parameters of a request-slow; [Slow] documents them.
@@ -73,7 +74,8 @@ var Hang = faults.Kind{
 		faults.Param{Name: "then", Sentence: "How it ends: it is broken off without having reached the API server, or it passes.", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),
-	New: NewHang,
+	New:    NewHang,
+	Sample: sampleHang,
 }
 
 // HangParams are the parameters of a request-hang; [Hang] documents them.

@@ -19,7 +19,8 @@ var Bookmarks = faults.Kind{
 	Params: []faults.Param{
 		resourceParam("The resource whose bookmarks are lost, with its group. The bookmark that ends initial events is not."),
 	},
-	New: NewBookmarks,
+	New:    NewBookmarks,
+	Sample: sampleBookmarks,
 }
 
 // BookmarksParams are the parameters of a bookmark-loss; [Bookmarks] documents them.

@@ -25,7 +25,8 @@ var End = faults.Kind{
 		{Name: "every", Sentence: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
 		{Name: "times", Sentence: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
-	New: NewEnd,
+	New:    NewEnd,
+	Sample: sampleEnd,
 }
 
 // EndParams are the parameters of a watch-end; [End] documents them.

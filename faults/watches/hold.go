@@ -24,7 +24,8 @@ var Delay = faults.Kind{
 		resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too, or the order would break."),
 		{Name: "delay", Sentence: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
 	},
-	New: NewDelay,
+	New:    NewDelay,
+	Sample: sampleDelay,
 }
 
 // DelayParams are the parameters of a watch-delay; [Delay] documents them.
@@ -64,6 +65,7 @@ var Stall = faults.Kind{
 	Providers: faults.Providers,
 	Params:    []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
 	New:       NewStall,
+	Sample:    sampleStall,
 }
 
 // StallParams are the parameters of a watch-stall; [Stall] documents them.

@@ -23,7 +23,8 @@ var Stale = faults.Kind{
 	Params: []faults.Param{
 		resourceParam("The resource whose lists are old, with its group. Streaming lists of it are refused with a 422, as an API server refuses them that does not know them, so that the subject lists."),
 	},
-	New: NewStale,
+	New:    NewStale,
+	Sample: sampleStale,
 }
 
 // StaleParams are the parameters of a stale-list; [Stale] documents them.

@@ -87,7 +87,11 @@ func (f *nightlyFlags) round(cmd *cobra.Command, names []string, seed uint64) ([
 	for _, subject := range f.subjects {
 		flags := f.runs
 		flags.subject, flags.seed = subject, seed
-		all, err := flags.options(cmd, names)
+		scenarios, err := loadScenarios(names) // each run writes its seed into its own
+		if err != nil {
+			return nil, err
+		}
+		all, err := flags.options(cmd, scenarios)
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,7 @@ type runFlags struct {
 	keep        bool
 	upstreamDir string
 	nodeImage   string
+	generated   generatedFlags
 }
 
 func newRun(code *int) *cobra.Command {
@@ -41,9 +42,14 @@ func newRun(code *int) *cobra.Command {
 
 SCENARIO is the name of a scenario that gauntlet brings along (see gauntlet list)
 or a YAML file, such as the scenario.yaml of an earlier run; none means all that
-gauntlet brings along.`,
+gauntlet brings along, or, with --seed, --profile or --duration, one that is
+generated from the seed.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			options, err := flags.options(cmd, names)
+			scenarios, err := flags.scenarios(cmd, names)
+			if err != nil {
+				return err
+			}
+			options, err := flags.options(cmd, scenarios)
 			if err != nil {
 				return err
 			}
@@ -54,6 +60,8 @@ gauntlet brings along.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, exec:PATH, a binary that takes kube-controller-manager's flags, or on kind image:REF, a container image of one")
 	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
+	flags.generated.profile(f)
+	flags.generated.duration(f)
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
 	flags.shared(f)
 	return cmd
@@ -83,7 +91,7 @@ func nodeImageFlag(f *pflag.FlagSet, image *string) {
 
 // options turns the command line into what to run, and refuses what cannot be
 // run before anything is started.
-func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, error) {
+func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) ([]run.Options, error) {
 	target, err := subject.ParseTarget(f.subject)
 	if err != nil {
 		return nil, err
@@ -92,10 +100,6 @@ func (f *runFlags) options(cmd *cobra.Command, names []string) ([]run.Options, e
 		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers(), " or "))
 	}
 	gauntlet, ours, err := executables()
-	if err != nil {
-		return nil, err
-	}
-	scenarios, err := loadScenarios(names)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +145,20 @@ func executables() (gauntlet, ours string, err error) {
 		return "", "", fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
 	}
 	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
+}
+
+// scenarios are what the command line asks to be run: those that are named, or
+// one that is generated, or all that gauntlet brings along.
+func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
+	shaped := cmd.Flags().Changed("profile") || cmd.Flags().Changed("duration")
+	switch {
+	case len(names) > 0 && shaped:
+		return nil, fmt.Errorf("--profile, --duration and %s: expected them without scenarios, for one that is generated", names[0])
+	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
+		s, err := f.generated.scenario(seedOf(f.seed), f.provider)
+		return []*scenario.Scenario{s}, err
+	}
+	return loadScenarios(names)
 }
 
 // loadScenarios reads the scenarios that names stand for.

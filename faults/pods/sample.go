@@ -1,0 +1,28 @@
+package pods
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+func sampleChurn(r *rand.Rand, _ faults.Occasion) any {
+	p := &ChurnParams{
+		Action: faults.Pick(r, actions...),
+		Every:  faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond),
+		Times:  1 + r.IntN(15),
+	}
+	switch p.Action {
+	case actionDelete:
+		if r.IntN(2) == 0 {
+			p.GracePeriodSeconds = ptr.To(int64(r.IntN(2)))
+		}
+	case actionUnready:
+		down := faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond)
+		p.Downtime = &down
+	}
+	return p
+}

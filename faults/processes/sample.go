@@ -1,0 +1,17 @@
+package processes
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+// sampleRestart keeps the downtime within the fault's own time.
+func sampleRestart(r *rand.Rand, o faults.Occasion) any {
+	return &RestartParams{
+		How:      faults.Pick(r, ways...),
+		Replica:  faults.Pick(r, replicas...),
+		Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond),
+	}
+}

@@ -1,0 +1,99 @@
+package requests
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// refusedWith are the codes that an API server in trouble answers a verb with.
+// Those that say something of the object, such as a 404, would be lies.
+var refusedWith = map[string][]int{
+	"get":    {429, 500, 503, 504},
+	"list":   {429, 500, 503, 504},
+	"create": {403, 422, 429, 500, 503, 504}, // a quota, a policy
+	"update": {409, 429, 500, 503, 504},
+	"patch":  {409, 429, 500, 503, 504},
+	"delete": {409, 429, 500, 503, 504},
+}
+
+// outageMax is how long every request that matches may be spoiled: who backs off
+// takes as long again.
+const outageMax = 1500 * time.Millisecond
+
+// sampleMatch draws which requests are spoiled, and how often at the most if
+// times is not 0.
+func sampleMatch(r *rand.Rand, o faults.Occasion, times int) Match {
+	request := faults.Pick(r, o.Requests...)
+	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
+	switch draw := r.IntN(4); {
+	case draw == 0:
+		nth := 1 + r.IntN(12)
+		m.Nth = &nth
+		return m
+	case draw == 1:
+		every := 2 + r.IntN(6)
+		m.Every = &every
+	case draw == 2 || o.Span > outageMax:
+		probability := float64(1+r.IntN(5)) / 10
+		m.Probability = &probability
+	}
+	if times > 0 {
+		m.Times = 1 + r.IntN(times)
+	}
+	return m
+}
+
+func sampleError(r *rand.Rand, o faults.Occasion) any {
+	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
+	p.Code = faults.Pick(r, refusedWith[p.Verb]...)
+	if (p.Code == 429 || p.Code == 503) && r.IntN(3) == 0 {
+		p.RetryAfterSeconds = 1
+	}
+	return p
+}
+
+func sampleReset(r *rand.Rand, o faults.Occasion) any {
+	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreakage(r)}
+}
+
+func sampleSlow(r *rand.Rand, o faults.Occasion) any {
+	return &SlowParams{
+		Match:  sampleMatch(r, o, 0),
+		Delay:  faults.PickTime(r, 10*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond),
+		Jitter: faults.PickTime(r, 0, 200*time.Millisecond, 50*time.Millisecond),
+	}
+}
+
+func sampleHang(r *rand.Rand, o faults.Occasion) any {
+	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
+	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
+	if p.Then == "reset" {
+		p.Breaks = sampleBreakage(r)
+	}
+	return p
+}
+
+func sampleLost(r *rand.Rand, o faults.Occasion) any {
+	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, losses...)}
+	switch p.How {
+	case lossError:
+		p.Code = faults.Pick(r, lostCodes...)
+	case lossReset:
+		p.Breaks = sampleBreakage(r)
+	}
+	if p.How != lossCut {
+		p.After = faults.PickTime(r, 0, 300*time.Millisecond, 100*time.Millisecond)
+	}
+	return p
+}
+
+// sampleBreakage prefers the request: with the connection go all the watches.
+func sampleBreakage(r *rand.Rand) string {
+	if r.IntN(4) == 0 {
+		return string(proxy.BreakConnection)
+	}
+	return string(proxy.BreakRequest)
+}

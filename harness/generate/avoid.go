@@ -1,0 +1,84 @@
+package generate
+
+import (
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// What upstream's controllers are known not to survive is not drawn: a scenario
+// that fails on everybody tells nobody from another. The numbers are those of
+// harness/check/TRAPS.md.
+
+// neverDown reports whether a Deployment is only scaled up: one without surge
+// that is scaled down to what its one ReplicaSet happens to have does not roll
+// out any more (trap 1, kubernetes#102551).
+func neverDown(create *scenario.Create) bool {
+	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
+}
+
+// weakness is something that users and faults must not bring about together.
+type weakness struct {
+	trap int
+	does func(steps []scenario.Step, faults []scenario.Fault) bool
+}
+
+var weaknesses = []weakness{
+	// Recreate can wait for the deadline where old pods have failed (#128798).
+	{2, func(steps []scenario.Step, faults []scenario.Fault) bool {
+		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
+	}},
+	// What went wrong while old ReplicaSets were scaled down is forgotten if the
+	// status cannot be written either.
+	{3, func(_ []scenario.Step, faults []scenario.Fault) bool {
+		return slices.ContainsFunc(faults, spoils("update", "replicasets.apps", "")) &&
+			slices.ContainsFunc(faults, spoils("update", "deployments.apps", "status"))
+	}},
+	// Proportional scaling does not survive an error half-way (#44734).
+	{6, func(steps []scenario.Step, faults []scenario.Fault) bool {
+		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, spoils("update", "replicasets.apps", ""))
+	}},
+	// A young pod that is deleted while the watch of pods is down is waited for.
+	{40, func(_ []scenario.Step, faults []scenario.Fault) bool {
+		return slices.ContainsFunc(faults, deletesPods) && slices.ContainsFunc(faults, endsWatchOfPods)
+	}},
+}
+
+func beyondUpstream(steps []scenario.Step, faults []scenario.Fault) bool {
+	return slices.ContainsFunc(weaknesses, func(w weakness) bool { return w.does(steps, faults) })
+}
+
+func recreates(step scenario.Step) bool {
+	create, ok := step.Operation.(*scenario.Create)
+	return ok && create.Strategy == scenario.Recreate
+}
+
+func scalesDeployment(step scenario.Step) bool {
+	switch op := step.Operation.(type) {
+	case *scenario.Scale:
+		return op.Kind == scenario.Deployment
+	case *scenario.Rollout:
+		return op.Replicas != nil
+	}
+	return false
+}
+
+func failsPods(fault scenario.Fault) bool {
+	return fault.Name == "pod-churn" && fault.Params.Text("action") == "fail"
+}
+
+func deletesPods(fault scenario.Fault) bool {
+	return fault.Name == "pod-churn" && fault.Params.Text("action") == "delete"
+}
+
+func endsWatchOfPods(fault scenario.Fault) bool {
+	return fault.Name == "watch-end" && fault.Params.Text("resource") == "pods"
+}
+
+// spoils tells the faults that spoil requests of a kind.
+func spoils(verb, resource, subresource string) func(scenario.Fault) bool {
+	return func(fault scenario.Fault) bool {
+		p := fault.Params
+		return p.Text("verb") == verb && p.Text("resource") == resource && p.Text("subresource") == subresource
+	}
+}

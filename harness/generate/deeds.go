@@ -1,0 +1,212 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// deed is something that a user may do. It adds a step or two, or none if there
+// is nothing to do it to.
+type deed struct {
+	weight int
+	do     func(*users)
+}
+
+var deeds = []deed{
+	{8, (*users).scale},
+	{7, (*users).rollOut},
+	{2, (*users).pauseOrResume},
+	{1, (*users).rollBack},
+	{2, (*users).addOwner},
+	{2, (*users).addService},
+	{1, (*users).reselect},
+	{1, (*users).addPods},
+	{1, (*users).relabelPods},
+	{1, (*users).touch},
+	{1, (*users).remove},
+	{1, (*users).replace},
+}
+
+// addOwner makes a ReplicaSet, ReplicationController or Deployment with labels of
+// its own: what two owners select is another matter.
+func (u *users) addOwner() {
+	room := u.room()
+	if len(u.free) == 0 || room < 2 {
+		return
+	}
+	name := u.free[0]
+	u.free = u.free[1:]
+	kind := faults.Pick(u.Rand, scenario.Deployment, scenario.Deployment, scenario.ReplicaSet, scenario.ReplicationController)
+	u.make(u.owner(scenario.Target{Kind: kind, Name: name}, room))
+	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
+}
+
+// owner draws an owner that asks for some of the pods that there is room for.
+func (u *users) owner(target scenario.Target, room int) *scenario.Create {
+	replicas := 1 + u.IntN(max(1, room/2))
+	labels := map[string]string{"app": target.Name}
+	create := &scenario.Create{Target: target, Replicas: &replicas, Labels: labels, Selector: labels}
+	if u.IntN(5) == 0 {
+		create.MinReadySeconds = 1
+	}
+	if target.Kind != scenario.Deployment {
+		return create
+	}
+	create.Version = "v1"
+	create.Strategy = scenario.RollingUpdate
+	if u.IntN(4) == 0 {
+		create.Strategy = scenario.Recreate
+	} else if u.IntN(3) > 0 {
+		u.bounds(create)
+	}
+	if u.IntN(4) == 0 {
+		limit := u.IntN(3)
+		create.RevisionHistoryLimit = &limit
+	}
+	return create
+}
+
+// bounds draws how far a rolling update may go, one of the two above 0.
+func (u *users) bounds(create *scenario.Create) {
+	draw := func() *scenario.IntOrString {
+		if u.IntN(2) == 0 {
+			return scenario.Number(1 + u.IntN(4))
+		}
+		return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
+	}
+	create.MaxSurge, create.MaxUnavailable = draw(), draw()
+	switch u.IntN(4) {
+	case 0:
+		create.MaxSurge = scenario.Number(0)
+	case 1:
+		create.MaxUnavailable = scenario.Number(0)
+	}
+}
+
+func (u *users) scale() {
+	o := u.pick(owner)
+	replicas := u.newReplicas(o)
+	o.replicas = replicas
+	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
+}
+
+// newReplicas draws another number of replicas, now and then 0.
+func (u *users) newReplicas(o *object) int {
+	if neverDown(o.create) {
+		return o.replicas + u.IntN(max(1, u.room()/2))
+	}
+	if u.IntN(10) == 0 {
+		return 0
+	}
+	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
+}
+
+// rollOut takes a Deployment to a new version, or back to an earlier one, and
+// scales it at the same time now and then.
+func (u *users) rollOut() {
+	o := u.pick(deployment)
+	if o == nil {
+		return
+	}
+	version := o.versions + 1
+	if o.versions > 1 && u.IntN(4) == 0 {
+		version = 1 + u.IntN(o.versions-1)
+	}
+	o.versions = max(o.versions, version)
+	rollout := &scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", version)}
+	if u.IntN(6) == 0 {
+		replicas := u.newReplicas(o)
+		o.replicas, rollout.Replicas = replicas, &replicas
+	}
+	u.await(u.step(rollout), o)
+}
+
+func (u *users) pauseOrResume() {
+	o := u.pick(deployment)
+	if o == nil {
+		return
+	}
+	if o.paused = !o.paused; o.paused {
+		u.step(&scenario.Pause{Target: o.Target})
+	} else {
+		u.step(&scenario.Resume{Target: o.Target})
+	}
+}
+
+func (u *users) rollBack() {
+	if o := u.pick(func(o *object) bool { return deployment(o) && o.versions > 1 && !o.paused }); o != nil {
+		u.step(&scenario.Rollback{Target: o.Target})
+	}
+}
+
+// addService makes a Service for an owner that has none.
+func (u *users) addService() {
+	o := u.pick(func(o *object) bool {
+		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
+	})
+	if o == nil {
+		return
+	}
+	u.make(&scenario.Create{
+		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
+		Selector:                 map[string]string{"app": o.Name},
+		Ports:                    []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}},
+		Headless:                 u.IntN(4) == 0,
+		PublishNotReadyAddresses: u.IntN(6) == 0,
+	})
+}
+
+// reselect lets a Service select another owner's pods.
+func (u *users) reselect() {
+	if s, o := u.pick(service), u.pick(owner); s != nil {
+		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
+	}
+}
+
+// addPods makes pods that an owner may adopt, or that it must leave alone.
+func (u *users) addPods() {
+	o := u.pick(plain)
+	if o == nil {
+		return
+	}
+	u.make(&scenario.Create{
+		Target:     scenario.Target{Kind: scenario.Pod, Name: fmt.Sprintf("stray%d", len(u.steps))},
+		Count:      1 + u.IntN(3),
+		Labels:     map[string]string{"app": o.Name},
+		Controller: faults.Pick(u.Rand, scenario.NoController, scenario.NoController, scenario.ForeignController),
+	})
+}
+
+// relabelPods takes pods away from an owner, or gives them to one.
+func (u *users) relabelPods() {
+	if p, o := u.pick(pods), u.pick(plain); p != nil && o != nil {
+		u.step(&scenario.Label{Target: p.Target, Labels: map[string]string{"app": faults.Pick(u.Rand, o.Name, "nobody")}})
+	}
+}
+
+// touch changes something of an object that nobody selects by.
+func (u *users) touch() { u.wake(u.pick(owner)) }
+
+func (u *users) wake(o *object) {
+	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
+}
+
+// remove deletes something, but not the last owner.
+func (u *users) remove() {
+	last := len(u.living(owner)) == 1
+	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
+		u.end(o)
+	}
+}
+
+// replace deletes an owner and makes another of its name once it is gone. That of
+// a Deployment may find what the first one left.
+func (u *users) replace() {
+	o := u.pick(owner)
+	u.end(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
+	u.make(u.owner(o.Target, max(2, u.room())))
+}

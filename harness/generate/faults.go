@@ -1,0 +1,144 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Bounds of how long a fault acts. Who has backed off for so long takes as long
+// again.
+const (
+	spanMin = 500 * time.Millisecond
+	spanMax = 3 * time.Second
+	tick    = 100 * time.Millisecond
+)
+
+// faultsMax is how many faults there are in a scenario of any length.
+const faultsMax = 100
+
+// triesMax is how often a fault is drawn anew that does not fit.
+const triesMax = 200
+
+// addFaults draws what goes wrong while the users work. The first fault begins
+// with them and spoils what every workload brings about, so that something does
+// go wrong.
+func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
+	r := o.random("faults")
+	occasion := occasionOf(u.steps)
+	count := int64(o.Profile.faults.draw(r)) * int64(o.Duration) / int64(o.Profile.duration)
+	count = min(max(count, 1), faultsMax)
+	for i := range count {
+		var from time.Duration
+		on := sure
+		if i > 0 {
+			on = occasion
+			from = faults.PickTime(r, 0, o.Duration*3/5, tick)
+		}
+		on.Span = faults.PickTime(r, spanMin, max(spanMin, min(spanMax, o.Duration-from)), tick)
+		fault, err := o.drawFault(r, on, s)
+		if err != nil {
+			return err
+		}
+		fault.From, fault.For = from, on.Span
+		s.Faults = append(s.Faults, fault)
+	}
+	slices.SortStableFunc(s.Faults, func(a, b scenario.Fault) int { return int(a.From - b.From) })
+	return nil
+}
+
+// drawFault draws a fault that can happen where the scenario runs, and beside
+// which what there is already does not go beyond upstream.
+func (o *Options) drawFault(r *rand.Rand, on faults.Occasion, s *scenario.Scenario) (scenario.Fault, error) {
+	for range triesMax {
+		kind := faults.Pick(r, o.Kinds...)
+		drawn := kind.Sample(r, on)
+		if drawn == nil {
+			continue
+		}
+		params, err := scenario.MakeParams(kind.Name, drawn)
+		if err != nil {
+			return scenario.Fault{}, err
+		}
+		made, err := kind.New(params)
+		if err != nil {
+			return scenario.Fault{}, fmt.Errorf("what %s draws for itself is wrong: %w", kind.Name, err)
+		}
+		if picky, ok := made.(faults.Picky); ok && picky.CannotHappenOn(o.Provider) != nil {
+			continue
+		}
+		fault := scenario.Fault{Name: kind.Name, Params: params}
+		if !beyondUpstream(s.Workload, append(slices.Clip(s.Faults), fault)) {
+			return fault, nil
+		}
+	}
+	return scenario.Fault{}, errors.New("no kind of fault fits")
+}
+
+// sure is what every workload brings about.
+var sure = faults.Occasion{
+	Requests:  []faults.Request{{Verb: "create", Resource: "pods"}},
+	Resources: []string{"pods"},
+}
+
+// causes are what the objects of each kind have a subject do and learn of.
+var causes = map[scenario.Kind]faults.Occasion{
+	scenario.ReplicaSet: {
+		Requests: []faults.Request{
+			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
+			{Verb: "update", Resource: "replicasets.apps", Subresource: "status"},
+		},
+		Resources: []string{"pods", "replicasets.apps"},
+	},
+	scenario.ReplicationController: {
+		Requests: []faults.Request{
+			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
+			{Verb: "update", Resource: "replicationcontrollers", Subresource: "status"},
+		},
+		Resources: []string{"pods", "replicationcontrollers"},
+	},
+	scenario.Deployment: {
+		Requests: []faults.Request{
+			{Verb: "create", Resource: "replicasets.apps"}, {Verb: "update", Resource: "replicasets.apps"},
+			{Verb: "update", Resource: "deployments.apps"}, {Verb: "update", Resource: "deployments.apps", Subresource: "status"},
+			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
+		},
+		Resources: []string{"deployments.apps", "replicasets.apps", "pods"},
+	},
+	scenario.Service: {
+		Requests:  []faults.Request{{Verb: "create", Resource: "endpoints"}, {Verb: "update", Resource: "endpoints"}},
+		Resources: []string{"services", "endpoints"},
+	},
+	scenario.Pod: {
+		Requests: []faults.Request{{Verb: "patch", Resource: "pods"}},
+	},
+}
+
+// occasionOf gathers what the workload brings about, each thing once.
+func occasionOf(steps []scenario.Step) faults.Occasion {
+	var all faults.Occasion
+	for _, step := range steps {
+		create, ok := step.Operation.(*scenario.Create)
+		if !ok {
+			continue
+		}
+		cause := causes[create.Kind]
+		all.Requests = appendNew(all.Requests, cause.Requests...)
+		all.Resources = appendNew(all.Resources, cause.Resources...)
+	}
+	return all
+}
+
+func appendNew[T comparable](all []T, more ...T) []T {
+	for _, one := range more {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}

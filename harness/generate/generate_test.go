@@ -1,0 +1,196 @@
+package generate_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/harness/generate"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// seeds are how many are tried, spread over profiles and providers.
+func seeds() uint64 {
+	if testing.Short() {
+		return 500
+	}
+	return 10_000
+}
+
+func options(seed uint64) generate.Options {
+	return generate.Options{
+		Seed:     seed,
+		Profile:  generate.Profiles[seed%uint64(len(generate.Profiles))],
+		Provider: faults.Providers[seed/7%uint64(len(faults.Providers))],
+	}
+}
+
+// TestEveryScenario: what is generated is valid, can happen where it is for, and
+// is what its file says.
+func TestEveryScenario(t *testing.T) {
+	const shares = 4
+	for share := range uint64(shares) {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			t.Parallel()
+			for seed := share; seed < seeds(); seed += shares {
+				tryScenario(t, options(seed))
+			}
+		})
+	}
+}
+
+func tryScenario(t *testing.T, o generate.Options) {
+	t.Helper()
+	s := generated(t, o)
+	if err := run.Validate(s); err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	if err := run.Supported(s, o.Provider); err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	written := marshal(t, s)
+	read, err := scenario.Parse("x.yaml", written)
+	if err != nil {
+		t.Fatalf("seed %d: %v\n%s", o.Seed, err, written)
+	}
+	if again := marshal(t, read); !bytes.Equal(written, again) {
+		t.Fatalf("seed %d: read and written again (-first +again):\n%s", o.Seed, cmp.Diff(string(written), string(again)))
+	}
+}
+
+// TestVariety: many seeds together bring about every kind of fault, every
+// operation and every kind of object.
+func TestVariety(t *testing.T) {
+	var all strings.Builder
+	for seed := range uint64(300) {
+		all.Write(marshal(t, generated(t, options(seed))))
+	}
+	for _, kind := range catalogue.All {
+		if !strings.Contains(all.String(), "  - "+kind.Name+": ") {
+			t.Errorf("300 seeds do not draw %s", kind.Name)
+		}
+	}
+	for _, words := range []string{
+		"- create: {kind: Deployment", "- create: {kind: ReplicaSet", "- create: {kind: ReplicationController", "- create: {kind: Service", "- create: {kind: Pod",
+		"- scale: ", "- rollout: ", "- pause: ", "- resume: ", "- rollback: ", "- label: ", "- select: ", "- delete: ",
+		"await: ", "until: gone", "until: complete", "propagation: orphan", "propagation: foreground", "strategy: Recreate", "maxSurge: 0",
+		"controller: foreign", "replicas: 2, qps",
+	} {
+		if !strings.Contains(all.String(), words) {
+			t.Errorf("300 seeds do not draw %q", words)
+		}
+	}
+}
+
+// TestSameBytes compares with what other machines and earlier versions wrote. A
+// difference means that seeds no longer mean what they meant: raise Version.
+func TestSameBytes(t *testing.T) {
+	// Those that there were when the first golden file was written: a catalogue
+	// that grows is no other version.
+	var kinds []faults.Kind
+	for _, name := range []string{
+		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
+		"watch-end", "bookmark-loss", "stale-list", "pod-churn", "restart",
+	} {
+		kind, err := catalogue.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	for i, profile := range generate.Profiles {
+		seed := uint64(i) + 1
+		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: faults.Simulated, Kinds: kinds}))
+		golden(t, fmt.Sprintf("%s-%d.yaml", profile.Name, seed), got)
+	}
+	hash := sha256.New()
+	for seed := range uint64(100) {
+		o := options(seed)
+		o.Kinds = kinds
+		hash.Write(marshal(t, generated(t, o)))
+	}
+	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
+}
+
+// TestDuration: a longer workload has more of everything, within the bounds.
+func TestDuration(t *testing.T) {
+	o := options(5)
+	short := generated(t, o)
+	o.Duration = time.Minute
+	long := generated(t, o)
+	if len(long.Workload) < 5*len(short.Workload) || len(long.Faults) < 5*len(short.Faults) {
+		t.Errorf("%d steps and %d faults in a minute, %d and %d in the profile's own time",
+			len(long.Workload), len(long.Faults), len(short.Workload), len(short.Faults))
+	}
+	for _, duration := range []time.Duration{generate.DurationMin, generate.DurationMax} {
+		o.Duration = duration
+		generated(t, o)
+	}
+	for _, duration := range []time.Duration{-time.Second, time.Millisecond, generate.DurationMax + 1} {
+		o.Duration = duration
+		if _, err := generate.Scenario(o); err == nil || !strings.Contains(err.Error(), "expected 1s to 2m0s") {
+			t.Errorf("%s: error %v", duration, err)
+		}
+	}
+}
+
+func TestProfileNamed(t *testing.T) {
+	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
+		t.Errorf("%q, %v", p.Name, err)
+	}
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `profile "breeze": expected calm, steady, storm` {
+		t.Errorf("error %v", err)
+	}
+	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {
+		t.Errorf("no profile %s", generate.DefaultProfile)
+	}
+}
+
+func generated(t *testing.T, o generate.Options) *scenario.Scenario {
+	t.Helper()
+	s, err := generate.Scenario(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func marshal(t *testing.T, s *scenario.Scenario) []byte {
+	t.Helper()
+	data, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, diff)
+	}
+}
