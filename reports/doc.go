@@ -6,6 +6,11 @@
 // and of the run. It needs no cluster, so a report can be made again from a run
 // directory at any time.
 //
+// The page is one file that loads nothing: its style, its script and the library
+// that draws its charts (assets/) are in it, and so is what package timeline made
+// of the history, as JSON (drawing.go). Its tests open it in Chromium, if there
+// is one.
+//
 // # verdicts.json
 //
 // JSON writes one object:
@@ -17,6 +22,7 @@
 //	runs      in the order in which they were made:
 //	  scenario, description, subject, provider, seed
 //	  directory        of the run, as it was given to the report
+//	  started          when the run was asked for, RFC 3339; left out if not known
 //	  durationSeconds  from the first to the last record, a fraction
 //	  versions         of what took part, by name
 //	  verdict, reason  of the run; worse than its results when too little

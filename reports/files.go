@@ -9,15 +9,27 @@ import (
 	"path/filepath"
 )
 
+// pageName is the page's name in the directory of a run.
+const pageName = "report.html"
+
 // files are the reports that a directory of runs gets.
 var files = []struct {
 	name   string
-	render func(io.Writer, []Run) error
+	render func(w io.Writer, runs []Run, dir string) error
 }{
-	{"verdicts.json", JSON},
-	{"junit.xml", JUnit},
-	{"summary.md", Markdown},
-	{"report.html", HTML},
+	{"verdicts.json", func(w io.Writer, runs []Run, _ string) error { return JSON(w, runs) }},
+	{"junit.xml", func(w io.Writer, runs []Run, _ string) error { return JUnit(w, runs) }},
+	{"summary.md", func(w io.Writer, runs []Run, _ string) error { return Markdown(w, runs) }},
+	{pageName, writePage},
+}
+
+// writePage writes the page, with all that is known of a single run.
+func writePage(w io.Writer, runs []Run, dir string) error {
+	var detail *Detail
+	if len(runs) == 1 {
+		detail = ReadDetail(&runs[0])
+	}
+	return HTML(w, runs, detail, dir)
 }
 
 // WriteFiles writes the reports of runs into a directory, in place of those that
@@ -27,7 +39,7 @@ func WriteFiles(dir string, runs ...Run) error {
 	var all []error
 	for _, file := range files {
 		var content bytes.Buffer
-		err := file.render(&content, runs)
+		err := file.render(&content, runs, dir)
 		if err == nil {
 			err = replace(filepath.Join(dir, file.name), content.Bytes())
 		}

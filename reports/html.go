@@ -5,18 +5,32 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-//go:embed page.html.tmpl
-var pageSource string
+// The page, and what it is made with. It has all of it in itself.
+var (
+	//go:embed page.html.tmpl
+	pageSource string
+	//go:embed assets/page.css
+	pageStyles string
+	//go:embed assets/page.js
+	pageScript string
+	//go:embed assets/uplot/uPlot.iife.min.js
+	chartScript string
+	//go:embed assets/uplot/uPlot.min.css
+	chartStyles string
+)
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": seconds,
 	"records": records,
 	"more":    more,
+	"inc":     func(i int) int { return i + 1 },
 	"find": func(id string) check.Check {
 		known, _ := check.Find(id)
 		return known
@@ -26,29 +40,91 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // pageData is what the page is made from.
 type pageData struct {
-	Verdict check.Verdict
-	Reason  string
-	Runs    []pageRun // worst first
+	Verdict  check.Verdict
+	Reason   string
+	Runs     []pageRun // worst first
+	summary            // of several runs
+	Detail   *Detail   // of a single run
+	Drawings *drawings // nil if there is nothing to draw
+
+	Styles         template.CSS
+	Charts, Script template.JS
 }
 
 type pageRun struct {
 	Run
 	Sorted []check.Result // worst first
+	// Anchor begins the names that links lead to.
+	Anchor string
+	// Page leads to the run's own page, if this is not it.
+	Page string
+	// Drawing is whether the run's timeline is on this page.
+	Drawing bool
+	// Full is whether more than a line is shown.
+	Full bool
 }
 
-// HTML writes the runs as one page that needs nothing beside itself.
-func HTML(w io.Writer, runs []Run) error {
+// Passed are the runs of which only a line is shown.
+func (d *pageData) Passed() []pageRun {
+	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full })
+}
+
+// drawings are the timelines of a page.
+type drawings struct {
+	Runs []*drawing `json:"runs"`
+	// Knots are, for each run, the times that are to fall together; nothing for a
+	// single run.
+	Knots [][]int64 `json:"knots,omitempty"`
+}
+
+// HTML writes the runs as one page that needs nothing beside itself. Detail,
+// which may be nil, is shown of a single run. The pages of several runs are
+// linked to as seen from the directory dir.
+func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := sum(runs)
-	data := pageData{Verdict: verdict, Reason: reason}
-	for _, run := range sorted(runs) {
-		data.Runs = append(data.Runs, pageRun{Run: run, Sorted: run.sortedResults()})
+	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
+	for i, run := range sorted(runs) {
+		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i)}
+		r.Full = len(runs) == 1 || run.Verdict == check.Fail || run.Verdict == check.Unknown
+		if len(runs) == 1 {
+			r.Anchor = "v"
+		} else {
+			r.Page = pageOf(&run, dir)
+		}
+		data.Runs = append(data.Runs, r)
+	}
+	if detail != nil && detail.Timeline != nil {
+		data.Drawings = &drawings{Runs: []*drawing{draw(detail.Timeline)}}
+		data.Runs[0].Drawing = true
+	}
+	if len(runs) > 1 {
+		data.summary = overview(runs, dir)
+	}
+	return data.write(w)
+}
+
+// write fills in the template.
+func (d *pageData) write(w io.Writer) error {
+	d.Styles = template.CSS(pageStyles)
+	if d.Drawings != nil {
+		d.Styles += template.CSS(chartStyles)
+		d.Charts, d.Script = template.JS(chartScript), template.JS(pageScript)
 	}
 	var b strings.Builder
-	if err := page.Execute(&b, data); err != nil {
+	if err := page.Execute(&b, d); err != nil {
 		return fmt.Errorf("writing the verdicts as HTML: %w", err)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the verdicts as HTML: %w", err)
 	}
 	return nil
+}
+
+// pageOf is the way from a directory to the page of a run.
+func pageOf(run *Run, dir string) string {
+	path := filepath.Join(run.Directory, pageName)
+	if relative, err := filepath.Rel(dir, path); err == nil {
+		path = relative
+	}
+	return filepath.ToSlash(path)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
@@ -25,6 +26,7 @@ type jsonRun struct {
 	Provider        string            `json:"provider"`
 	Seed            uint64            `json:"seed"`
 	Directory       string            `json:"directory"`
+	Started         time.Time         `json:"started,omitzero"`
 	DurationSeconds float64           `json:"durationSeconds"`
 	Versions        map[string]string `json:"versions"`
 	Verdict         check.Verdict     `json:"verdict"`
@@ -63,6 +65,7 @@ func (r *Run) json() jsonRun {
 		Provider:        r.Provider,
 		Seed:            r.Seed,
 		Directory:       r.Directory,
+		Started:         r.Started,
 		DurationSeconds: r.Duration.Seconds(),
 		Versions:        r.Versions,
 		Verdict:         r.Verdict,

@@ -18,6 +18,7 @@ type Run struct {
 	Provider    string
 	Seed        uint64
 	Directory   string
+	Started     time.Time // when it was asked for; zero if that is not known
 	Duration    time.Duration
 	// Versions are those of what took part, by name.
 	Versions map[string]string

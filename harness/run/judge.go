@@ -94,6 +94,7 @@ func summarize(dir directory, asked *scenario.Scenario, environment *Environment
 		Provider:    environment.Provider,
 		Seed:        environment.Seed,
 		Directory:   string(dir),
+		Started:     environment.Started,
 		Versions:    versions,
 		Results:     results,
 		Again:       again(dir, environment),

@@ -1,0 +1,586 @@
+// The page's script: it draws the timelines that stand in the page as JSON (see
+// drawing.go for its format), and ties marks, events, charts and violations to
+// each other. It loads nothing.
+'use strict';
+(() => {
+  const given = JSON.parse(document.getElementById('drawings').textContent);
+  const kinds = ['step', 'fault', 'process', 'truth', 'delivery', 'write', 'refused', 'read', 'gap'];
+
+  // ---- small helpers ----
+
+  const element = (name, attributes = {}, ...children) => {
+    const e = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
+      else if (value !== false) e.setAttribute(key, value === true ? '' : value);
+    }
+    e.append(...children);
+    return e;
+  };
+  const seconds = us => (us / 1e6).toFixed(3) + 's';
+  const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
+  // firstAtLeast is the first place in an ascending array whose value is not less.
+  const firstAtLeast = (array, value) => {
+    let low = 0, high = array.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (array[middle] < value) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+
+  // Colours come from the style sheet, resolved for the theme that is on.
+  const probe = document.body.appendChild(element('span', {hidden: true}));
+  let colours = {};
+  const colour = name => colours[name] ??= (probe.style.color = `var(--${name})`, getComputedStyle(probe).color);
+
+  // coalesce runs f once before the next frame, however often it is asked to.
+  const coalesce = f => {
+    let asked = false;
+    return () => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => { asked = false; f(); });
+    };
+  };
+
+  // ---- the axis of time, which every drawing shares ----
+
+  class Axis {
+    constructor(end) { this.end = end; this.from = 0; this.to = end; this.watchers = []; }
+    watch(f) { this.watchers.push(f); }
+    set(from, to) {
+      const span = clamp(to - from, 200, this.end);
+      this.from = clamp(from, 0, this.end - span);
+      this.to = this.from + span;
+      this.watchers.forEach(f => f());
+    }
+    zoom(factor, at = (this.from + this.to) / 2) {
+      this.set(at - (at - this.from) * factor, at + (this.to - at) * factor);
+    }
+    pan(share) { const d = (this.to - this.from) * share; this.set(this.from + d, this.to + d); }
+    show(at) {
+      if (at >= this.from && at <= this.to) return;
+      const half = (this.to - this.from) / 2;
+      this.set(at - half, at + half);
+    }
+  }
+
+  // warp maps the times of a run onto those of another, so that the knots, such as
+  // the beginnings of the workload's steps, fall together.
+  const warp = (from, to) => t => {
+    const i = clamp(firstAtLeast(from, t), 1, from.length - 1);
+    const width = from[i] - from[i - 1];
+    return width === 0 ? to[i] : to[i - 1] + (t - from[i - 1]) / width * (to[i] - to[i - 1]);
+  };
+
+  // ---- one run's lanes, events and filter ----
+
+  const laneHeight = 26, axisHeight = 26, eventHeight = 24;
+
+  class Board {
+    constructor(root, run, axis, place) {
+      this.root = root; this.run = run; this.axis = axis; this.id = place === 0 ? 's' : `t${place}-s`;
+      const m = run.marks;
+      this.count = (m.seq || []).length;
+      const map = place === 0 ? t => t : warp(given.knots[place], given.knots[0]);
+      this.x0 = Float64Array.from(m.from || [], map);
+      this.x1 = Float64Array.from(m.to || [], map);
+      this.bands = run.bands.map(b => ({...b, x0: map(b.from), x1: map(b.to)}));
+      this.phases = run.phases.map(p => ({...p, x: map(p.at)}));
+      this.violations = (run.violations || []).map(v => ({...v, x: map(v.at)}));
+      const numbers = new Map(kinds.map((kind, number) => [kind, number]));
+      this.kind = Uint8Array.from(m.kind || [], word => numbers.get(run.words[word]));
+      this.cited = new Map(); // mark -> violations
+      this.isCited = new Uint8Array(this.count);
+      for (const v of this.violations) {
+        for (const i of v.marks || []) this.isCited[i] = 1;
+        for (const i of v.marks || []) this.cited.set(i, [...(this.cited.get(i) || []), v]);
+      }
+      this.chosen = -1;
+      this.draw = coalesce(() => this.paint());
+      this.build();
+      this.filter();
+      axis.watch(this.draw);
+      new ResizeObserver(this.draw).observe(this.lanes);
+    }
+
+    word(column, i) { return this.run.words[this.run.marks[column][i]]; }
+
+    build() {
+      this.search = element('input', {type: 'search', placeholder: 'pods web, 409, scale …', 'aria-label': 'filter by object or words', oninput: () => this.filter()});
+      this.since = element('input', {type: 'number', min: 0, step: 'any', 'aria-label': 'from second', oninput: () => this.filter()});
+      this.until = element('input', {type: 'number', min: 0, step: 'any', 'aria-label': 'to second', oninput: () => this.filter()});
+      this.evidence = element('input', {type: 'checkbox', oninput: () => this.filter()});
+      this.kinds = new Map(kinds.map(kind => [kind, element('input', {type: 'checkbox', checked: true, oninput: () => this.filter()})]));
+      const boxes = kinds.filter((_, number) => this.kind.includes(number)).map(kind =>
+        element('label', {}, this.kinds.get(kind), element('span', {class: 'swatch', style: `background: var(--${kind})`}), kind));
+      const tool = (name, label, f) => element('button', {type: 'button', 'aria-label': label, onclick: f}, name);
+      this.canvas = element('canvas', {'aria-hidden': 'true'});
+      this.spacer = element('div');
+      this.lanes = element('div', {class: 'lanes', tabindex: 0, role: 'group', 'aria-label': 'lanes; plus and minus zoom, arrows move, 0 shows all'}, this.canvas, this.spacer);
+      this.found = element('div', {class: 'found-mark', 'aria-live': 'polite'}, element('p', {class: 'dim'}, 'Choose a mark, an event or a piece of evidence.'));
+      this.rows = element('div');
+      this.events = element('div', {class: 'events', tabindex: 0, role: 'listbox', 'aria-label': 'events; up and down choose'}, this.rows);
+      this.number = element('span', {class: 'dim'});
+      this.root.append(
+        element('div', {class: 'tools'}, this.search,
+          element('label', {}, 'from', this.since), element('label', {}, 'to', this.until, 's'),
+          element('label', {}, this.evidence, 'evidence only')),
+        element('div', {class: 'tools'}, ...boxes),
+        element('div', {class: 'tools'},
+          tool('+', 'zoom in', () => this.axis.zoom(0.5)), tool('−', 'zoom out', () => this.axis.zoom(2)),
+          tool('←', 'earlier', () => this.axis.pan(-0.3)), tool('→', 'later', () => this.axis.pan(0.3)),
+          tool('all', 'show the whole run', () => this.axis.set(0, this.axis.end)), this.number),
+        this.lanes, this.found, this.events);
+      if (this.run.cut) this.root.append(element('p', {class: 'unknown'}, this.run.cut));
+      this.lanes.addEventListener('scroll', this.draw);
+      this.lanes.addEventListener('wheel', e => this.wheel(e), {passive: false});
+      this.lanes.addEventListener('keydown', e => this.key(e));
+      this.canvas.addEventListener('pointerdown', e => this.press(e));
+      this.canvas.addEventListener('pointermove', e => this.hover(e));
+      this.events.addEventListener('scroll', coalesce(() => this.list()));
+      this.events.addEventListener('keydown', e => this.walk(e));
+    }
+
+    // ---- filtering ----
+
+    filter() {
+      const {run} = this, m = run.marks;
+      const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const from = this.since.value === '' ? -Infinity : this.since.value * 1e6;
+      const to = this.until.value === '' ? Infinity : this.until.value * 1e6;
+      const on = kinds.map(kind => this.kinds.get(kind).checked);
+      const fits = new Map(); // a word of the table, or a lane -> which of the words it has
+      const has = (key, text) => {
+        if (!fits.has(key)) fits.set(key, words.map(w => text.toLowerCase().includes(w)));
+        return fits.get(key);
+      };
+      this.shown = [];
+      this.visible = new Uint8Array(this.count);
+      for (let i = 0; i < this.count; i++) {
+        if (!on[this.kind[i]] || m.to[i] < from || m.from[i] > to) continue;
+        if (this.evidence.checked && !this.cited.has(i)) continue;
+        if (words.length > 0) {
+          const found = ['what', 'object', 'note', 'fault'].map(c => has(m[c][i], this.word(c, i)));
+          found.push(has('lane ' + m.lane[i], run.lanes[m.lane[i]].name));
+          if (!words.every((_, w) => found.some(f => f[w]))) continue;
+        }
+        this.visible[i] = 1;
+        this.shown.push(i);
+      }
+      // marks of each lane, and the lanes that have any
+      this.byLane = run.lanes.map(() => []);
+      for (const i of this.shown) this.byLane[m.lane[i]].push(i);
+      this.rowsShown = run.lanes.map((_, lane) => lane).filter(lane => this.byLane[lane].length > 0);
+      this.number.textContent = this.shown.length === this.count ? `${this.count} events` : `${this.shown.length} of ${this.count} events`;
+      this.rows.style.height = this.shown.length * eventHeight + 'px';
+      this.list();
+      this.draw();
+    }
+
+    // ---- the lanes ----
+
+    gutter() { return this.lanes.clientWidth < 640 ? 0 : 220; }
+    rowHeight() { return this.gutter() === 0 ? laneHeight + 12 : laneHeight; }
+    toPixel(x) { return this.gutter() + (x - this.axis.from) / (this.axis.to - this.axis.from) * (this.width - this.gutter()); }
+    toAxis(pixel) { return this.axis.from + (pixel - this.gutter()) / (this.width - this.gutter()) * (this.axis.to - this.axis.from); }
+
+    paint() {
+      const ratio = devicePixelRatio || 1;
+      const full = axisHeight + this.rowsShown.length * this.rowHeight();
+      const most = Math.round(innerHeight * 0.6);
+      this.width = this.lanes.clientWidth;
+      this.height = Math.min(full, most);
+      if (this.width === 0) return;
+      this.lanes.style.height = this.height + 2 + 'px';
+      this.spacer.style.height = full - this.height + 'px';
+      this.canvas.style.width = this.width + 'px';
+      this.canvas.style.height = this.height + 'px';
+      this.canvas.width = this.width * ratio;
+      this.canvas.height = this.height * ratio;
+      const c = this.canvas.getContext('2d');
+      c.scale(ratio, ratio);
+      c.font = '12px system-ui, sans-serif';
+      c.textBaseline = 'middle';
+      const rowHeight = this.rowHeight(), top = this.lanes.scrollTop;
+      const first = Math.max(0, Math.floor(top / rowHeight)), last = Math.min(this.rowsShown.length, Math.ceil((top + this.height) / rowHeight));
+      this.paintBackdrop(c);
+      for (let row = first; row < last; row++) {
+        this.paintLane(c, this.rowsShown[row], axisHeight + row * rowHeight - top, rowHeight);
+      }
+      this.paintAxis(c);
+    }
+
+    // paintBackdrop shades the time of each fault over all lanes, faintly.
+    paintBackdrop(c) {
+      c.save();
+      c.beginPath();
+      c.rect(this.gutter(), 0, this.width - this.gutter(), this.height);
+      c.clip();
+      c.fillStyle = colour('fault');
+      c.globalAlpha = 0.06;
+      let shaded = -Infinity; // up to here; what two faults share is no darker
+      for (const band of this.bands) { // in order of their beginnings
+        const from = Math.max(this.toPixel(band.x0), shaded), to = this.toPixel(band.x1);
+        if (band.kind !== 'fault' || to <= from) continue;
+        c.fillRect(from, axisHeight, to - from, this.height);
+        shaded = to;
+      }
+      c.restore();
+    }
+
+    paintLane(c, lane, y, height) {
+      const gutter = this.gutter(), base = gutter === 0 ? y + 12 : y, tall = gutter === 0 ? height - 12 : height;
+      c.strokeStyle = colour('line');
+      c.beginPath(); c.moveTo(0, y + height - 0.5); c.lineTo(this.width, y + height - 0.5); c.stroke();
+      c.save();
+      c.beginPath(); c.rect(gutter, y, this.width - gutter, height); c.clip();
+      for (const band of this.bands) {
+        if (band.lane !== lane) continue;
+        const from = this.toPixel(band.x0), to = this.toPixel(band.x1);
+        c.globalAlpha = 0.25;
+        c.fillStyle = colour(band.kind);
+        c.fillRect(from, base + 3, Math.max(2, to - from), tall - 6);
+        c.globalAlpha = 1;
+      }
+      this.paintMarks(c, lane, base, tall);
+      c.restore();
+      c.fillStyle = colour('text');
+      c.save();
+      c.beginPath(); c.rect(0, y, gutter === 0 ? this.width : gutter - 8, height); c.clip();
+      c.fillText(this.run.lanes[lane].name, 6, gutter === 0 ? y + 8 : y + height / 2);
+      c.restore();
+    }
+
+    // paintMarks draws the marks of a lane that are in view, and of those of one
+    // kind that fall into the same pixels the first only.
+    paintMarks(c, lane, y, height) {
+      const {axis, x0, x1} = this, gutter = this.gutter(), scale = (this.width - gutter) / (axis.to - axis.from);
+      const styles = kinds.map(colour), shares = kinds.map(kind => this.share(kind, y, height));
+      const lastFrom = new Float64Array(kinds.length).fill(-1), lastTo = new Float64Array(kinds.length).fill(-1);
+      const framed = [];
+      for (const i of this.byLane[lane]) {
+        if (x1[i] < axis.from || x0[i] > axis.to) continue;
+        const kind = this.kind[i];
+        const from = gutter + Math.round((x0[i] - axis.from) * scale), to = gutter + Math.round((x1[i] - axis.from) * scale);
+        if (this.isCited[i] || i === this.chosen) framed.push([i, from, to]);
+        else if (lastFrom[kind] === from && lastTo[kind] === to) continue;
+        lastFrom[kind] = from;
+        lastTo[kind] = to;
+        const [at, tall] = shares[kind];
+        c.fillStyle = styles[kind];
+        if (to - from > 2) {
+          c.globalAlpha = 0.35;
+          c.fillRect(from, at, to - from, tall);
+          c.globalAlpha = 1;
+        }
+        c.fillRect(kinds[kind] === 'delivery' ? to - 1 : from - 1, at, 2, tall);
+      }
+      c.lineWidth = 2;
+      for (const [i, from, to] of framed) {
+        const wide = i === this.chosen ? 6 : 4;
+        c.strokeStyle = colour(i === this.chosen ? 'link' : 'fail');
+        c.strokeRect(from - wide, y + 2, Math.max(2 * wide, to - from + 2 * wide), height - 4);
+      }
+      c.lineWidth = 1;
+    }
+
+    // share is which part of a lane's height a kind has.
+    share(kind, y, height) {
+      switch (kind) {
+      case 'truth': return [y + 2, height * 0.3];
+      case 'delivery': return [y + height * 0.66, height * 0.28];
+      case 'write': case 'refused': case 'read': return [y + height * 0.38, height * 0.24];
+      default: return [y + 4, height - 8];
+      }
+    }
+
+    paintAxis(c) {
+      c.fillStyle = colour('panel');
+      c.fillRect(0, 0, this.width, axisHeight);
+      const span = this.axis.to - this.axis.from, wide = this.width - this.gutter();
+      const raw = span / Math.max(2, wide / 110), power = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= raw);
+      c.fillStyle = colour('dim');
+      for (let t = Math.ceil(this.axis.from / step) * step; t <= this.axis.to; t += step) {
+        const x = this.toPixel(t);
+        c.fillRect(x, axisHeight - 5, 1, 5);
+        c.fillText((t / 1e6).toFixed(step >= 1e6 ? 0 : step >= 1e5 ? 1 : step >= 1e3 ? 3 : 4) + ' s', x + 3, axisHeight - 8);
+      }
+      c.fillStyle = c.strokeStyle = colour('text');
+      c.setLineDash([4, 3]);
+      let free = -Infinity; // from here on there is room for a name
+      for (const phase of this.phases) {
+        const x = this.toPixel(phase.x);
+        if (x < this.gutter() || x > this.width) continue;
+        c.beginPath(); c.moveTo(x, 0); c.lineTo(x, this.height); c.stroke();
+        if (x < free) continue;
+        c.fillText(phase.name, x + 3, 6);
+        free = x + c.measureText(phase.name).width + 6;
+      }
+      c.setLineDash([]);
+      c.fillStyle = colour('fail');
+      for (const v of this.violations) {
+        const x = this.toPixel(v.x);
+        if (x < this.gutter() || x > this.width) continue;
+        c.fillRect(x - 0.5, 0, 1, this.height);
+        c.beginPath(); c.moveTo(x - 5, 0); c.lineTo(x + 5, 0); c.lineTo(x, 9); c.fill();
+      }
+    }
+
+    // ---- choosing ----
+
+    // at is the mark under a point of the canvas, or -1: evidence before anything else.
+    at(x, y) {
+      const row = Math.floor((y + this.lanes.scrollTop - axisHeight) / this.rowHeight());
+      if (y < axisHeight || row < 0 || row >= this.rowsShown.length) return -1;
+      let best = -1, least = 8;
+      for (const i of this.byLane[this.rowsShown[row]]) {
+        const from = this.toPixel(this.x0[i]), to = this.toPixel(this.x1[i]);
+        let distance = x < from ? from - x : x > to ? x - to : 0;
+        const [top, tall] = this.share(this.word('kind', i), 0, this.rowHeight());
+        const within = (y + this.lanes.scrollTop - axisHeight) % this.rowHeight();
+        if (within < top || within > top + tall) distance += 2;
+        if (this.cited.has(i)) distance -= 3;
+        if (distance < least) { best = i; least = distance; }
+      }
+      return best;
+    }
+
+    // choose shows all that is known of a mark, here and in the list.
+    choose(i, scroll = true) {
+      if (i < 0) return;
+      this.chosen = i;
+      const m = this.run.marks, paragraphs = [];
+      const say = (...children) => paragraphs.push(element('p', {}, ...children));
+      say(element('strong', {}, [this.word('what', i), this.word('object', i)].filter(Boolean).join(' ')), ' ', element('span', {class: 'dim'}, this.word('kind', i)));
+      if (this.word('note', i)) say(this.word('note', i));
+      if (this.word('fault', i)) say('Changed by the fault ', element('code', {}, this.word('fault', i)));
+      const kind = this.word('kind', i), took = m.to[i] - m.from[i];
+      let when = seconds(kind === 'delivery' ? m.to[i] : m.from[i]);
+      if (kind === 'delivery') when += `, ${(took / 1e3).toFixed(1)} ms after it was true`;
+      else if (took > 0) when += `, for ${(took / 1e3).toFixed(1)} ms`;
+      const records = m.answer[i] ? `records ${m.seq[i]} and ${m.answer[i]}` : `record ${m.seq[i]}`;
+      say(element('span', {class: 'dim'}, `at ${when}; ${m.version[i] ? `version ${m.version[i]}; ` : ''}${records} of history.jsonl`));
+      for (const v of this.cited.get(i) || []) {
+        say('Evidence of ', element('a', {href: `#${this.anchor(v)}`, class: 'fail'}, `${v.check} ${v.number}`), ': ', v.summary);
+      }
+      for (const seq of [m.seq[i], m.answer[i]]) {
+        const raw = this.run.cited[seq];
+        if (raw) paragraphs.push(element('details', {}, element('summary', {}, `record ${seq}`), element('pre', {tabindex: 0}, JSON.stringify(raw, null, 1))));
+      }
+      this.found.replaceChildren(...paragraphs);
+      if (scroll) {
+        if (!this.visible[i]) this.unfilter();
+        this.axis.show((this.x0[i] + this.x1[i]) / 2);
+        const row = this.rowsShown.indexOf(m.lane[i]) * this.rowHeight();
+        if (row < this.lanes.scrollTop || row > this.lanes.scrollTop + this.height - axisHeight - this.rowHeight()) {
+          this.lanes.scrollTop = row - this.height / 2;
+        }
+      }
+      const place = firstAtLeast(this.shown, i) * eventHeight;
+      if (place < this.events.scrollTop || place > this.events.scrollTop + this.events.clientHeight - eventHeight) {
+        this.events.scrollTop = place - this.events.clientHeight / 2;
+      }
+      this.list();
+      this.draw();
+    }
+
+    anchor(v) { return `${this.id === 's' ? 'v' : this.id.replace('-s', '')}-${v.check}-${v.number}`; }
+
+    // unfilter shows everything again, so that what a link leads to is there.
+    unfilter() {
+      this.search.value = this.since.value = this.until.value = '';
+      this.evidence.checked = false;
+      this.kinds.forEach(box => { box.checked = true; });
+      this.filter();
+    }
+
+    // follow chooses the mark of a record, or the last one before it.
+    follow(seq) {
+      const m = this.run.marks;
+      let i = m.answer.indexOf(seq);
+      if (i < 0) i = firstAtLeast(m.seq, seq + 1) - 1;
+      this.choose(Math.max(i, 0));
+    }
+
+    // ---- the list of events, of which only what is in view is made ----
+
+    list() {
+      const first = Math.max(0, Math.floor(this.events.scrollTop / eventHeight) - 5);
+      const last = Math.min(this.shown.length, first + Math.ceil(this.events.clientHeight / eventHeight) + 10);
+      const rows = [];
+      for (let place = first; place < last; place++) rows.push(this.row(place));
+      this.rows.replaceChildren(...rows);
+      if (this.chosen >= 0) this.events.setAttribute('aria-activedescendant', `${this.id}-row-${this.chosen}`);
+    }
+
+    row(place) {
+      const i = this.shown[place], kind = this.word('kind', i), chosen = i === this.chosen;
+      const at = this.run.marks[kind === 'delivery' ? 'to' : 'from'][i];
+      return element('div', {
+        class: `row${chosen ? ' chosen' : ''}${this.cited.has(i) ? ' cited' : ''}`, style: `top: ${place * eventHeight}px`,
+        role: 'option', id: `${this.id}-row-${i}`, 'aria-selected': String(chosen), onclick: () => this.choose(i),
+      },
+      element('span', {}, (this.cited.has(i) ? '▼ ' : '') + seconds(at)),
+      element('span', {style: `color: var(--${kind})`}, kind),
+      element('span', {}, this.word('what', i)),
+      element('span', {}, this.word('object', i)),
+      element('span', {class: 'dim'}, this.word('note', i)));
+    }
+
+    walk(e) {
+      const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity};
+      if (!(e.key in steps) || this.shown.length === 0) return;
+      e.preventDefault();
+      const now = this.chosen < 0 ? -1 : firstAtLeast(this.shown, this.chosen);
+      this.choose(this.shown[clamp(now + steps[e.key], 0, this.shown.length - 1)]);
+    }
+
+    // ---- pointer and keyboard on the lanes ----
+
+    wheel(e) {
+      if (!e.ctrlKey && !e.shiftKey) return; // the page scrolls
+      e.preventDefault();
+      if (e.shiftKey) this.axis.pan(Math.sign(e.deltaY || e.deltaX) * 0.1);
+      else this.axis.zoom(e.deltaY > 0 ? 1.25 : 0.8, this.toAxis(e.offsetX));
+    }
+
+    key(e) {
+      const actions = {
+        '+': () => this.axis.zoom(0.5), '=': () => this.axis.zoom(0.5), '-': () => this.axis.zoom(2),
+        'ArrowLeft': () => this.axis.pan(-0.2), 'ArrowRight': () => this.axis.pan(0.2), '0': () => this.axis.set(0, this.axis.end),
+      };
+      if (!(e.key in actions) || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      actions[e.key]();
+    }
+
+    // press begins a click, which chooses a mark, or a drag, which chooses a time.
+    press(e) {
+      if (e.button !== 0) return;
+      const begun = e.offsetX, touch = e.pointerType === 'touch';
+      const up = end => {
+        removeEventListener('pointerup', up);
+        removeEventListener('pointercancel', up);
+        const x = end.clientX - this.canvas.getBoundingClientRect().left;
+        if (end.type === 'pointercancel') return;
+        if (Math.abs(x - begun) < 6) return this.choose(this.at(begun, e.offsetY), false);
+        if (!touch) this.axis.set(this.toAxis(Math.min(x, begun)), this.toAxis(Math.max(x, begun)));
+        else this.axis.pan((begun - x) / this.width);
+      };
+      addEventListener('pointerup', up);
+      addEventListener('pointercancel', up);
+    }
+
+    hover(e) {
+      const i = this.at(e.offsetX, e.offsetY);
+      this.canvas.title = i < 0 ? '' : [this.word('what', i), this.word('object', i), this.word('note', i)].filter(Boolean).join(' · ');
+    }
+  }
+
+  // ---- charts ----
+
+  const lineColours = ['step', 'truth', 'write', 'delivery', 'fault', 'refused', 'read'];
+
+  // chart draws one chart; runs are told apart by dashes.
+  const chart = (box, title, unit, lines, axis) => {
+    const at = [...new Set(lines.flatMap(l => l.at))].sort((a, b) => a - b);
+    at.push(axis.end);
+    const columns = lines.map(l => {
+      const values = [];
+      let next = 0, value = null;
+      for (const t of at) {
+        while (next < l.at.length && l.at[next] <= t) value = l.values[next++];
+        values.push(value);
+      }
+      return values;
+    });
+    const names = [...new Set(lines.map(l => l.name))];
+    const text = () => colour('dim'), grid = {stroke: () => colour('line'), width: 1};
+    const plot = new uPlot({
+      title: unit ? `${title} (${unit})` : title, width: box.clientWidth - 12, height: 200,
+      cursor: {sync: {key: 'gauntlet'}, drag: {x: true, y: false, setScale: false}},
+      scales: {x: {time: false, range: () => [axis.from, axis.to]}, y: {range: (_, low, high) => [0, Math.max(1, high * 1.05)]}},
+      axes: [
+        {stroke: text, grid, values: (_, ticks) => ticks.map(t => +(t / 1e6).toFixed(4) + ' s'), space: 70},
+        {stroke: text, grid, size: 46},
+      ],
+      series: [{label: 'at', value: (_, v) => v == null ? '' : seconds(v)}, ...lines.map(l => ({
+        label: l.run ? `${l.name}, ${l.run}` : l.name, stroke: () => colour(lineColours[names.indexOf(l.name) % lineColours.length]),
+        width: 1.5, dash: l.dash, paths: uPlot.paths.stepped({align: 1}), points: {show: false},
+        value: (_, v) => v == null ? '' : String(+v.toFixed(1)),
+      }))],
+      hooks: {setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
+    }, [at, ...columns], box);
+    axis.watch(coalesce(() => plot.redraw()));
+    new ResizeObserver(coalesce(() => plot.setSize({width: box.clientWidth - 12, height: 200}))).observe(box);
+    return plot;
+  };
+
+  // ---- the page ----
+
+  const axis = new Axis(Math.max(...given.runs.map((run, place) => place === 0 ? run.end : given.knots[0].at(-1)), 1));
+  const roots = [...document.querySelectorAll('.board')];
+  const boards = given.runs.map((run, place) => new Board(roots[place], run, axis, place));
+  const plots = [];
+
+  // Charts of one title share a box, and each is made when it comes into view.
+  const titles = [...new Set(given.runs.flatMap(run => run.charts.map(c => c.title)))];
+  const make = new Map();
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting || !make.has(entry.target)) continue;
+      plots.push(make.get(entry.target)());
+      make.delete(entry.target);
+    }
+  }, {rootMargin: '200px'});
+  for (const title of titles) {
+    const box = element('div', {class: 'chart', role: 'img', 'aria-label': title});
+    document.querySelector('.charts').append(box);
+    make.set(box, () => {
+      let unit = '';
+      const lines = given.runs.flatMap((run, place) => {
+        const map = place === 0 ? t => t : warp(given.knots[place], given.knots[0]);
+        return run.charts.filter(c => c.title === title).flatMap(c => {
+          unit = c.unit;
+          return c.lines.map(l => ({...l, at: l.at.map(map), run: given.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
+        });
+      });
+      return chart(box, title, unit, lines, axis);
+    });
+    seen.observe(box);
+  }
+
+  // Links to a record choose its mark; links to evidence open what it is folded in.
+  const follow = () => {
+    const hash = decodeURIComponent(location.hash.slice(1));
+    for (const board of boards) {
+      if (hash.startsWith(board.id) && /^\d+$/.test(hash.slice(board.id.length))) {
+        board.follow(Number(hash.slice(board.id.length)));
+        board.root.scrollIntoView();
+        board.events.focus({preventScroll: true});
+        return;
+      }
+    }
+    const target = hash && document.getElementById(hash);
+    if (!target) return;
+    for (let e = target; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
+    target.scrollIntoView({block: 'center'});
+    target.focus({preventScroll: true});
+  };
+  addEventListener('hashchange', follow);
+  document.addEventListener('click', e => { // the same link a second time
+    const link = e.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) { e.preventDefault(); follow(); }
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    colours = {};
+    boards.forEach(board => board.draw());
+    plots.forEach(plot => plot.redraw());
+  });
+  follow();
+  // What tests and the curious may ask: the time of one repaint of everything, in ms.
+  window.gauntlet = {boards, axis, paint: () => { const begun = performance.now(); boards.forEach(b => b.paint()); return performance.now() - begun; }};
+})();

@@ -1,0 +1,143 @@
+package reports
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// screenshots is where the tests leave pictures of pages, for people to look at.
+var screenshots = flag.String("screenshots", "", "the `directory` to leave screenshots of the page in")
+
+// browsers are the names of what can drive the page, as distributions have them.
+var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+
+// pageWithin bounds what a page may take for anything, on the slowest machine.
+const pageWithin = time.Minute
+
+// visitor is a page that is open in a browser.
+type visitor struct {
+	t   *testing.T
+	ctx context.Context
+	// said is what the page wrote to its console, and what the browser did about it.
+	said func() []string
+}
+
+// visit opens a file in a browser of its own. Without a browser the test is
+// skipped.
+func visit(t *testing.T, path string, width, height int) *visitor {
+	t.Helper()
+	executable := ""
+	for _, name := range browsers {
+		if found, err := exec.LookPath(name); err == nil {
+			executable = found
+			break
+		}
+	}
+	if executable == "" {
+		t.Skipf("no browser to open the page in: expected one of %s on the PATH", strings.Join(browsers, ", "))
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
+		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as ctx
+		t.Fatalf("starting %s: %v", executable, err)
+	}
+	v := &visitor{t: t, ctx: ctx}
+	messages, stop := context.WithCancel(ctx)
+	console := chromedp.Console(messages)
+	v.do(chromedp.Navigate("file://" + path))
+	v.said = func() []string {
+		var all []string
+		stop()
+		for message, err := range console {
+			if err != nil {
+				break
+			}
+			all = append(all, message.String())
+		}
+		return all
+	}
+	return v
+}
+
+// do carries out actions.
+func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// ask evaluates an expression in the page.
+func ask[T any](v *visitor, expression string) T {
+	v.t.Helper()
+	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		v.t.Fatalf("%s: %v", expression, err)
+	}
+	return got
+}
+
+// await waits until an expression is true in the page.
+func (v *visitor) await(expression string) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+		v.t.Fatalf("waiting for %s: %v", expression, err)
+	}
+}
+
+// picture leaves a screenshot if anyone asked for it.
+func (v *visitor) picture(name string) {
+	v.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	taken, err := chromedp.Run(v.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*screenshots, name+".png"), taken, 0o644)
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// dark turns the dark theme on.
+func (v *visitor) dark() {
+	v.t.Helper()
+	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+		})
+		return err
+	}))
+}
+
+// open writes the page of a run and opens it.
+func open(t *testing.T, width, height int, runs ...Run) *visitor {
+	t.Helper()
+	dir := t.TempDir()
+	if err := WriteFiles(dir, runs...); err != nil {
+		t.Fatal(err)
+	}
+	return visit(t, filepath.Join(dir, pageName), width, height)
+}

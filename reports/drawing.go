@@ -1,0 +1,147 @@
+package reports
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/reports/timeline"
+)
+
+// drawing is a timeline as the page's script reads it. Marks are columns, not
+// rows, and their words are places in a table: a run has tens of thousands of
+// them, and few distinct words. All times are whole microseconds since the start
+// of the history.
+type drawing struct {
+	Subject    string                    `json:"subject"`
+	End        int64                     `json:"end"`
+	Cut        string                    `json:"cut,omitempty"`
+	Phases     []drawnPhase              `json:"phases"`
+	Lanes      []drawnLane               `json:"lanes"`
+	Bands      []drawnBand               `json:"bands"`
+	Words      []string                  `json:"words"`
+	Marks      drawnMarks                `json:"marks"`
+	Charts     []drawnChart              `json:"charts"`
+	Violations []drawnViolation          `json:"violations"`
+	Cited      map[int64]json.RawMessage `json:"cited"`
+}
+
+type drawnPhase struct {
+	Name string `json:"name"`
+	At   int64  `json:"at"`
+}
+
+type drawnLane struct {
+	Group    string `json:"group"`
+	Name     string `json:"name"`
+	Resource string `json:"resource,omitempty"`
+}
+
+type drawnBand struct {
+	Lane int    `json:"lane"`
+	Kind string `json:"kind"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Note string `json:"note"`
+}
+
+// drawnMarks are columns of equal length. Kind, What, Object, Note and Fault are
+// places in Words.
+type drawnMarks struct {
+	Seq     []int64 `json:"seq"`
+	Answer  []int64 `json:"answer"`
+	From    []int64 `json:"from"`
+	To      []int64 `json:"to"`
+	Lane    []int   `json:"lane"`
+	Kind    []int   `json:"kind"`
+	What    []int   `json:"what"`
+	Object  []int   `json:"object"`
+	Note    []int   `json:"note"`
+	Fault   []int   `json:"fault"`
+	Version []int64 `json:"version"`
+}
+
+type drawnChart struct {
+	Title string      `json:"title"`
+	Lane  int         `json:"lane"`
+	Unit  string      `json:"unit"`
+	Lines []drawnLine `json:"lines"`
+}
+
+type drawnLine struct {
+	Name   string    `json:"name"`
+	At     []int64   `json:"at"`
+	Values []float64 `json:"values"`
+}
+
+type drawnViolation struct {
+	Check   string  `json:"check"`
+	Number  int     `json:"number"`
+	Summary string  `json:"summary"`
+	At      int64   `json:"at"`
+	Marks   []int   `json:"marks"`
+	Records []int64 `json:"records"`
+}
+
+// draw turns a timeline into what the script reads.
+func draw(t *timeline.Timeline) *drawing {
+	d := &drawing{
+		Subject: t.Start.Subject, End: t.End.Microseconds(), Cut: t.Cut, Cited: t.Cited,
+		Phases: []drawnPhase{}, Lanes: []drawnLane{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
+	}
+	for _, p := range t.Phases {
+		d.Phases = append(d.Phases, drawnPhase{string(p.Name), p.At.Microseconds()})
+	}
+	for _, l := range t.Lanes {
+		d.Lanes = append(d.Lanes, drawnLane{l.Group.String(), l.Name, l.Resource})
+	}
+	for _, b := range t.Bands {
+		d.Bands = append(d.Bands, drawnBand{b.Lane, b.Kind.String(), b.From.Microseconds(), b.To.Microseconds(), b.Note})
+	}
+	d.marks(t.Marks)
+	for _, c := range t.Charts {
+		chart := drawnChart{Title: c.Title, Lane: c.Lane, Unit: c.Unit}
+		for _, l := range c.Lines {
+			chart.Lines = append(chart.Lines, drawnLine{l.Name, microseconds(l.At), l.Values})
+		}
+		d.Charts = append(d.Charts, chart)
+	}
+	for _, v := range t.Violations {
+		d.Violations = append(d.Violations, drawnViolation{v.Check, v.Number, v.Summary, v.At.Microseconds(), v.Marks, v.Records})
+	}
+	return d
+}
+
+func (d *drawing) marks(marks []timeline.Mark) {
+	places := map[string]int{}
+	word := func(s string) int {
+		place, ok := places[s]
+		if !ok {
+			place = len(d.Words)
+			places[s] = place
+			d.Words = append(d.Words, s)
+		}
+		return place
+	}
+	m := &d.Marks
+	for _, mark := range marks {
+		m.Seq = append(m.Seq, mark.Seq)
+		m.Answer = append(m.Answer, mark.Answer)
+		m.From = append(m.From, mark.From.Microseconds())
+		m.To = append(m.To, mark.To.Microseconds())
+		m.Lane = append(m.Lane, mark.Lane)
+		m.Kind = append(m.Kind, word(mark.Kind.String()))
+		m.What = append(m.What, word(mark.What))
+		m.Object = append(m.Object, word(mark.Object))
+		m.Note = append(m.Note, word(mark.Note))
+		m.Fault = append(m.Fault, word(mark.Fault))
+		m.Version = append(m.Version, int64(mark.Version))
+	}
+}
+
+func microseconds(times []time.Duration) []int64 {
+	whole := make([]int64, len(times))
+	for i, at := range times {
+		whole[i] = at.Microseconds()
+	}
+	return whole
+}

@@ -1,0 +1,122 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// saga is a history that is written by hand.
+type saga struct{ records []history.Record }
+
+// add appends a record at a time and returns its Seq.
+func (s *saga) add(at time.Duration, r history.Record) int64 {
+	r.Seq, r.At = int64(len(s.records)+1), at
+	s.records = append(s.records, r)
+	return r.Seq
+}
+
+// write puts the history into a directory.
+func (s *saga) write(t *testing.T, dir string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	encoder := json.NewEncoder(file)
+	for _, r := range s.records {
+		if err := encoder.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lagging is a run in which a ReplicaSet gets pods of which the subject learns
+// late, under a fault, and then one too many. It has about ten records a pod.
+func lagging(t *testing.T, pods int) Run {
+	t.Helper()
+	dir := t.TempDir()
+	s := new(saga)
+	tick := time.Millisecond
+	at := func(i int) time.Duration { return 100*tick + time.Duration(i)*tick }
+	s.add(0, history.Record{Start: &history.Start{Format: history.Format, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Scenario: "lagging", Seed: 42, Subject: "ours", Provider: "embedded", Namespace: "gauntlet"}})
+	s.add(tick, history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted, PID: 7}})
+	s.add(2*tick, history.Record{Request: &history.Request{ID: 1, Subject: "subject-0", Verb: "watch", Resource: "pods"}})
+	s.add(3*tick, history.Record{Response: &history.Response{ID: 1, Code: 200, ServerCode: 200, Reached: true}})
+	s.add(4*tick, history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
+	s.add(5*tick, history.Record{Fault: &history.Fault{Name: "watch-delay", Event: history.FaultInjected}})
+	s.add(6*tick, history.Record{Step: &history.Step{Event: history.StepBegun, Detail: fmt.Sprintf("create ReplicaSet web with %d replicas", pods)}})
+	owner := history.Object{
+		Ref:        history.Ref{Resource: "replicasets.apps", Namespace: "gauntlet", Name: "web", UID: "u-web", Version: 10},
+		Generation: 1, Body: json.RawMessage(fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":0}}`, pods)),
+	}
+	s.add(7*tick, history.Record{Truth: &history.Truth{Type: history.Added, Object: owner}})
+	s.add(8*tick, history.Record{Step: &history.Step{Event: history.StepDone, Detail: "created"}})
+	var first, last int64
+	for i := range pods + 1 {
+		last = s.pod(at(i), i)
+		if i == 0 {
+			first = last
+		}
+	}
+	end := at(pods) + time.Second
+	s.add(end, history.Record{Fault: &history.Fault{Name: "watch-delay", Event: history.FaultHealed}})
+	s.add(end, history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})
+	s.add(end+tick, history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+	s.write(t, dir)
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"scenario.yaml": "name: lagging\n", "logs/subject-0.log": "I0102 03:04:05 started\nI0102 03:04:06 done </script>\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := run("lagging", check.Fail, "1 of 1 checks failed", check.Result{
+		Check: "expectations", Verdict: check.Fail, Reason: "broken once; first: one create too many", Tested: pods, Violations: 1,
+		Evidence: []check.Evidence{{Summary: "one create too many", Expected: "none", At: at(pods), Records: []int64{first, last}}},
+	})
+	r.Directory = dir
+	return r
+}
+
+// pod is created, comes to life, and is told of late. It returns the request's Seq.
+func (s *saga) pod(at time.Duration, i int) int64 {
+	const micro = time.Microsecond
+	id := uint64(100 + i)
+	object := func(version int, body string) history.Object {
+		return history.Object{
+			Ref:    history.Ref{Resource: "pods", Namespace: "gauntlet", Name: fmt.Sprintf("web-%05d", i), UID: types.UID(fmt.Sprintf("u-%d", i)), Version: history.Version(20 + 3*i + version)},
+			Owners: []history.Owner{{Kind: "ReplicaSet", Name: "web", UID: "u-web", Controller: true}}, Body: json.RawMessage(body),
+		}
+	}
+	made, bound, ready := object(0, `{"status":{"phase":"Pending"}}`), object(1, `{"status":{"phase":"Pending"},"spec":{"nodeName":"node-1"}}`),
+		object(2, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	asked := made
+	asked.Ref = history.Ref{Resource: "pods", Namespace: "gauntlet"}
+	asked.GenerateName = "web-"
+	seq := s.add(at, history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "create", Resource: "pods", Namespace: "gauntlet", Object: &asked}})
+	s.add(at+100*micro, history.Record{Truth: &history.Truth{Type: history.Added, Object: made}})
+	s.add(at+200*micro, history.Record{Response: &history.Response{ID: id, Code: 201, ServerCode: 201, Reached: true, Object: &made}})
+	s.add(at+300*micro, history.Record{Truth: &history.Truth{Type: history.Modified, Object: bound}})
+	s.add(at+400*micro, history.Record{Truth: &history.Truth{Type: history.Modified, Object: ready}})
+	for k, o := range []history.Object{made, bound, ready} {
+		kind := history.Modified
+		if k == 0 {
+			kind = history.Added
+		}
+		s.add(at+500*micro+time.Duration(k)*micro, history.Record{Delivery: &history.Delivery{ID: 1, Subject: "subject-0", Resource: "pods", Type: kind, Object: o, Held: 100 * micro}})
+	}
+	return seq
+}

@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// summary is what the page of several runs begins with.
+type summary struct {
+	Failures []pageFailure   // worst first
+	Nights   []night         // oldest first
+	Verdicts []check.Verdict // the columns of Tally
+	Tally    []tally         // the worst first
+}
+
+type pageFailure struct {
+	Verdict                                check.Verdict
+	Subject, Scenario, Check, Times, Again string
+	Reason, Page                           string
+}
+
+// night is the runs of one day of UTC.
+type night struct {
+	Day                       string
+	Runs, Fail, Unknown, Pass int
+}
+
+// Shares are what each verdict has of the runs.
+func (n night) Shares() []share {
+	var all []share
+	for _, s := range []struct {
+		verdict check.Verdict
+		n       int
+	}{{check.Fail, n.Fail}, {check.Unknown, n.Unknown}, {check.Pass, n.Pass}} {
+		if s.n > 0 {
+			all = append(all, share{s.verdict, fmt.Sprintf("%.1f", 100*float64(s.n)/float64(n.Runs))})
+		}
+	}
+	return all
+}
+
+type share struct {
+	Verdict check.Verdict
+	Percent string
+}
+
+// tally is all runs of a scenario on a subject.
+type tally struct {
+	Scenario, Subject string
+	Runs              int
+	Counts            []tallied
+	Seconds           string // the median
+}
+
+type tallied struct {
+	Verdict check.Verdict
+	N       int
+}
+
+// overview sums up several runs for a page in a directory.
+func overview(runs []Run, dir string) summary {
+	o := summary{Nights: nights(runs)}
+	for _, f := range distinct(runs) {
+		o.Failures = append(o.Failures, pageFailure{
+			Verdict: f.verdict, Subject: f.subject, Scenario: f.scenario, Check: f.check, Times: count(f.times, "run"),
+			Again: f.first.Again, Reason: f.reason, Page: pageOf(f.first, dir),
+		})
+	}
+	for _, verdict := range worstFirst {
+		if slices.ContainsFunc(runs, func(r Run) bool { return r.Verdict == verdict }) {
+			o.Verdicts = append(o.Verdicts, verdict)
+		}
+	}
+	o.Tally = tallies(runs, o.Verdicts)
+	return o
+}
+
+// nights counts the runs by the day on which they began. Runs of which that is
+// not known are left out.
+func nights(runs []Run) []night {
+	var all []night
+	for _, run := range runs {
+		if run.Started.IsZero() {
+			continue
+		}
+		day := run.Started.UTC().Format(time.DateOnly)
+		i := slices.IndexFunc(all, func(n night) bool { return n.Day == day })
+		if i < 0 {
+			i = len(all)
+			all = append(all, night{Day: day})
+		}
+		n := &all[i]
+		n.Runs++
+		switch run.Verdict {
+		case check.Fail:
+			n.Fail++
+		case check.Unknown:
+			n.Unknown++
+		default:
+			n.Pass++
+		}
+	}
+	slices.SortFunc(all, func(a, b night) int { return cmp.Compare(a.Day, b.Day) })
+	return all
+}
+
+// tallies counts the verdicts of each scenario on each subject.
+func tallies(runs []Run, verdicts []check.Verdict) []tally {
+	var all []tally
+	var times [][]time.Duration
+	for _, run := range sorted(runs) {
+		i := slices.IndexFunc(all, func(t tally) bool { return t.Scenario == run.Scenario && t.Subject == run.Subject })
+		if i < 0 {
+			i = len(all)
+			all, times = append(all, tally{Scenario: run.Scenario, Subject: run.Subject}), append(times, nil)
+			for _, verdict := range verdicts {
+				all[i].Counts = append(all[i].Counts, tallied{Verdict: verdict})
+			}
+		}
+		all[i].Runs++
+		all[i].Counts[slices.Index(verdicts, run.Verdict)].N++
+		times[i] = append(times[i], run.Duration)
+	}
+	for i := range all {
+		slices.Sort(times[i])
+		all[i].Seconds = fmt.Sprintf("%.1f", times[i][len(times[i])/2].Seconds())
+	}
+	return all
+}

@@ -1,0 +1,216 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// clean demands that the page said nothing on its console and loaded nothing.
+func (v *visitor) clean() {
+	v.t.Helper()
+	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
+		v.t.Errorf("the page loaded %v", loaded)
+	}
+	if said := v.said(); len(said) > 0 {
+		v.t.Errorf("the browser's console:\n%s", strings.Join(said, "\n"))
+	}
+}
+
+// TestPageFromViolationToEvents opens the page of a failed run, follows a piece
+// of evidence to its event, and the event back to the evidence.
+func TestPageFromViolationToEvents(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 40))
+	v.picture("failed-light")
+	if got := ask[string](v, `document.querySelector('h1').innerText`); got != "gauntlet: fail" {
+		t.Errorf("heading %q", got)
+	}
+	v.do(chromedp.Click(chromedp.CSS("#v-expectations-1 a")))
+	v.await(`document.querySelector('.found-mark').innerText.includes('Evidence of expectations 1')`)
+	if got := ask[string](v, `document.querySelector('.found-mark strong').innerText`); got != "create pods web-00000" {
+		t.Errorf("the evidence leads to %q", got)
+	}
+	if !ask[bool](v, `document.querySelector('.row.chosen').className.includes('cited')`) {
+		t.Error("the chosen event is not marked as evidence")
+	}
+	v.picture("failed-followed")
+	v.do(chromedp.Click(chromedp.CSS(".found-mark a")))
+	v.await(`document.activeElement.id === 'v-expectations-1'`)
+	v.clean()
+}
+
+// TestPageFilters filters by words, kind, time and evidence, and demands that the
+// lanes follow.
+func TestPageFilters(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 40))
+	shown := func() int {
+		return ask[int](v, `gauntlet.boards[0].shown.length`)
+	}
+	set := func(label, value string) {
+		ask[bool](v, fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event('input')); })(document.querySelector('[aria-label=%q]'))`, value, label))
+	}
+	all := shown()
+	if want := 41*7 + 6; all != want { // a request, three versions and three deliveries a pod
+		t.Errorf("%d events; want %d", all, want)
+	}
+	set("filter by object or words", "web-00007 modified")
+	if got := shown(); got != 4 {
+		t.Errorf("%d events of web-00007 that are modifications; want 4", got)
+	}
+	if got := ask[int](v, `gauntlet.boards[0].rowsShown.length`); got != 1 {
+		t.Errorf("%d lanes; want 1", got)
+	}
+	set("filter by object or words", "")
+	set("from second", "0.1")
+	set("to second", "0.1005")
+	if got := shown(); got >= 10 || got == 0 {
+		t.Errorf("%d events in half a millisecond", got)
+	}
+	set("from second", "")
+	set("to second", "")
+	ask[bool](v, `(gauntlet.boards[0].kinds.get('truth').click(), true)`)
+	if got := shown(); got != all-41*3-1 {
+		t.Errorf("%d events without the truth; want %d", got, all-41*3-1)
+	}
+	// What a link leads to is shown, whatever the filter.
+	ask[bool](v, `(location.hash = '#s8', true)`)
+	v.await(`document.querySelector('.found-mark strong').innerText === 'ADDED replicasets.apps web'`)
+	if got := shown(); got != all {
+		t.Errorf("%d events after following a link; want %d", got, all)
+	}
+	v.clean()
+}
+
+// TestPageByKeyboard zooms the lanes and walks through the events.
+func TestPageByKeyboard(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 40))
+	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)
+	v.do(chromedp.Focus(chromedp.CSS(".lanes")), chromedp.KeyEvent("+"))
+	if after := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`); after > before/2+1 {
+		t.Errorf("+ zooms from %g to %g µs", before, after)
+	}
+	v.do(chromedp.KeyEvent("0"))
+	if after := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`); after != before {
+		t.Errorf("0 shows %g µs; want %g", after, before)
+	}
+	v.do(chromedp.Focus(chromedp.CSS(".events")), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown))
+	if got := ask[int](v, `gauntlet.boards[0].chosen`); got != 1 {
+		t.Errorf("two steps down choose event %d; want 1", got)
+	}
+	v.clean()
+}
+
+// TestPageLooks draws the page dark and on a phone, where nothing may be wider
+// than the screen.
+func TestPageLooks(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 40))
+	light := ask[string](v, `getComputedStyle(document.body).backgroundColor`)
+	v.dark()
+	v.await(fmt.Sprintf(`getComputedStyle(document.body).backgroundColor !== %q`, light))
+	v.picture("failed-dark")
+	v.do(chromedp.EmulateViewport(390, 844))
+	v.await(`innerWidth === 390 && gauntlet.boards[0].width < 390`)
+	if wide := ask[int](v, `document.documentElement.scrollWidth`); wide > 390 {
+		t.Errorf("the page is %d pixels wide on a screen of 390", wide)
+	}
+	v.picture("failed-phone")
+	ask[bool](v, `(document.querySelector('.board').scrollIntoView(), true)`)
+	v.picture("failed-phone-timeline")
+	v.clean()
+}
+
+// TestPageOfManyEvents demands that no more of the events is made than is seen,
+// and says what a repaint takes.
+func TestPageOfManyEvents(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 7000))
+	events := ask[int](v, `gauntlet.boards[0].count`)
+	if events < 49000 {
+		t.Errorf("%d events; want some 50000", events)
+	}
+	if rows := ask[int](v, `document.querySelectorAll('.events .row').length`); rows > 100 {
+		t.Errorf("%d rows are made, and few can be seen", rows)
+	}
+	whole := ask[float64](v, `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
+	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
+	filtered := ask[float64](v, `(() => { const b = gauntlet.boards[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
+	t.Logf("%d events: %.1f ms to paint the whole run, %.1f ms zoomed in, %.1f ms to filter", events, whole, zoomed, filtered)
+	v.clean()
+}
+
+// TestPageOfManyRuns demands an overview with a trend, and no timeline.
+func TestPageOfManyRuns(t *testing.T) {
+	var runs []Run
+	for night := range 5 {
+		for i, r := range samples["many"] {
+			r.Started = time.Date(2026, 1, 2+night, 3, i, 0, 0, time.UTC)
+			runs = append(runs, r)
+		}
+	}
+	v := open(t, 1280, 1600, runs...)
+	v.picture("many-light")
+	if got := ask[int](v, `document.querySelectorAll('.bar').length`); got != 5 {
+		t.Errorf("%d nights; want 5", got)
+	}
+	if got := ask[int](v, `document.querySelectorAll('.board').length`); got != 0 {
+		t.Errorf("%d timelines on a page of many runs", got)
+	}
+	v.clean()
+}
+
+// TestPageEscapes: what a subject says is text, not markup.
+func TestPageEscapes(t *testing.T) {
+	r := lagging(t, 3)
+	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"
+	r.Results[0].Evidence[0].Summary = "</script><img src=x>"
+	var b bytes.Buffer
+	if err := HTML(&b, []Run{r}, ReadDetail(&r), r.Directory); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"<script>alert", "<b>bold", "<img", "done </script>"} {
+		if strings.Contains(b.String(), bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+}
+
+// TestPageWithoutHistory: a page is made of whatever is there.
+func TestPageWithoutHistory(t *testing.T) {
+	r := lagging(t, 3)
+	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := HTML(&b, []Run{r}, ReadDetail(&r), r.Directory); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"one create too many", "no timeline: the file is not in the run directory", "name: lagging"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(b.String(), "<script") {
+		t.Error("a script on a page without a timeline")
+	}
+}
+
+// TestNights: a day of UTC is a night, and runs that did not fail or remain
+// unknown passed.
+func TestNights(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC) }
+	got := nights([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.Idle}, {Verdict: check.Fail}})
+	if len(got) != 2 || got[0] != (night{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (night{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
+		t.Errorf("nights %+v", got)
+	}
+	if shares := got[1].Shares(); len(shares) != 2 || shares[0].Percent != "50.0" {
+		t.Errorf("shares %+v", shares)
+	}
+}

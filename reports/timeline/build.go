@@ -1,0 +1,263 @@
+package timeline
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Build makes the timeline of a run from its history and the results of its
+// checks. A history that is cut short is drawn up to there; any other error in
+// reading it is returned.
+func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
+	b := newBuilder(results)
+	for record, err := range records {
+		if errors.Is(err, history.ErrTruncated) {
+			b.t.Cut = "the history is cut short"
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("drawing the timeline: %w", err)
+		}
+		if err := b.observe(record); err != nil {
+			return nil, fmt.Errorf("drawing the timeline: record %d: %w", record.Seq, err)
+		}
+	}
+	return b.finish(results), nil
+}
+
+// builder is a timeline in the making.
+type builder struct {
+	t      *Timeline
+	lanes  map[string]int // by name
+	order  []laneOrder    // of the lanes, in the order of t.Lanes
+	marks  map[int64]int  // by Seq of any record that a mark stands for
+	cited  map[int64]bool
+	steps  map[int]int    // the marks of steps that are not done
+	faults map[int]int    // the bands of faults that are not healed
+	lives  map[string]int // the bands of processes that live
+	// requests are those of the subject, by ID.
+	requests map[uint64]*request
+	homes    map[string]int // the lanes of pods, by title
+	seen     map[history.Version]time.Duration
+	late     []int // the marks of deliveries whose version is not yet seen
+	counts   *counts
+	pace     *pace
+}
+
+func newBuilder(results []check.Result) *builder {
+	b := &builder{
+		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
+		lanes:    map[string]int{},
+		marks:    map[int64]int{},
+		cited:    map[int64]bool{},
+		steps:    map[int]int{},
+		faults:   map[int]int{},
+		lives:    map[string]int{},
+		requests: map[uint64]*request{},
+		homes:    map[string]int{},
+		seen:     map[history.Version]time.Duration{},
+		counts:   newCounts(),
+		pace:     newPace(),
+	}
+	for _, result := range results {
+		for _, evidence := range result.Evidence {
+			for _, seq := range evidence.Records {
+				b.cited[seq] = true
+			}
+		}
+	}
+	return b
+}
+
+// observe takes in the next record.
+func (b *builder) observe(r *history.Record) error {
+	b.t.End = r.At
+	if b.cited[r.Seq] {
+		encoded, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		b.t.Cited[r.Seq] = encoded
+	}
+	switch {
+	case r.Start != nil:
+		b.t.Start = *r.Start
+	case r.Phase != nil:
+		b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
+	case r.Step != nil:
+		b.step(r)
+	case r.Fault != nil:
+		b.fault(r)
+	case r.Process != nil:
+		b.process(r)
+	case r.Truth != nil:
+		return b.truth(r)
+	case r.Request != nil:
+		b.request(r)
+	case r.Response != nil:
+		b.response(r)
+	case r.List != nil:
+		if q, ok := b.requests[r.List.ID]; ok {
+			b.marks[r.Seq] = q.mark
+		}
+	case r.Delivery != nil:
+		b.delivery(r)
+	case r.Closed != nil:
+		b.closed(r)
+	case r.Gap != nil:
+		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
+	}
+	return nil
+}
+
+// mark adds a mark and returns its place.
+func (b *builder) mark(m Mark) int {
+	place := len(b.t.Marks)
+	b.t.Marks = append(b.t.Marks, m)
+	b.marks[m.Seq] = place
+	return place
+}
+
+func (b *builder) step(r *history.Record) {
+	s := r.Step
+	if s.Event == history.StepBegun {
+		b.steps[s.Index] = b.mark(Mark{
+			Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "workload"), Kind: Step,
+			What: fmt.Sprintf("step %d", s.Index), Note: s.Detail,
+		})
+		return
+	}
+	place, ok := b.steps[s.Index]
+	if !ok {
+		return
+	}
+	delete(b.steps, s.Index)
+	m := b.end(place, r)
+	if s.Event == history.StepFailed {
+		m.Note += ": " + s.Error
+	}
+}
+
+// end says that a mark lasted until a record, and returns it.
+func (b *builder) end(place int, r *history.Record) *Mark {
+	m := &b.t.Marks[place]
+	m.Answer, m.To = r.Seq, r.At
+	b.marks[r.Seq] = place
+	return m
+}
+
+func (b *builder) fault(r *history.Record) {
+	f := r.Fault
+	lane := b.laneIn(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", laneOrder{family: "faults", depth: f.Index})
+	switch f.Event {
+	case history.FaultInjected:
+		b.faults[f.Index] = b.band(Band{Lane: lane, Kind: Fault, From: r.At, Note: f.Name})
+	case history.FaultHealed:
+		b.over(b.faults, f.Index, r.At)
+	}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Fault, What: string(f.Event), Note: f.Detail}
+	if f.Object != nil {
+		m.Object = b.title(*f.Object)
+	}
+	b.mark(m)
+}
+
+func (b *builder) process(r *history.Record) {
+	p := r.Process
+	lane := b.lane(Run, "process "+p.Name)
+	if life, ok := b.lives[p.Name]; ok {
+		b.t.Bands[life].To = r.At
+		delete(b.lives, p.Name)
+	}
+	if p.Event == history.ProcessStarted {
+		b.lives[p.Name] = b.band(Band{Lane: lane, Kind: Process, From: r.At, Note: p.Name})
+	}
+	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Process, What: string(p.Event), Object: p.Name, Note: p.Detail})
+}
+
+// band adds a band that lasts until it is over, and returns its place.
+func (b *builder) band(band Band) int {
+	band.To = -1
+	b.t.Bands = append(b.t.Bands, band)
+	return len(b.t.Bands) - 1
+}
+
+// over ends a band.
+func (b *builder) over(open map[int]int, key int, at time.Duration) {
+	if place, ok := open[key]; ok {
+		b.t.Bands[place].To = at
+		delete(open, key)
+	}
+}
+
+// finish ends what has no end, sorts the lanes and ties the violations to marks.
+func (b *builder) finish(results []check.Result) *Timeline {
+	t := b.t
+	for i := range t.Bands {
+		if t.Bands[i].To < 0 {
+			t.Bands[i].To = t.End
+		}
+	}
+	for _, open := range b.steps {
+		t.Marks[open].To = t.End
+	}
+	for _, place := range b.late {
+		b.tellLag(place)
+	}
+	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
+	b.sortLanes()
+	for _, result := range results {
+		for i, e := range result.Evidence {
+			t.Violations = append(t.Violations, b.violation(result.Check, i+1, e))
+		}
+	}
+	return t
+}
+
+func (b *builder) violation(id string, number int, e check.Evidence) Violation {
+	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
+	for _, seq := range e.Records {
+		if place, ok := b.marks[seq]; ok {
+			v.Marks = append(v.Marks, place)
+		}
+	}
+	slices.Sort(v.Marks)
+	v.Marks = slices.Compact(v.Marks)
+	return v
+}
+
+// sortLanes puts the lanes in the order in which they are to be shown.
+func (b *builder) sortLanes() {
+	places := make([]int, len(b.t.Lanes))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(x, y int) int {
+		return cmp.Or(cmp.Compare(b.t.Lanes[x].Group, b.t.Lanes[y].Group), b.order[x].compare(b.order[y]))
+	})
+	moved := make([]int, len(places))
+	lanes := make([]Lane, len(places))
+	for to, from := range places {
+		moved[from], lanes[to] = to, b.t.Lanes[from]
+	}
+	b.t.Lanes = lanes
+	for i := range b.t.Marks {
+		b.t.Marks[i].Lane = moved[b.t.Marks[i].Lane]
+	}
+	for i := range b.t.Bands {
+		b.t.Bands[i].Lane = moved[b.t.Bands[i].Lane]
+	}
+	for i := range b.t.Charts {
+		if b.t.Charts[i].Lane >= 0 {
+			b.t.Charts[i].Lane = moved[b.t.Charts[i].Lane]
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// counts follows how many pods there are of each owner, and addresses of each
+// Service.
+type counts struct {
+	pods     map[types.UID]podCount
+	owners   map[types.UID]*ownerCount // ReplicaSets, ReplicationControllers and Deployments
+	services map[string]*serviceCount  // by name
+	// owned and served are the charts of owners and of Services, in the order of
+	// their first versions.
+	owned, served []*lines
+}
+
+// podCount is a pod as it was last seen.
+type podCount struct {
+	owner         types.UID
+	labels        map[string]string
+	active, ready bool
+}
+
+// ownerCount is an owner as it was last seen, and its own pods.
+type ownerCount struct {
+	owner           types.UID // the Deployment that controls it, if one does
+	existing, ready int
+	lines           *lines // nil for what a Deployment controls
+}
+
+// serviceCount is a Service, its Endpoints or both.
+type serviceCount struct {
+	selector map[string]string
+	lines    *lines
+}
+
+// lines are those of a chart in the making.
+type lines struct {
+	title string
+	lane  int
+	lines []Line
+}
+
+func (l *lines) set(name string, at time.Duration, value int) {
+	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
+	if i < 0 {
+		i = len(l.lines)
+		l.lines = append(l.lines, Line{Name: name})
+	}
+	line := &l.lines[i]
+	if n := len(line.Values); n > 0 && line.Values[n-1] == float64(value) {
+		return
+	}
+	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
+}
+
+func newCounts() *counts {
+	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
+}
+
+// The names of lines. What exists and is ready is counted from the pods
+// themselves, what is available is what the owner's status says.
+const (
+	desiredLine   = "desired"
+	existingLine  = "existing"
+	readyLine     = "ready"
+	availableLine = "available (status)"
+	addressLine   = "addresses"
+	notReadyLine  = "addresses not ready"
+	selectedLine  = "ready pods selected"
+)
+
+// observe takes in a version of an object.
+func (c *counts) observe(r *history.Record, lane int, s state) {
+	o, gone := &r.Truth.Object, r.Truth.Type == history.Deleted
+	switch o.Resource {
+	case pods:
+		c.pod(o, r.At, s, gone)
+	case replicaSets, controllers, deployments:
+		c.owner(o, r.At, lane, s, gone)
+	case services, endpoints:
+		c.service(o, r.At, lane, s, gone)
+	}
+}
+
+func (c *counts) pod(o *history.Object, at time.Duration, s state, gone bool) {
+	before := c.pods[o.UID]
+	now := podCount{labels: o.Labels, active: s.active && !gone, ready: s.active && s.ready && !gone}
+	if ref := o.ControllerRef(); ref != nil {
+		now.owner = ref.UID
+	}
+	c.add(before, -1)
+	c.add(now, +1)
+	c.pods[o.UID] = now
+	if gone {
+		delete(c.pods, o.UID)
+	}
+	c.draw(before.owner, at)
+	if now.owner != before.owner {
+		c.draw(now.owner, at)
+	}
+	if before.ready || now.ready {
+		c.drawSelected(at, before.labels, now.labels)
+	}
+}
+
+// add counts a pod of an owner, or takes it back.
+func (c *counts) add(p podCount, n int) {
+	if p.owner == "" {
+		return
+	}
+	owner := c.known(p.owner)
+	if p.active {
+		owner.existing += n
+	}
+	if p.ready {
+		owner.ready += n
+	}
+}
+
+// known is an owner, of which nothing else may be known yet.
+func (c *counts) known(uid types.UID) *ownerCount {
+	if c.owners[uid] == nil {
+		c.owners[uid] = &ownerCount{}
+	}
+	return c.owners[uid]
+}
+
+// draw adds to the lines of an owner, or of the Deployment that it belongs to.
+func (c *counts) draw(uid types.UID, at time.Duration) {
+	owner := c.owners[uid]
+	if owner == nil {
+		return
+	}
+	if owner.owner != "" && c.owners[owner.owner] != nil {
+		uid, owner = owner.owner, c.owners[owner.owner]
+	}
+	if owner.lines == nil {
+		return
+	}
+	existing, ready := owner.existing, owner.ready
+	for _, set := range c.owners {
+		if set.owner == uid {
+			existing, ready = existing+set.existing, ready+set.ready
+		}
+	}
+	owner.lines.set(existingLine, at, existing)
+	owner.lines.set(readyLine, at, ready)
+}
+
+func (c *counts) owner(o *history.Object, at time.Duration, lane int, s state, gone bool) {
+	owner := c.known(o.UID)
+	before := owner.owner
+	owner.owner = ""
+	if ref := o.ControllerRef(); ref != nil && ref.Kind == "Deployment" {
+		owner.owner = ref.UID
+	}
+	if owner.owner == "" && owner.lines == nil {
+		owner.lines = &lines{title: "Pods of " + o.Resource + " " + o.Name, lane: lane}
+		c.owned = append(c.owned, owner.lines)
+	}
+	if owner.lines != nil {
+		desired, available := s.desired, s.available
+		if gone || s.terminating {
+			desired = 0
+		}
+		if gone {
+			available = 0
+		}
+		owner.lines.set(desiredLine, at, desired)
+		owner.lines.set(availableLine, at, available)
+	}
+	c.draw(o.UID, at)
+	if before != owner.owner {
+		c.draw(before, at)
+	}
+}
+
+func (c *counts) service(o *history.Object, at time.Duration, lane int, s state, gone bool) {
+	service := c.services[o.Name]
+	if service == nil {
+		service = &serviceCount{lines: &lines{title: "Endpoints " + o.Name, lane: lane}}
+		c.services[o.Name] = service
+		c.served = append(c.served, service.lines)
+	}
+	if o.Resource == endpoints {
+		if gone {
+			s.addresses, s.notReady = 0, 0
+		}
+		service.lines.set(addressLine, at, s.addresses)
+		service.lines.set(notReadyLine, at, s.notReady)
+		return
+	}
+	service.selector = s.selector
+	if gone {
+		service.selector = nil
+	}
+	service.lines.set(selectedLine, at, c.selected(service.selector))
+}
+
+// drawSelected counts the ready pods anew of every Service that selects one of
+// the two sets of labels.
+func (c *counts) drawSelected(at time.Duration, before, now map[string]string) {
+	for _, service := range c.services {
+		if selects(service.selector, before) || selects(service.selector, now) {
+			service.lines.set(selectedLine, at, c.selected(service.selector))
+		}
+	}
+}
+
+func (c *counts) selected(selector map[string]string) int {
+	n := 0
+	for _, pod := range c.pods {
+		if pod.ready && selects(selector, pod.labels) {
+			n++
+		}
+	}
+	return n
+}
+
+// selects is how a Service selects: one without a selector selects nothing.
+func selects(selector, labels map[string]string) bool {
+	for key, value := range selector {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	return len(selector) > 0
+}
+
+// charts are those of owners, then those of Services.
+func (c *counts) charts() []Chart {
+	var all []Chart
+	for _, l := range slices.Concat(c.owned, c.served) {
+		slices.SortFunc(l.lines, func(a, b Line) int {
+			return cmp.Compare(slices.Index(lineOrder, a.Name), slices.Index(lineOrder, b.Name))
+		})
+		all = append(all, Chart{Title: l.title, Lane: l.lane, Lines: l.lines})
+	}
+	return all
+}
+
+var lineOrder = []string{desiredLine, existingLine, readyLine, availableLine, selectedLine, addressLine, notReadyLine}

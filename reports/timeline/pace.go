@@ -1,0 +1,77 @@
+package timeline
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// pace is how fast things went: how late the subject learned of versions, and
+// how many requests it made. Both are drawn in slices of time.
+type pace struct {
+	lags     map[string][]sample // by resource
+	requests map[string][]time.Duration
+}
+
+type sample struct{ at, lag time.Duration }
+
+func newPace() *pace {
+	return &pace{lags: map[string][]sample{}, requests: map[string][]time.Duration{}}
+}
+
+// delivered notes how late a version of a resource was handed over.
+func (p *pace) delivered(at time.Duration, resource string, lag time.Duration) {
+	p.lags[resource] = append(p.lags[resource], sample{at, lag})
+}
+
+// answered notes a request that has its answer.
+func (p *pace) answered(m *Mark) {
+	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
+}
+
+// slicesMax is into how many slices a run is cut: as many as a narrow screen
+// tells apart. No slice is shorter than sliceMin.
+const (
+	slicesMax = 300
+	sliceMin  = 50 * time.Millisecond
+)
+
+// charts draws the longest lag of each slice, and the requests of each a second.
+func (p *pace) charts(end time.Duration) []Chart {
+	slice := max(end/slicesMax, sliceMin)
+	n := int(end/slice) + 1
+	lag := Chart{Title: "How late watch events were", Lane: -1, Unit: "ms"}
+	for _, resource := range slices.Sorted(maps.Keys(p.lags)) {
+		values := make([]float64, n)
+		for _, s := range p.lags[resource] {
+			i := int(s.at / slice)
+			values[i] = max(values[i], float64(s.lag.Microseconds())/1000)
+		}
+		lag.Lines = append(lag.Lines, sliced(resource, slice, values))
+	}
+	rate := Chart{Title: "Requests of the subject", Lane: -1, Unit: "/s"}
+	for _, kind := range []Kind{Write, Refused, Read} {
+		sent := p.requests[kind.String()]
+		if len(sent) == 0 {
+			continue
+		}
+		values := make([]float64, n)
+		for _, at := range sent {
+			values[int(at/slice)] += 1 / slice.Seconds()
+		}
+		rate.Lines = append(rate.Lines, sliced(kind.String(), slice, values))
+	}
+	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
+}
+
+// sliced is the line of one value a slice, without those that change nothing.
+func sliced(name string, slice time.Duration, values []float64) Line {
+	line := Line{Name: name}
+	for i, value := range values {
+		if i > 0 && value == values[i-1] {
+			continue
+		}
+		line.At, line.Values = append(line.At, time.Duration(i)*slice), append(line.Values, value)
+	}
+	return line
+}

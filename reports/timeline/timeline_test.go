@@ -1,0 +1,350 @@
+package timeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// tale is a history written by hand. Its records are a second apart.
+type tale struct{ records []*history.Record }
+
+func newTale() *tale {
+	t := new(tale)
+	t.add(history.Record{Start: &history.Start{Format: history.Format, Namespace: "ns", Subject: "ours"}})
+	return t
+}
+
+// add appends a record and returns its Seq, which is also its second, less one.
+func (t *tale) add(r history.Record) int64 {
+	r.Seq, r.At = int64(len(t.records)+1), time.Duration(len(t.records))*time.Second
+	t.records = append(t.records, &r)
+	return r.Seq
+}
+
+func (t *tale) all() iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for _, r := range t.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (t *tale) build(test *testing.T, results ...check.Result) *Timeline {
+	test.Helper()
+	got, err := Build(t.all(), results)
+	if err != nil {
+		test.Fatal(err)
+	}
+	return got
+}
+
+// object is a version of an object; owner may be nil.
+func object(resource, name string, version int, owner *history.Owner, body string) history.Object {
+	o := history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: uid(resource, name), Version: history.Version(version)}, Body: json.RawMessage(body)}
+	if owner != nil {
+		owner.Controller = true
+		o.Owners = []history.Owner{*owner}
+	}
+	return o
+}
+
+const readyPod = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
+
+func (t *tale) truth(kind history.EventType, o history.Object) int64 {
+	return t.add(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+}
+
+func (t *tale) request(id uint64, verb, resource, name string, o *history.Object) int64 {
+	return t.add(history.Record{Request: &history.Request{ID: id, Subject: "s", Verb: verb, Resource: resource, Namespace: "ns", Name: name, Object: o}})
+}
+
+func (t *tale) answer(id uint64, code int) int64 {
+	return t.add(history.Record{Response: &history.Response{ID: id, Code: code, ServerCode: code, Reached: true}})
+}
+
+func (t *tale) delivery(id uint64, o history.Object) int64 {
+	return t.add(history.Record{Delivery: &history.Delivery{ID: id, Subject: "s", Resource: o.Resource, Type: history.Modified, Object: o}})
+}
+
+// said is a mark in a line.
+func said(t *Timeline, m Mark) string {
+	return fmt.Sprintf("%s | %s %s %s | %s | %v-%v", t.Lanes[m.Lane].Name, m.Kind, m.What, m.Object, m.Note, m.From.Seconds(), m.To.Seconds())
+}
+
+func TestMarks(t *testing.T) {
+	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: "u"}
+	pod := object(pods, "web-1", 7, web, `{"status":{"phase":"Pending"}}`)
+	made := pod
+	made.Name, made.GenerateName = "", "web-"
+	for _, test := range []struct {
+		name string
+		tell func(*tale)
+		want []string
+	}{
+		{"a step lasts until it is done", func(x *tale) {
+			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepBegun, Detail: "scale"}})
+			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Error: "no"}})
+		}, []string{"workload | step step 1  | scale: no | 1-2"}},
+		{"a step that is never done lasts until the end", func(x *tale) {
+			x.add(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "scale"}})
+			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+		}, []string{"workload | step step 0  | scale | 1-2"}},
+		{"a request lasts until its answer", func(x *tale) {
+			x.request(1, "create", pods, "", &made)
+			x.answer(1, 201)
+		}, []string{"pods of replicasets.apps web | write create pods web- | 201 | 1-2"}},
+		{"a refused request", func(x *tale) {
+			x.request(1, "delete", pods, "web-1", nil)
+			x.add(history.Record{Response: &history.Response{ID: 1, Code: 500, Reason: "InternalError"}})
+		}, []string{"pods of nobody | refused delete pods web-1 | 500, InternalError, never reached the API server | 1-2"}},
+		{"a request without an answer", func(x *tale) {
+			x.request(1, "get", deployments, "web", nil)
+		}, []string{"s: reads and watches | read get deployments.apps web | no answer is recorded | 1-1"}},
+		{"an answer that was lost", func(x *tale) {
+			x.request(1, "update", endpoints, "web", nil)
+			x.add(history.Record{Response: &history.Response{ID: 1, ServerCode: 200, Reached: true}})
+		}, []string{"endpoints web | refused update endpoints web | no answer, the API server answered 200 | 1-2"}},
+		{"leases and events have lanes of their own", func(x *tale) {
+			x.request(1, "update", leases, "lock", nil)
+			x.request(2, "create", eventsNew, "", nil)
+		}, []string{
+			"s: leases | write update leases.coordination.k8s.io lock | no answer is recorded | 1-1",
+			"s: events | write create events.events.k8s.io  | no answer is recorded | 2-2",
+		}},
+		{"a delivery is late since the version was committed", func(x *tale) {
+			x.request(1, "watch", pods, "", nil)
+			x.answer(1, 200)
+			x.truth(history.Added, pod)
+			x.delivery(1, pod)
+		}, []string{
+			"s: reads and watches | read watch pods  | 200 | 1-2",
+			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 3-3",
+			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
+		}},
+		{"a delivery is not late before its watch stood", func(x *tale) {
+			x.truth(history.Added, pod)
+			x.request(1, "watch", pods, "", nil)
+			x.answer(1, 200)
+			x.delivery(1, pod)
+		}, []string{
+			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 1-1",
+			"s: reads and watches | read watch pods  | 200 | 2-3",
+			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
+		}},
+		{"a delivery that is recorded before the truth is not late", func(x *tale) {
+			x.delivery(1, pod)
+			x.truth(history.Added, pod)
+		}, []string{
+			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 1-1",
+			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 2-2",
+		}},
+		{"bookmarks are not drawn", func(x *tale) {
+			x.add(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: pods}})
+		}, nil},
+		{"a gap", func(x *tale) {
+			x.add(history.Record{Gap: &history.Gap{Source: "truth of pods", Detail: "lost"}})
+		}, []string{"gaps | gap gap truth of pods | lost | 1-1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTale()
+			test.tell(x)
+			got := x.build(t)
+			var lines []string
+			for _, m := range got.Marks {
+				lines = append(lines, said(got, m))
+			}
+			if diff := cmp.Diff(test.want, lines); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLanes: what a Deployment made stands behind it, Endpoints behind their
+// Service, pods behind their owner, faults in the order of the scenario.
+func TestLanes(t *testing.T) {
+	x := newTale()
+	x.add(history.Record{Fault: &history.Fault{Index: 1, Name: "b", Event: history.FaultInjected}})
+	x.add(history.Record{Fault: &history.Fault{Index: 0, Name: "a", Event: history.FaultInjected}})
+	x.add(history.Record{Process: &history.Process{Name: "s", Event: history.ProcessStarted}})
+	x.truth(history.Added, object(endpoints, "web", 1, nil, ``))
+	x.truth(history.Added, object(replicaSets, "web-b", 2, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
+	x.truth(history.Added, object(pods, "web-b-1", 3, &history.Owner{Kind: "ReplicaSet", Name: "web-b"}, ``))
+	x.truth(history.Added, object(replicaSets, "web-a", 4, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
+	x.truth(history.Added, object(deployments, "web", 5, nil, ``))
+	x.truth(history.Added, object(services, "web", 6, nil, ``))
+	x.truth(history.Added, object(controllers, "old", 7, nil, ``))
+	x.truth(history.Added, object(pods, "alone", 8, nil, ``))
+	got := x.build(t)
+	var names []string
+	for _, lane := range got.Lanes {
+		names = append(names, lane.Group.String()+": "+lane.Name)
+	}
+	want := []string{
+		"run: process s", "run: fault 0: a", "run: fault 1: b",
+		"objects: replicationcontrollers old",
+		"objects: deployments.apps web", "objects: replicasets.apps web-a", "objects: replicasets.apps web-b", "objects: pods of replicasets.apps web-b",
+		"objects: services web", "objects: endpoints web",
+		"objects: pods of nobody",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+	if m := got.Marks[len(got.Marks)-1]; got.Lanes[m.Lane].Name != "pods of nobody" {
+		t.Errorf("a mark moved to the lane %q", got.Lanes[m.Lane].Name)
+	}
+}
+
+// TestBands: a fault lasts until it is healed, a process until it ends, and both
+// until the end of the history otherwise.
+func TestBands(t *testing.T) {
+	x := newTale()
+	for _, event := range []history.FaultEvent{history.FaultInjected, history.FaultFired, history.FaultHealed} {
+		x.add(history.Record{Fault: &history.Fault{Name: "f", Event: event}})
+	}
+	for _, event := range []history.ProcessEvent{history.ProcessStarted, history.ProcessDied, history.ProcessStarted} {
+		x.add(history.Record{Process: &history.Process{Name: "s", Event: event}})
+	}
+	x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+	got := x.build(t)
+	for i := range got.Bands {
+		got.Bands[i].Lane = 0
+	}
+	want := []Band{
+		{Kind: Fault, From: 1 * time.Second, To: 3 * time.Second, Note: "f"},
+		{Kind: Process, From: 4 * time.Second, To: 5 * time.Second, Note: "s"},
+		{Kind: Process, From: 6 * time.Second, To: 7 * time.Second, Note: "s"},
+	}
+	if diff := cmp.Diff(want, got.Bands); diff != "" {
+		t.Errorf("bands (-want +got):\n%s", diff)
+	}
+}
+
+// TestViolations: evidence that names an answer or a list is tied to the request,
+// and the records that it names are kept.
+func TestViolations(t *testing.T) {
+	x := newTale()
+	x.request(1, "list", pods, "", nil)
+	x.answer(1, 200)
+	list := x.add(history.Record{List: &history.List{ID: 1, Resource: pods}})
+	x.request(2, "create", pods, "", nil)
+	answer := x.answer(2, 201)
+	phase := x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+	got := x.build(t, check.Result{Check: "quiet", Evidence: []check.Evidence{
+		{Summary: "first", Records: []int64{list}}, {Summary: "second", Records: []int64{list, answer, phase}},
+	}})
+	want := []Violation{
+		{Check: "quiet", Number: 1, Summary: "first", Marks: []int{0}, Records: []int64{list}},
+		{Check: "quiet", Number: 2, Summary: "second", Marks: []int{0, 1}, Records: []int64{list, answer, phase}},
+	}
+	if diff := cmp.Diff(want, got.Violations); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+	if len(got.Cited) != 3 || !json.Valid(got.Cited[answer]) {
+		t.Errorf("%d records are kept, %s for the answer; want 3", len(got.Cited), got.Cited[answer])
+	}
+}
+
+func TestCounts(t *testing.T) {
+	deployment := history.Owner{Kind: "Deployment", Name: "web", UID: uid(deployments, "web")}
+	set := history.Owner{Kind: "ReplicaSet", Name: "web-a", UID: uid(replicaSets, "web-a")}
+	x := newTale()
+	x.truth(history.Added, object(deployments, "web", 1, nil, `{"spec":{"replicas":2}}`))           // at 1 s
+	x.truth(history.Added, object(replicaSets, "web-a", 2, &deployment, `{"spec":{"replicas":2}}`)) // 2
+	x.truth(history.Added, object(services, "web", 3, nil, `{"spec":{"selector":{"a":"b"}}}`))      // 3
+	pod := object(pods, "web-a-1", 4, &set, readyPod)
+	pod.Labels = map[string]string{"a": "b"}
+	x.truth(history.Added, pod)                                                                                               // 4
+	x.truth(history.Added, object(pods, "web-a-2", 5, &set, `{"status":{"phase":"Pending"}}`))                                // 5
+	x.truth(history.Modified, object(endpoints, "web", 6, nil, `{"subsets":[{"addresses":[{}],"notReadyAddresses":[{}]}]}`))  // 6
+	x.truth(history.Modified, object(deployments, "web", 7, nil, `{"spec":{"replicas":1},"status":{"availableReplicas":1}}`)) // 7
+	pod.Labels = nil
+	x.truth(history.Modified, pod)                                                               // 8: relabelled
+	x.truth(history.Modified, object(pods, "web-a-2", 9, &set, `{"status":{"phase":"Failed"}}`)) // 9
+	x.truth(history.Deleted, pod)                                                                // 10
+	got := x.build(t)
+	line := func(name string, pairs ...int) Line {
+		l := Line{Name: name}
+		for i := 0; i < len(pairs); i += 2 {
+			l.At, l.Values = append(l.At, time.Duration(pairs[i])*time.Second), append(l.Values, float64(pairs[i+1]))
+		}
+		return l
+	}
+	want := map[string][]Line{
+		"Pods of deployments.apps web": {
+			line(desiredLine, 1, 2, 7, 1), line(existingLine, 1, 0, 4, 1, 5, 2, 9, 1, 10, 0), line(readyLine, 1, 0, 4, 1, 10, 0), line(availableLine, 1, 0, 7, 1),
+		},
+		"Endpoints web": {line(selectedLine, 3, 0, 4, 1, 8, 0), line(addressLine, 6, 1), line(notReadyLine, 6, 1)},
+	}
+	charts := map[string][]Line{}
+	for _, c := range got.Charts {
+		charts[c.Title] = c.Lines
+	}
+	if diff := cmp.Diff(want, charts); diff != "" {
+		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+}
+
+// TestPace: lags are the longest of each slice of time, requests are a second's.
+func TestPace(t *testing.T) {
+	p := newPace()
+	p.delivered(10*time.Millisecond, pods, 2*time.Millisecond)
+	p.delivered(20*time.Millisecond, pods, 7*time.Millisecond)
+	p.delivered(120*time.Millisecond, pods, time.Millisecond)
+	p.answered(&Mark{Kind: Write, From: 60 * time.Millisecond})
+	p.answered(&Mark{Kind: Write, From: 70 * time.Millisecond})
+	got := p.charts(time.Second)
+	want := []Chart{
+		{Title: "How late watch events were", Lane: -1, Unit: "ms", Lines: []Line{
+			{Name: pods, At: []time.Duration{0, sliceMin, 2 * sliceMin, 3 * sliceMin}, Values: []float64{7, 0, 1, 0}},
+		}},
+		{Title: "Requests of the subject", Lane: -1, Unit: "/s", Lines: []Line{
+			{Name: "write", At: []time.Duration{0, sliceMin, 2 * sliceMin}, Values: []float64{0, 40, 0}},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+}
+
+// TestBrokenHistories: one that is cut short is drawn up to there, any other is
+// an error.
+func TestBrokenHistories(t *testing.T) {
+	ends := func(with error) iter.Seq2[*history.Record, error] {
+		return func(yield func(*history.Record, error) bool) {
+			for _, r := range newTale().records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			yield(nil, with)
+		}
+	}
+	got, err := Build(ends(fmt.Errorf("line 2: %w", history.ErrTruncated)), nil)
+	if err != nil || got.Cut == "" {
+		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Cut)
+	}
+	bad := errors.New("no such file")
+	if _, err := Build(ends(bad), nil); !errors.Is(err, bad) {
+		t.Errorf("error %v; want %v", err, bad)
+	}
+	x := newTale()
+	x.truth(history.Added, object(pods, "web", 1, nil, `{"status":7}`))
+	if _, err := Build(x.all(), nil); err == nil {
+		t.Error("no error for an object that is none")
+	}
+}
+
+func uid(resource, name string) types.UID { return types.UID(resource + "/" + name) }
