@@ -139,5 +139,5 @@ func open(t *testing.T, width, height int, runs ...Run) *visitor {
 	if err := WriteFiles(dir, runs...); err != nil {
 		t.Fatal(err)
 	}
-	return visit(t, filepath.Join(dir, pageName), width, height)
+	return visit(t, filepath.Join(dir, PageName), width, height)
 }

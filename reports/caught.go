@@ -14,7 +14,7 @@ import (
 // first run that showed it. It is text for a terminal and Markdown alike.
 func Caught(w io.Writer, runs int, caught []Run) error {
 	var b strings.Builder
-	b.WriteString(count(runs, "run"))
+	b.WriteString(countRuns(runs))
 	switch {
 	case len(caught) > 0:
 		fmt.Fprintf(&b, ", %d did not pass\n", len(caught))
@@ -52,14 +52,14 @@ func (f failure) String() string {
 		what = "the run itself"
 	}
 	return fmt.Sprintf("%s %s, %s, %s: in %s, first with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, f.scenario, escape(what), count(f.times, "run"), f.first.Seed, escape(f.reason))
+		strings.ToUpper(string(f.verdict)), f.subject, f.scenario, escape(what), countRuns(f.times), f.first.Seed, escape(f.reason))
 }
 
-func count(n int, noun string) string {
+func countRuns(n int) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 run"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d runs", n)
 }
 
 // distinct returns what went wrong in the runs: the same check with the same

@@ -39,7 +39,7 @@ const tailMax = 12 << 10
 func ReadDetail(run *Run) *Detail {
 	detail := new(Detail)
 	var err error
-	detail.Timeline, err = timeline.Build(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")), run.Results)
+	detail.Timeline, err = timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	detail.note("no timeline", err)
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)

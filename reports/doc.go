@@ -1,6 +1,6 @@
 // Package reports renders verdicts: for a person at a terminal (Terminal), for
-// programs (JSON), for CI systems (JUnit), for the summary of a CI job
-// (Markdown) and as a page to keep (HTML). Whatever went wrong comes first.
+// programs (JSON), for CI systems (JUnit), for the summary and the annotations of a
+// CI job (Markdown, Annotations) and as a page to keep (HTML). Whatever went wrong comes first.
 //
 // The package decides nothing: verdicts and reasons are those of package check
 // and of the run. It needs no cluster, so a report can be made again from a run

@@ -9,18 +9,22 @@ import (
 	"path/filepath"
 )
 
-// pageName is the page's name in the directory of a run.
-const pageName = "report.html"
+// The names of files in the directory of a run.
+const (
+	PageName     = "report.html"
+	verdictsName = "verdicts.json"
+	historyName  = "history.jsonl"
+)
 
 // files are the reports that a directory of runs gets.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string) error
 }{
-	{"verdicts.json", func(w io.Writer, runs []Run, _ string) error { return JSON(w, runs) }},
+	{verdictsName, func(w io.Writer, runs []Run, _ string) error { return JSON(w, runs) }},
 	{"junit.xml", func(w io.Writer, runs []Run, _ string) error { return JUnit(w, runs) }},
-	{"summary.md", func(w io.Writer, runs []Run, _ string) error { return Markdown(w, runs) }},
-	{pageName, writePage},
+	{"summary.md", Markdown},
+	{PageName, writePage},
 }
 
 // writePage writes the page, with all that is known of a single run.

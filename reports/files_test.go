@@ -24,7 +24,7 @@ func TestWriteFiles(t *testing.T) {
 		var names []string
 		for _, entry := range entries {
 			names = append(names, entry.Name())
-			if entry.Name() == pageName { // made of scripts as well; see page_test.go
+			if entry.Name() == PageName || entry.Name() == "summary.md" { // have links that depend on the directory
 				continue
 			}
 			got, err := os.ReadFile(filepath.Join(dir, entry.Name()))

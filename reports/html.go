@@ -122,7 +122,7 @@ func (d *pageData) write(w io.Writer) error {
 
 // pageOf is the way from a directory to the page of a run.
 func pageOf(run *Run, dir string) string {
-	path := filepath.Join(run.Directory, pageName)
+	path := filepath.Join(run.Directory, PageName)
 	if relative, err := filepath.Rel(dir, path); err == nil {
 		path = relative
 	}

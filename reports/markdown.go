@@ -12,12 +12,14 @@ import (
 // shows: such summaries are cut off at a megabyte.
 const evidenceMax = 3
 
-// Markdown writes the runs as the summary of a CI job: what is wrong, then every
-// verdict folded away by run.
-func Markdown(w io.Writer, runs []Run) error {
+// Markdown writes the runs as the summary of a CI job: a table of the runs, the
+// worst first, what is wrong, then every verdict folded away by run. Its links
+// lead to the runs' pages as seen from the directory dir.
+func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := sum(runs)
 	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
+	markdownRuns(&b, sorted(runs), dir)
 	for _, run := range sorted(runs) {
 		run.markdownFindings(&b)
 	}
@@ -29,6 +31,27 @@ func Markdown(w io.Writer, runs []Run) error {
 		return fmt.Errorf("writing the verdicts as Markdown: %w", err)
 	}
 	return nil
+}
+
+// markdownRuns writes a row a run, as many as a person reads.
+func markdownRuns(b *strings.Builder, runs []Run, dir string) {
+	const rowsMax = 100
+	b.WriteString("| verdict | scenario | subject | seed | broken | page |\n|-|-|-|-:|-|-|\n")
+	for i, run := range runs {
+		if i == rowsMax {
+			fmt.Fprintf(b, "| | and %d more | | | | |\n", len(runs)-rowsMax)
+			break
+		}
+		var broken []string
+		for _, result := range run.broken() {
+			if result.Verdict == run.Verdict {
+				broken = append(broken, code(result.Check))
+			}
+		}
+		fmt.Fprintf(b, "| %s %s | %s | %s | %d | %s | [page](<%s>) |\n", marks[run.Verdict], run.Verdict,
+			escape(run.Scenario), code(run.Subject), run.Seed, strings.Join(broken, " "), pageOf(&run, dir))
+	}
+	b.WriteString("\n")
 }
 
 // marks make verdicts stand out where there is no colour.

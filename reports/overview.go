@@ -66,7 +66,7 @@ func overview(runs []Run, dir string) summary {
 	o := summary{Nights: nights(runs)}
 	for _, f := range distinct(runs) {
 		o.Failures = append(o.Failures, pageFailure{
-			Verdict: f.verdict, Subject: f.subject, Scenario: f.scenario, Check: f.check, Times: count(f.times, "run"),
+			Verdict: f.verdict, Subject: f.subject, Scenario: f.scenario, Check: f.check, Times: countRuns(f.times),
 			Again: f.first.Again, Reason: f.reason, Page: pageOf(f.first, dir),
 		})
 	}

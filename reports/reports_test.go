@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,8 @@ var renderers = map[string]func(io.Writer, []Run) error{
 	"terminal.txt":  func(w io.Writer, runs []Run) error { return Terminal(w, runs, false) },
 	"verdicts.json": JSON,
 	"junit.xml":     JUnit,
-	"summary.md":    Markdown,
+	"summary.md":    func(w io.Writer, runs []Run) error { return Markdown(w, runs, "out") },
+	"github.txt":    Annotations,
 }
 
 func TestGolden(t *testing.T) {
@@ -202,6 +204,53 @@ func TestJSONIsReadable(t *testing.T) {
 	}
 	if diff := cmp.Diff(samples["many"][1].Results, got.Runs[1].Results); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// TestReadDirectory: verdicts that are read again make the same reports, and a run
+// directory that was moved is where it is now.
+func TestReadDirectory(t *testing.T) {
+	dir := t.TempDir()
+	many := slices.Clone(samples["many"])
+	many[0].Started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := WriteFiles(dir, many...); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadDirectory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(many, got); diff != "" {
+		t.Errorf("runs that are read again (-want +got):\n%s", diff)
+	}
+	r := lagging(t, 3)
+	if err := WriteFiles(r.Directory, r); err != nil {
+		t.Fatal(err)
+	}
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(r.Directory, moved); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadDirectory(moved); err != nil || len(got) != 1 || got[0].Directory != moved {
+		t.Errorf("a run that was moved: %+v, %v", got, err)
+	}
+}
+
+func TestReadDirectoryRefuses(t *testing.T) {
+	for _, test := range []struct{ name, content, want string }{
+		{"nothing", "", "expected a directory of runs"},
+		{"no JSON", "}", "expected verdicts"},
+		{"another schema", `{"schema": 99}`, "expected schema 1, found 99"},
+	} {
+		dir := t.TempDir()
+		if test.content != "" {
+			if err := os.WriteFile(filepath.Join(dir, verdictsName), []byte(test.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := ReadDirectory(dir); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v; want %q", test.name, err, test.want)
+		}
 	}
 }
 

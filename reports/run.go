@@ -110,11 +110,7 @@ func sum(runs []Run) (check.Verdict, string) {
 			parts = append(parts, fmt.Sprintf("%d %s", count[verdict], verdict))
 		}
 	}
-	noun := "runs"
-	if len(runs) == 1 {
-		noun = "run"
-	}
-	return worst, fmt.Sprintf("%d %s: %s", len(runs), noun, strings.Join(parts, ", "))
+	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), strings.Join(parts, ", "))
 }
 
 // evidence says in lines of text what shows a violation.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,8 @@ reports anew. The same history always gets the same verdicts.`,
 	}
 }
 
-// show prints the verdicts of some runs.
+// show prints the verdicts of some runs, and annotates the job of GitHub Actions
+// that they were made in, if they were.
 func show(cmd *cobra.Command, all []reports.Run) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
@@ -53,6 +55,11 @@ func show(cmd *cobra.Command, all []reports.Run) error {
 	}
 	if err := reports.Terminal(out, all, isTerminal(out)); err != nil {
 		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
+	}
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		if err := reports.Annotations(out, all); err != nil {
+			return &unfinishedError{err}
+		}
 	}
 	return nil
 }

@@ -59,6 +59,8 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"nightly", "--subjects=theirs"}, `subject "theirs": expected`},
 		{[]string{"nightly", "nothing"}, `scenario "nothing": expected`},
 		{[]string{"check"}, "requires at least 1 arg"},
+		{[]string{"report"}, "requires at least 1 arg"},
+		{[]string{"report", bad}, "expected a directory of runs"},
 		{[]string{"check", bad}, "expected a run directory: it is a file"},
 		{[]string{"list", "wishes"}, `invalid argument "wishes"`},
 		{[]string{"version", "now"}, `unknown command "now"`},

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// TestReport merges a run and a night that has it too, and annotates.
+func TestReport(t *testing.T) {
+	t.Setenv("GITHUB_ACTIONS", "true")
+	top := t.TempDir()
+	broken := reports.Run{Scenario: "burst", Subject: "ours", Seed: 7, Directory: filepath.Join(top, "run"), Verdict: check.Unknown, Reason: "100% broken"}
+	other := broken
+	other.Directory, other.Verdict = filepath.Join(top, "gone"), check.Pass
+	for dir, runs := range map[string][]reports.Run{"run": {broken}, "night": {broken, other}} {
+		dir = filepath.Join(top, dir)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := reports.WriteFiles(dir, runs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(top, "out")
+	said, err := command(t, "report", "--out="+out, filepath.Join(top, "run"), filepath.Join(top, "night"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, said, "2 runs: 1 unknown, 1 pass")
+	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Aagain: ")
+	want(t, said, "see "+filepath.Join(out, "report.html"))
+	if merged, err := reports.ReadDirectory(out); err != nil || len(merged) != 2 {
+		t.Errorf("%d runs in the merged report, %v; want 2", len(merged), err)
+	}
+}
