@@ -30,6 +30,14 @@ help: ## list every target
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
 	bin/gauntlet run $(ARGS)
 
+# Which scenarios make compare runs, and how many pairs of each.
+SCENARIOS   ?= rollout endpoints everything
+PAIRS       ?= 4
+
+.PHONY: compare
+compare: build upstream ## run scenarios on ours and upstream in turn and compare (SCENARIOS=… PAIRS=4 SEED=…)
+	bin/gauntlet compare $(SCENARIOS) --pairs=$(PAIRS) --seed=$(SEED) $(ARGS)
+
 .PHONY: e2e
 e2e: build upstream ## run the suites on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slow')
 	@# Everything that a CI keeps goes to out/e2e.

@@ -2,6 +2,8 @@
 // programs (JSON), for CI systems (JUnit), for the summary and the annotations of a
 // CI job (Markdown, Annotations) and as a page to keep (HTML). Whatever went wrong comes first.
 //
+// Two runs side by side are written by Compared and ComparisonHTML.
+//
 // The package decides nothing: verdicts and reasons are those of package check
 // and of the run. It needs no cluster, so a report can be made again from a run
 // directory at any time.

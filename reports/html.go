@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
 // The page, and what it is made with. It has all of it in itself.
@@ -35,6 +36,16 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		known, _ := check.Find(id)
 		return known
 	},
+	"standing": func(s compare.Standing) check.Verdict {
+		switch s {
+		case compare.Undeclared, compare.BothWrong:
+			return check.Fail
+		case compare.Declared:
+			return check.Unknown
+		default:
+			return check.Idle
+		}
+	},
 	"open": func(v check.Verdict) bool { return v == check.Fail || v == check.Unknown },
 }).Parse(pageSource))
 
@@ -44,6 +55,7 @@ type pageData struct {
 	Reason   string
 	Runs     []pageRun // worst first
 	summary            // of several runs
+	Compared *Pair     // nil unless two runs are compared
 	Detail   *Detail   // of a single run
 	Drawings *drawings // nil if there is nothing to draw
 
@@ -56,6 +68,8 @@ type pageRun struct {
 	Sorted []check.Result // worst first
 	// Anchor begins the names that links lead to.
 	Anchor string
+	// Marks begins the names that links to marks have.
+	Marks string
 	// Page leads to the run's own page, if this is not it.
 	Page string
 	// Drawing is whether the run's timeline is on this page.
@@ -84,7 +98,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := sum(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
 	for i, run := range sorted(runs) {
-		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i)}
+		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i), Marks: "s"}
 		r.Full = len(runs) == 1 || run.Verdict == check.Fail || run.Verdict == check.Unknown
 		if len(runs) == 1 {
 			r.Anchor = "v"

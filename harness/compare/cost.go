@@ -12,6 +12,9 @@ import (
 type Cost struct {
 	// Steps are the steps of the workload that were done, in order.
 	Steps []Step
+	// Converged is how long it took from the healing of all faults until nothing
+	// was pending; 0 if it never came to that.
+	Converged time.Duration
 	// Requests counts what the subject sent by kind of request. It is empty when
 	// the subject did not go through the fault proxy.
 	Requests map[Call]int
@@ -42,6 +45,7 @@ func (c Call) String() string { return c.Verb + " " + c.Resource }
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}}
 	begun := map[int]time.Duration{}
+	var healed time.Duration
 	for record, err := range records {
 		if err != nil {
 			return Cost{}, fmt.Errorf("measuring a run: %w", err)
@@ -49,6 +53,10 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 		switch {
 		case record.Request != nil:
 			cost.request(record.Request)
+		case record.Phase != nil && record.Phase.Name == history.PhaseSettle:
+			healed = record.At
+		case record.Phase != nil && record.Phase.Name == history.PhaseQuiet:
+			cost.Converged = record.At - healed
 		case record.Step != nil && record.Step.Event == history.StepBegun:
 			begun[record.Step.Index] = record.At
 		case record.Step != nil && record.Step.Event == history.StepDone:

@@ -21,8 +21,15 @@ type Ratio struct {
 	Subject, Base []float64
 }
 
-// Ratios compares every metric that all the pairs have: the time of each step,
-// CPU time, peak memory, then the requests of each kind that either sent, in
+// The metrics of a whole run.
+const (
+	TimeToConverge = "time to converge"
+	CPUTime        = "CPU time"
+	PeakMemory     = "peak memory"
+)
+
+// Ratios compares every metric that all the pairs have: the time of each step, the
+// time to converge, CPU time, peak memory, then the requests of each kind that either sent, in
 // order of names.
 func Ratios(pairs []Pair) []Ratio {
 	if len(pairs) == 0 {
@@ -38,8 +45,14 @@ func Ratios(pairs []Pair) []Ratio {
 		}))
 	}
 	all = append(all,
-		ratio("CPU time", "s", pairs, func(c Cost) float64 { return c.CPU.Seconds() }),
-		ratio("peak memory", "MiB", pairs, func(c Cost) float64 { return float64(c.PeakMemory) / (1 << 20) }),
+		ratio(TimeToConverge, "s", pairs, func(c Cost) float64 {
+			if c.Converged == 0 {
+				return math.NaN()
+			}
+			return c.Converged.Seconds()
+		}),
+		ratio(CPUTime, "s", pairs, func(c Cost) float64 { return c.CPU.Seconds() }),
+		ratio(PeakMemory, "MiB", pairs, func(c Cost) float64 { return float64(c.PeakMemory) / (1 << 20) }),
 	)
 	for _, call := range calls(pairs) {
 		all = append(all, ratio(call.String(), "", pairs, func(c Cost) float64 { return float64(c.Requests[call]) }))

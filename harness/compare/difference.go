@@ -1,0 +1,193 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+)
+
+// Difference is something in which two runs of one scenario differ.
+type Difference struct {
+	Aspect Aspect
+	// Object is what differs: a check's ID, or an object by its stable name.
+	Object string
+	// What is what of it differs: the path of a field, the kind of a milestone.
+	What          string
+	Subject, Base string // empty where that side has none
+	// Standing says whether it may be, and why.
+	Standing Standing
+	Reason   string
+}
+
+// Aspect is what of two runs is compared.
+type Aspect string
+
+// The aspects, in the order of reports.
+const (
+	Verdicts  Aspect = "verdict"
+	EndStates Aspect = "end state"
+	Courses   Aspect = "milestone"
+)
+
+// Standing is what is to be thought of a difference.
+type Standing string
+
+// The standings, worst first.
+const (
+	// Undeclared: nobody has said that it may be.
+	Undeclared Standing = "undeclared"
+	// BothWrong: both break a guarantee. It is no difference, and no comfort.
+	BothWrong Standing = "both wrong"
+	// Declared: ours is meant to differ there.
+	Declared Standing = "declared"
+	// Accepted: either way is right.
+	Accepted Standing = "accepted"
+)
+
+// String is the difference in a line.
+func (d Difference) String() string {
+	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// Differences compares a run of the subject with one of the base: verdicts, then
+// end states, then milestones. Each difference has its standing by the tables
+// Acceptable and Deliberate.
+func Differences(subject, base *Side) []Difference {
+	all := slices.Concat(verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	for i := range all {
+		all[i].stand()
+	}
+	slices.SortStableFunc(all, func(a, b Difference) int {
+		return slices.Index(WorstFirst, a.Standing) - slices.Index(WorstFirst, b.Standing)
+	})
+	return all
+}
+
+// WorstFirst is the order of reports.
+var WorstFirst = []Standing{Undeclared, BothWrong, Declared, Accepted}
+
+// stand looks a difference up.
+func (d *Difference) stand() {
+	if d.Standing != "" {
+		return
+	}
+	for _, table := range []struct {
+		standing Standing
+		rules    []Rule
+	}{{Declared, Deliberate}, {Accepted, Acceptable}} {
+		for _, rule := range table.rules {
+			if rule.Match(d) {
+				d.Standing, d.Reason = table.standing, rule.Reason
+				return
+			}
+		}
+	}
+	d.Standing = Undeclared
+}
+
+func verdicts(subject, base *Side) []Difference {
+	var all []Difference
+	for _, theirs := range base.Results {
+		i := slices.IndexFunc(subject.Results, func(r check.Result) bool { return r.Check == theirs.Check })
+		if i < 0 {
+			continue
+		}
+		ours := subject.Results[i]
+		d := Difference{Aspect: Verdicts, Object: theirs.Check, What: "verdict", Subject: string(ours.Verdict), Base: string(theirs.Verdict)}
+		switch {
+		case ours.Verdict == check.Fail && theirs.Verdict == check.Fail:
+			d.Standing, d.Reason = BothWrong, ours.Reason
+		case ours.Verdict == theirs.Verdict:
+			continue
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func endStates(subject, base *Side) []Difference {
+	var all []Difference
+	for _, name := range keys(subject.End, base.End) {
+		ours, theirs := subject.End[name], base.End[name]
+		if (ours == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
+			all = append(all, Difference{Aspect: EndStates, Object: name, What: "the object", Subject: there(ours), Base: there(theirs)})
+			continue
+		}
+		for _, path := range keys(ours, theirs) {
+			if ours[path] != theirs[path] {
+				all = append(all, Difference{Aspect: EndStates, Object: name, What: path, Subject: ours[path], Base: theirs[path]})
+			}
+		}
+	}
+	return all
+}
+
+func there(object map[string]string) string {
+	if object == nil {
+		return ""
+	}
+	if replicas, ok := object["spec.replicas"]; ok {
+		return "asks for " + replicas + " pods"
+	}
+	return "is there"
+}
+
+func courses(subject, base *Side) []Difference {
+	var all []Difference
+	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
+		return strings.Compare(string(a.Kind)+a.Object, string(b.Kind)+b.Object)
+	})
+	for _, m := range milestones {
+		ours, theirs := subject.Milestones[m], base.Milestones[m]
+		if slices.Equal(ours, theirs) {
+			continue
+		}
+		if m.Kind == Conditions || m.Kind == Events { // sets: each that only one has is a difference
+			for _, value := range missing(ours, theirs) {
+				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Subject: value})
+			}
+			for _, value := range missing(theirs, ours) {
+				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Base: value})
+			}
+			continue
+		}
+		all = append(all, Difference{
+			Aspect: Courses, Object: m.Object, What: string(m.Kind),
+			Subject: strings.Join(ours, ", "), Base: strings.Join(theirs, ", "),
+		})
+	}
+	return all
+}
+
+// missing are the values that others do not have.
+func missing(values, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
+}
+
+// keys are those of either map, in order.
+func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
+
+func merged[K comparable, V any](a, b map[K]V) map[K]V {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[K]V{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// Diff shows how the end states of two runs differ, for a person; it is empty if
+// they do not.
+func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

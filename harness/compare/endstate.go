@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// end flattens every object that is there. Of pods it is counted how many there
+// are of each owner: which ones they are is chance.
+func (o *observer) end() (map[string]map[string]string, error) {
+	objects := map[string]map[string]string{}
+	counts := map[string]map[string]int{} // of pods, by their owner
+	for _, object := range o.live {
+		if object.Resource == pods {
+			name := podsOf + o.names.owner(object)
+			if counts[name] == nil {
+				counts[name] = map[string]int{}
+			}
+			said, err := conditionOf(object)
+			if err != nil {
+				return nil, err
+			}
+			counts[name][said]++
+			continue
+		}
+		flat, err := o.flatten(object)
+		if err != nil {
+			return nil, err
+		}
+		objects[o.names.of(object)] = flat
+	}
+	for name, pods := range counts {
+		objects[name] = map[string]string{}
+		for said, n := range pods {
+			objects[name][said] = strconv.Itoa(n)
+		}
+	}
+	return objects, nil
+}
+
+// podsOf begins what stands for all pods of an owner.
+const podsOf = "pods of "
+
+// The conditions that pods are in, as far as a controller goes by them.
+const (
+	podReady       = "ready"
+	podNotReady    = "not ready"
+	podEnded       = "failed or succeeded"
+	podTerminating = "terminating"
+)
+
+func conditionOf(pod *history.Object) (string, error) {
+	var body struct {
+		Status struct {
+			Phase      string
+			Conditions []struct{ Type, Status string }
+		}
+	}
+	if len(pod.Body) > 0 {
+		if err := json.Unmarshal(pod.Body, &body); err != nil {
+			return "", fmt.Errorf("%s: %w", pod.Ref, err)
+		}
+	}
+	if pod.Terminating() {
+		return podTerminating, nil
+	}
+	if phase := body.Status.Phase; phase == "Failed" || phase == "Succeeded" {
+		return podEnded, nil
+	}
+	for _, c := range body.Status.Conditions {
+		if c.Type == "Ready" && c.Status == "True" {
+			return podReady, nil
+		}
+	}
+	return podNotReady, nil
+}
+
+// sentence is a whole object in a line.
+func sentence(flat map[string]string) string {
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(flat)) {
+		parts = append(parts, path+": "+flat[path])
+	}
+	return strings.Join(parts, "; ")
+}
+
+// omitted is what differs from run to run, and says nothing about the subject:
+// what a controller tells its own children apart by, how often a spec was written,
+// when something was last touched.
+var omitted = map[string]bool{
+	"status.observedGeneration":                                             true,
+	"metadata.labels." + hashLabel:                                          true,
+	"spec.selector.matchLabels." + hashLabel:                                true,
+	"spec.template.metadata.labels." + hashLabel:                            true,
+	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
+}
+
+// flatten says what an object says, by path.
+func (o *observer) flatten(object *history.Object) (map[string]string, error) {
+	flat := flattener{names: o.names, flat: map[string]string{}}
+	if len(object.Body) > 0 {
+		var body map[string]any
+		if err := json.Unmarshal(object.Body, &body); err != nil {
+			return nil, fmt.Errorf("%s: %w", object.Ref, err)
+		}
+		if status, ok := body["status"].(map[string]any); ok && status["observedGeneration"] != nil {
+			flat.flat["status is of the latest generation"] = fmt.Sprint(status["observedGeneration"] == float64(object.Generation))
+		}
+		flat.value("", body)
+	}
+	for key, value := range object.Labels {
+		flat.text("metadata.labels."+key, value)
+	}
+	for key, value := range object.Annotations {
+		flat.text("metadata.annotations."+key, value)
+	}
+	for _, owner := range object.Owners {
+		flat.text("metadata.ownerReferences["+owner.Kind+"]", fmt.Sprintf("%s controller=%t", owner.Name, owner.Controller))
+	}
+	if object.Terminating() {
+		flat.text("metadata.deletionTimestamp", "set")
+	}
+	for _, finalizer := range object.Finalizers {
+		flat.text("metadata.finalizers["+finalizer+"]", "set")
+	}
+	return flat.flat, nil
+}
+
+// flattener turns a tree into paths.
+type flattener struct {
+	names *names
+	flat  map[string]string
+}
+
+func (f *flattener) text(path, value string) {
+	if !omitted[path] {
+		f.flat[path] = f.names.settle(value)
+	}
+}
+
+func (f *flattener) value(path string, value any) {
+	if omitted[path] {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if key == "uid" || key == "resourceVersion" || key == "nodeName" {
+				continue
+			}
+			f.value(strings.TrimPrefix(path+"."+key, "."), inner)
+		}
+	case []any:
+		f.list(path, value)
+	case string:
+		f.text(path, value)
+	case float64:
+		f.text(path, strconv.FormatFloat(value, 'f', -1, 64))
+	default:
+		f.text(path, fmt.Sprint(value))
+	}
+}
+
+// list names the elements of a list by their type or name if they have one; those
+// that have none, or share one, are counted by what they say.
+func (f *flattener) list(path string, elements []any) {
+	counts := map[string]int{}
+	for _, element := range elements {
+		if fields, ok := element.(map[string]any); ok {
+			if key, ok := fields["type"].(string); ok {
+				f.value(path+"["+key+"]", element)
+				continue
+			}
+		}
+		inner := flattener{names: f.names, flat: map[string]string{}}
+		inner.value("", element)
+		counts[sentence(inner.flat)]++
+	}
+	for text, n := range counts {
+		f.flat[path+"["+text+"]"] = fmt.Sprintf("%d times", n)
+	}
+}

@@ -1,0 +1,207 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Side is one run, as far as it can be compared with another of the same
+// scenario: everything in it has stable names.
+type Side struct {
+	Results []check.Result
+	// End is the objects that were there when observation ended, by stable name:
+	// what they say, by path, such as "status.conditions[Available].reason".
+	End map[string]map[string]string
+	// Milestones are what happened on the way, by kind and object.
+	Milestones map[Milestone][]string
+	Cost       Cost
+}
+
+// Milestone names something that happens to an object on its way.
+type Milestone struct {
+	Kind   MilestoneKind
+	Object string // by its stable name
+}
+
+// MilestoneKind is what is looked at on the way.
+type MilestoneKind string
+
+// The kinds of milestones.
+const (
+	// Rollout: the ReplicaSets of a Deployment in the order in which they were made.
+	Rollout MilestoneKind = "rollout"
+	// Sizes: the sizes that a ReplicaSet was given one after another, as far as the
+	// direction turned.
+	Sizes MilestoneKind = "sizes"
+	// Conditions: every type, status and reason that an object's conditions had, as a set.
+	Conditions MilestoneKind = "conditions"
+	// Revisions: the revisions that a Deployment said it was at, in order.
+	Revisions MilestoneKind = "revisions"
+	// Events: the reasons of the events about objects of a kind, as a set.
+	Events MilestoneKind = "events"
+)
+
+// SideOf reads what of a run can be compared from its history and its results.
+func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
+	o := &observer{names: newNames(), live: map[types.UID]*history.Object{}}
+	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
+		for record, err := range records {
+			if record != nil {
+				o.observe(record)
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	side := &Side{Results: results, Cost: cost}
+	if side.End, err = o.end(); err != nil {
+		return nil, fmt.Errorf("reading the end of a run: %w", err)
+	}
+	if side.Milestones, err = o.milestones(); err != nil {
+		return nil, fmt.Errorf("reading the course of a run: %w", err)
+	}
+	return side, nil
+}
+
+// observer keeps what is needed of a history.
+type observer struct {
+	names    *names
+	ended    bool
+	live     map[types.UID]*history.Object
+	versions []*history.Object // of owners, in order
+	events   []*history.Object // as the subject sent them
+}
+
+func (o *observer) observe(r *history.Record) {
+	switch {
+	case o.ended:
+	case r.Phase != nil:
+		o.ended = r.Phase.Name == history.PhaseEnd
+	case r.Truth != nil:
+		object := &r.Truth.Object
+		o.names.learn(object)
+		if r.Truth.Type == history.Deleted {
+			delete(o.live, object.UID)
+			return
+		}
+		o.live[object.UID] = object
+		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
+			o.versions = append(o.versions, object)
+		}
+	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil &&
+		(r.Request.Resource == "events" || r.Request.Resource == "events.events.k8s.io"):
+		o.events = append(o.events, r.Request.Object)
+	}
+}
+
+// The resources that are treated apart.
+const (
+	pods        = "pods"
+	deployments = "deployments.apps"
+	replicaSets = "replicasets.apps"
+	controllers = "replicationcontrollers"
+)
+
+// milestones looks at the versions of owners and at events in order.
+func (o *observer) milestones() (map[Milestone][]string, error) {
+	all := map[Milestone][]string{}
+	add := func(kind MilestoneKind, object, value string) {
+		all[Milestone{kind, object}] = append(all[Milestone{kind, object}], value)
+	}
+	for _, object := range o.versions {
+		name := o.names.of(object)
+		var body struct {
+			Spec   struct{ Replicas *int }
+			Status struct {
+				Conditions []struct{ Type, Status, Reason string }
+			}
+		}
+		if err := json.Unmarshal(object.Body, &body); err != nil {
+			return nil, fmt.Errorf("%s: %w", object.Ref, err)
+		}
+		for _, c := range body.Status.Conditions {
+			add(Conditions, name, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
+		}
+		if owner := object.ControllerRef(); owner != nil && object.Resource == replicaSets {
+			add(Rollout, deployments+" "+owner.Name, name)
+			if body.Spec.Replicas != nil {
+				add(Sizes, name, fmt.Sprint(*body.Spec.Replicas))
+			}
+		}
+		if revision := object.Annotations[revisionAnnotation]; object.Resource == deployments && revision != "" {
+			add(Revisions, name, revision)
+		}
+	}
+	for _, event := range o.events {
+		var body struct {
+			Reason                    string
+			InvolvedObject, Regarding struct{ Kind string }
+		}
+		if err := json.Unmarshal(event.Body, &body); err != nil {
+			return nil, fmt.Errorf("an event: %w", err)
+		}
+		add(Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
+	}
+	for milestone, values := range all {
+		all[milestone] = milestone.Kind.tidy(values)
+	}
+	return all, nil
+}
+
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// tidy leaves what is compared of the values of a milestone.
+func (k MilestoneKind) tidy(values []string) []string {
+	switch k {
+	case Conditions, Events:
+		slices.Sort(values)
+		return slices.Compact(values)
+	case Rollout:
+		return inOrder(values)
+	case Sizes:
+		return turns(slices.Compact(values))
+	default:
+		return slices.Compact(values)
+	}
+}
+
+// inOrder leaves the first of each value.
+func inOrder(values []string) []string {
+	var first []string
+	for _, value := range values {
+		if !slices.Contains(first, value) {
+			first = append(first, value)
+		}
+	}
+	return first
+}
+
+// turns leaves the values between which a sequence of whole numbers rises or
+// falls, its ends included.
+func turns(values []string) []string {
+	number := func(i int) int {
+		var n int
+		_, _ = fmt.Sscan(values[i], &n) // they were written by milestones
+		return n
+	}
+	var kept []string
+	for i := range values {
+		inner := i > 0 && i < len(values)-1
+		if inner && (number(i-1) < number(i)) == (number(i) < number(i+1)) {
+			continue
+		}
+		kept = append(kept, values[i])
+	}
+	return kept
+}

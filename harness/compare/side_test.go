@@ -1,0 +1,209 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// telling is a run in which what is drawn at random is drawn from a seed: a
+// Deployment with its ReplicaSet and pods.
+type telling struct {
+	seed    string
+	records []*history.Record
+}
+
+func (t *telling) add(r history.Record) {
+	r.Seq = int64(len(t.records) + 1)
+	t.records = append(t.records, &r)
+}
+
+func (t *telling) all() iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for _, r := range t.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (t *telling) truth(kind history.EventType, resource, name string, owner *history.Owner, body string) {
+	o := history.Object{
+		Ref:  history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: types.UID(t.seed + resource + name), Version: history.Version(len(t.records))},
+		Body: json.RawMessage(body),
+	}
+	if owner != nil {
+		owner.Controller = true
+		o.Owners = []history.Owner{*owner}
+	}
+	t.add(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+}
+
+// set is a version of the ReplicaSet of the Deployment web for an image.
+func (t *telling) set(image string, replicas int) {
+	t.truth(history.Modified, replicaSets, "web-"+t.seed+image, &history.Owner{Kind: "Deployment", Name: "web"},
+		fmt.Sprintf(`{"spec":{"replicas":%d,"template":{"metadata":{"labels":{"app":"web","pod-template-hash":%q}},"spec":{"image":%q}}}}`, replicas, t.seed, image))
+}
+
+func (t *telling) pod(name, image, body string) {
+	t.truth(history.Modified, pods, "web-"+t.seed+image+"-"+name+t.seed, &history.Owner{Kind: "ReplicaSet", Name: "web-" + t.seed + image}, body)
+	t.records[len(t.records)-1].Truth.Object.GenerateName = "web-" + t.seed + image + "-"
+}
+
+// rollout is a whole run, with times and addresses that depend on the seed.
+func rollout(seed string) *telling {
+	t := &telling{seed: seed}
+	minute := fmt.Sprintf("2026-01-02T03:%02d:05Z", len(seed))
+	t.truth(history.Added, deployments, "web", nil, fmt.Sprintf(
+		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","lastUpdateTime":%q,"message":"ReplicaSet \"web-%sv1\" has progressed."}]}}`, minute, seed))
+	t.set("v1", 0)
+	t.set("v1", 2)
+	t.pod("a", "v1", fmt.Sprintf(`{"spec":{"nodeName":"node-%s"},"status":{"podIP":"10.0.0.%d","phase":"Running"}}`, seed, len(seed)))
+	t.pod("b", "v1", fmt.Sprintf(`{"status":{"podIP":"10.0.1.%d","phase":"Running"}}`, len(seed)))
+	t.truth(history.Added, "endpoints", "web", nil, fmt.Sprintf(`{"subsets":[{"addresses":[{"ip":"10.0.0.%d","targetRef":{"name":"web-%sv1-a%s","uid":%q}}]}]}`, len(seed), seed, seed, seed))
+	return t
+}
+
+func (t *telling) side(test *testing.T, results ...check.Result) *Side {
+	test.Helper()
+	side, err := SideOf(t.all(), results)
+	if err != nil {
+		test.Fatal(err)
+	}
+	return side
+}
+
+// TestSame: what is drawn at random is no difference.
+func TestSame(t *testing.T) {
+	a, b := rollout("x7").side(t), rollout("qrs").side(t)
+	for _, d := range Differences(a, b) {
+		t.Errorf("%s: %s", d.Standing, d)
+	}
+	if diff := Diff(a, b); diff != "" {
+		t.Errorf("end states (-base +subject):\n%s", diff)
+	}
+	var names []string
+	for name := range a.End {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) != 4 || !strings.HasPrefix(names[2], "pods of replicasets.apps web-<") || a.End[names[2]]["not ready"] != "2" {
+		t.Errorf("objects %q, of the pods %q; want a Deployment, Endpoints, two pods and a ReplicaSet", names, a.End[names[2]])
+	}
+}
+
+// TestDifferences: each difference is found, and stands where it belongs.
+func TestDifferences(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		subject, base func(*telling)
+		ours, theirs  check.Verdict
+		want          []string
+	}{
+		{name: "a field", subject: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`) },
+			base: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+			want: []string{"undeclared: end state deployments.apps web, spec.replicas: 3; 2"}},
+		{name: "an object", base: func(x *telling) { x.truth(history.Added, "services", "web", nil, ``) },
+			want: []string{"undeclared: end state services web, the object: none; is there"}},
+		{name: "an object that was deleted is no difference", base: func(x *telling) {
+			x.truth(history.Added, "services", "web", nil, ``)
+			x.truth(history.Deleted, "services", "web", nil, ``)
+		}},
+		{name: "what comes after the end is no difference", base: func(x *telling) {
+			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+			x.truth(history.Added, "services", "web", nil, ``)
+		}},
+		{name: "how far it was scaled on the way", subject: func(x *telling) { x.set("v1", 5); x.set("v1", 2) }, base: func(x *telling) { x.set("v1", 4); x.set("v1", 2) },
+			want: []string{"accepted: milestone replicasets.apps web-<>, sizes: 0, 5, 2; 0, 4, 2"}},
+		{name: "the steps on the way to a size are not compared", subject: func(x *telling) { x.set("v1", 3); x.set("v1", 5) }, base: func(x *telling) { x.set("v1", 5) }},
+		{name: "an event", subject: func(x *telling) { x.event("SuccessfulCreate") },
+			want: []string{"undeclared: milestone ReplicaSet, events: SuccessfulCreate; none"}},
+		{name: "an event of a failure", base: func(x *telling) { x.event("FailedCreate") },
+			want: []string{"accepted: milestone ReplicaSet, events: none; FailedCreate"}},
+		{name: "a pod that failed", subject: func(x *telling) { x.pod("c", "v1", `{"status":{"phase":"Failed"}}`) },
+			want: []string{"accepted: end state pods of replicasets.apps web-<>, failed or succeeded: 1; none"}},
+		{name: "a pod too many", subject: func(x *telling) { x.pod("c", "v1", ``) },
+			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 3; 2"}},
+		{name: "a template that only one has seen", subject: func(x *telling) { x.set("v2", 0) },
+			want: []string{
+				"accepted: end state replicasets.apps web-<>, the object: asks for 0 pods; none",
+				"accepted: milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>; replicasets.apps web-<>",
+				"accepted: milestone replicasets.apps web-<>, sizes: 0; none",
+			}},
+		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict quiet, verdict: fail; pass"}},
+		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict quiet, verdict: pass; fail"}},
+		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict quiet, verdict: fail; fail"}},
+		{name: "one was not put to the test", ours: check.Pass, theirs: check.Idle, want: []string{"accepted: verdict quiet, verdict: pass; idle"}},
+		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict quiet, verdict: pass; unknown"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			side := func(seed string, tell func(*telling), verdict check.Verdict) *Side {
+				x := rollout(seed)
+				if tell != nil {
+					tell(x)
+				}
+				return x.side(t, check.Result{Check: "quiet", Verdict: verdict})
+			}
+			var got []string
+			for _, d := range Differences(side("x7", test.subject, test.ours), side("qrs", test.base, test.theirs)) {
+				got = append(got, templatePattern.ReplaceAllString(string(d.Standing)+": "+d.String(), "<>"))
+				if d.Standing != Undeclared && d.Standing != BothWrong && d.Reason == "" {
+					t.Errorf("%s: no reason", d)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// templatePattern is a template's short name.
+var templatePattern = regexp.MustCompile(`<[0-9a-f]{4}>`)
+
+func (t *telling) event(reason string) {
+	t.add(history.Record{Request: &history.Request{Verb: "create", Resource: "events", Object: &history.Object{
+		Body: json.RawMessage(fmt.Sprintf(`{"reason":%q,"involvedObject":{"kind":"ReplicaSet"}}`, reason)),
+	}}})
+}
+
+// TestRolloutOrder: ReplicaSets are called by their templates, so that the order in
+// which they were made can be compared.
+func TestRolloutOrder(t *testing.T) {
+	forth, back := rollout("x7"), rollout("qrs")
+	for _, image := range []string{"v2", "v3"} {
+		forth.set(image, 1)
+	}
+	for _, image := range []string{"v3", "v2"} {
+		back.set(image, 1)
+	}
+	differences := Differences(forth.side(t), back.side(t))
+	if len(differences) != 1 || differences[0].What != string(Rollout) || differences[0].Standing != Undeclared {
+		t.Errorf("differences %v; want one of the rollout", differences)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	for in, want := range map[string]string{
+		"":            "",
+		"3":           "3",
+		"0 1 2 3":     "0 3",
+		"0 5 3 1 4 4": "0 5 1 4",
+		"9 8 7":       "9 7",
+	} {
+		if got := strings.Join(Sizes.tidy(strings.Fields(in)), " "); got != want {
+			t.Errorf("turns of %q: %q; want %q", in, got, want)
+		}
+	}
+}

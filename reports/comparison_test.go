@@ -1,0 +1,75 @@
+package reports
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/compare"
+)
+
+// comparison is a scenario of which the second pair shows more than the first.
+func comparison() Comparison {
+	accepted := compare.Difference{Aspect: compare.Courses, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Standing: compare.Accepted, Reason: "either way is right"}
+	base := passed("burst")
+	base.Subject = "upstream"
+	return Comparison{
+		Scenario: "burst", Subject: "ours", Base: "upstream", Ratios: ratios,
+		Pairs: []Pair{
+			{Subject: passed("burst"), Base: base, Differences: []compare.Difference{accepted}},
+			{Subject: passed("burst"), Base: base, Diff: "-3\n+4", Differences: []compare.Difference{
+				accepted,
+				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Standing: compare.Undeclared},
+				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Standing: compare.BothWrong, Reason: "broken once"},
+				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Standing: compare.Declared, Reason: "a weakness not repeated"},
+			}},
+		},
+	}
+}
+
+func TestCompared(t *testing.T) {
+	same := comparison()
+	same.Scenario, same.Pairs, same.Ratios = "rollout", same.Pairs[:1], nil
+	var got bytes.Buffer
+	if err := Compared(&got, []Comparison{comparison(), same}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "compared.md"), got.String())
+	if err := Compared(failingWriter{errors.New("disk full")}, []Comparison{same}); err == nil {
+		t.Error("no error though the output is lost")
+	}
+}
+
+// TestPageOfPair: both timelines are there, and the same step is at the same place,
+// though one run took longer to come to it.
+func TestPageOfPair(t *testing.T) {
+	pair := comparison().Pairs[1]
+	pair.Subject, pair.Base = lagging(t, 40), lagging(t, 400)
+	pair.Base.Subject = "upstream"
+	path := filepath.Join(t.TempDir(), "pair.html")
+	var page bytes.Buffer
+	if err := ComparisonHTML(&page, &pair, filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, path, 1280, 2400)
+	v.picture("pair-light")
+	if got := ask[int](v, `gauntlet.boards.length`); got != 2 {
+		t.Fatalf("%d timelines; want 2", got)
+	}
+	ends := `gauntlet.boards.map(b => b.phases.find(p => p.name === 'settle').x)`
+	if x := ask[[]float64](v, ends); x[0] != x[1] {
+		t.Errorf("settling begins at %v; want one place", x)
+	}
+	v.do(chromedp.Click(chromedp.CSS("#t1-expectations-1 a")))
+	v.await(`document.querySelectorAll('.found-mark')[1].innerText.includes('Evidence of expectations 1')`)
+	v.do(chromedp.Click(chromedp.CSS("section:nth-of-type(1) ~ .board .found-mark a[href='#t1-expectations-1']")))
+	v.await(`document.activeElement.id === 't1-expectations-1'`)
+	v.clean()
+}
