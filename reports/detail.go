@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
@@ -20,13 +19,15 @@ import (
 type Detail struct {
 	Timeline *timeline.Timeline // nil if there is no history
 	Scenario string             // as the run directory has it
-	Logs     []Log              // by name
-	Missing  []string           // a line each
+	// Diagnostics is what a run that has not converged left; Logs are those of all
+	// components.
+	Diagnostics, Logs []Log
+	Missing           []string // a line each
 }
 
-// Log is the end of one component's log.
+// Log is the end of a file.
 type Log struct {
-	Name string // without the directory
+	Name string // with the directory that it is in
 	Tail string
 	// Omitted is how much of it comes before the tail, in bytes.
 	Omitted int64
@@ -44,18 +45,28 @@ func ReadDetail(run *Run) *Detail {
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)
 	detail.note("no scenario", err)
-	paths, err := filepath.Glob(filepath.Join(run.Directory, "logs", "*.log"))
-	detail.note("no logs", err)
-	slices.Sort(paths)
-	for _, path := range paths {
-		log, err := tail(path)
+	detail.Diagnostics = detail.tails(filepath.Join(run.Directory, "diagnostics"))
+	detail.Logs = detail.tails(filepath.Join(run.Directory, "logs"))
+	return detail
+}
+
+// tails reads the ends of all files of a directory, by name.
+func (d *Detail) tails(dir string) []Log {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d.note("nothing of "+filepath.Base(dir), err)
+	var all []Log
+	for _, entry := range entries {
+		log, err := tail(filepath.Join(dir, entry.Name()))
 		if err != nil {
-			detail.note("no log of a component", err)
+			d.note("no "+entry.Name(), err)
 			continue
 		}
-		detail.Logs = append(detail.Logs, log)
+		all = append(all, log)
 	}
-	return detail
+	return all
 }
 
 // note says that something is missing. A run without its directory is no news:
@@ -81,7 +92,7 @@ func tail(path string) (Log, error) {
 	if err != nil {
 		return Log{}, err
 	}
-	log := Log{Name: filepath.Base(path), Omitted: max(info.Size()-tailMax, 0)}
+	log := Log{Name: filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), Omitted: max(info.Size()-tailMax, 0)}
 	content, err := io.ReadAll(io.NewSectionReader(file, log.Omitted, tailMax))
 	if err != nil {
 		return Log{}, err

@@ -73,11 +73,13 @@ func lagging(t *testing.T, pods int) Run {
 	s.add(end, history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})
 	s.add(end+tick, history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	s.write(t, dir)
-	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"logs", "diagnostics"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, content := range map[string]string{
-		"scenario.yaml": "name: lagging\n", "logs/subject-0.log": "I0102 03:04:05 started\nI0102 03:04:06 done </script>\n",
+		"scenario.yaml": "name: lagging\n", "diagnostics/pending.txt": "0 of 3 pods ready\n", "logs/subject-0.log": "I0102 03:04:05 started\nI0102 03:04:06 done </script>\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

@@ -192,7 +192,7 @@ func TestPageWithoutHistory(t *testing.T) {
 	if err := HTML(&b, []Run{r}, ReadDetail(&r), r.Directory); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"one create too many", "no timeline: the file is not in the run directory", "name: lagging"} {
+	for _, want := range []string{"one create too many", "no timeline: the file is not in the run directory", "name: lagging", "0 of 3 pods ready", "logs/subject-0.log"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

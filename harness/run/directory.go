@@ -22,6 +22,7 @@ func (d directory) scenario() string    { return filepath.Join(string(d), "scena
 func (d directory) environment() string { return filepath.Join(string(d), "environment.json") }
 func (d directory) history() string     { return filepath.Join(string(d), "history.jsonl") }
 func (d directory) logs() string        { return filepath.Join(string(d), "logs") }
+func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
 // Environment is what a run ran on.

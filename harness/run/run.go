@@ -98,6 +98,7 @@ func perform(ctx context.Context, o *Options, dir directory) (begun bool, err er
 	if err := s.raise(ctx); err != nil {
 		return s.recorder != nil, err
 	}
+	defer s.diagnose(ctx)
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
 	if err := s.chaos(ctx); err != nil {

@@ -2,10 +2,12 @@ package subject
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"k8s.io/client-go/rest"
 
@@ -83,3 +85,16 @@ func (l local) Usage() *history.Usage {
 }
 
 func (l local) Kill(context.Context) error { return l.Process.Kill() } // takes seconds at most
+
+// Quit has the Go runtime end the process with a dump of all goroutines.
+func (l local) Quit(ctx context.Context) error {
+	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
+		return err
+	}
+	select {
+	case <-l.Done():
+		return nil
+	case <-ctx.Done():
+		return l.Process.Kill()
+	}
+}

@@ -155,6 +155,27 @@ func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, er
 	return s.end(replica, func(i Instance) error { return i.Stop(ctx, stopGrace) })
 }
 
+// Quitter is an instance that can be ended so that it says in its log what it was
+// doing.
+type Quitter interface {
+	// Quit returns when it is gone. It ends it by force when ctx ends first.
+	Quit(ctx context.Context) error
+}
+
+// Quit ends a replica as Terminate does, and has it log what each of its
+// goroutines was doing, if that is a way in which it can be ended.
+func (s *Subject) Quit(ctx context.Context, replica string) (ended bool, err error) {
+	return s.end(replica, func(i Instance) error {
+		quitter, ok := i.(Quitter)
+		if !ok {
+			return i.Stop(ctx, stopGrace)
+		}
+		ctx, cancel := context.WithTimeout(ctx, stopGrace)
+		defer cancel()
+		return quitter.Quit(ctx)
+	})
+}
+
 // Start begins another life of a replica that was ended. One that runs is left
 // alone. No replica starts any more once the subject was stopped.
 func (s *Subject) Start(ctx context.Context, replica string) error {
