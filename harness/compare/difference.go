@@ -63,11 +63,15 @@ func orNone(s string) string {
 
 // Differences compares a run of the subject with one of the base: verdicts, then
 // end states, then milestones. Each difference has its standing by the tables
-// Acceptable and Deliberate.
+// Acceptable and Deliberate, of which the second is for ours alone.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	tables := []table{{Accepted, Acceptable}}
+	if subject.Subject == ours && base.Subject != ours {
+		tables = append([]table{{Declared, Deliberate}}, tables...)
+	}
 	for i := range all {
-		all[i].stand()
+		all[i].stand(tables)
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int {
 		return slices.Index(WorstFirst, a.Standing) - slices.Index(WorstFirst, b.Standing)
@@ -78,18 +82,27 @@ func Differences(subject, base *Side) []Difference {
 // WorstFirst is the order of reports.
 var WorstFirst = []Standing{Undeclared, BothWrong, Declared, Accepted}
 
-// stand looks a difference up.
-func (d *Difference) stand() {
+// ours is the subject that the table Deliberate is about.
+const ours = "ours"
+
+// table is rules that give one standing.
+type table struct {
+	standing Standing
+	rules    []Rule
+}
+
+// stand looks a difference up: the first rule that it matches decides.
+func (d *Difference) stand(tables []table) {
 	if d.Standing != "" {
 		return
 	}
-	for _, table := range []struct {
-		standing Standing
-		rules    []Rule
-	}{{Declared, Deliberate}, {Accepted, Acceptable}} {
-		for _, rule := range table.rules {
+	for _, t := range tables {
+		for _, rule := range t.rules {
 			if rule.Match(d) {
-				d.Standing, d.Reason = table.standing, rule.Reason
+				d.Standing, d.Reason = t.standing, rule.Reason
+				if rule.Issue != "" {
+					d.Reason += " (" + rule.Issue + ")"
+				}
 				return
 			}
 		}
@@ -104,12 +117,12 @@ func verdicts(subject, base *Side) []Difference {
 		if i < 0 {
 			continue
 		}
-		ours := subject.Results[i]
-		d := Difference{Aspect: Verdicts, Object: theirs.Check, What: "verdict", Subject: string(ours.Verdict), Base: string(theirs.Verdict)}
+		mine := subject.Results[i]
+		d := Difference{Aspect: Verdicts, Object: theirs.Check, What: "verdict", Subject: string(mine.Verdict), Base: string(theirs.Verdict)}
 		switch {
-		case ours.Verdict == check.Fail && theirs.Verdict == check.Fail:
-			d.Standing, d.Reason = BothWrong, ours.Reason
-		case ours.Verdict == theirs.Verdict:
+		case mine.Verdict == check.Fail && theirs.Verdict == check.Fail:
+			d.Standing, d.Reason = BothWrong, mine.Reason
+		case mine.Verdict == theirs.Verdict:
 			continue
 		}
 		all = append(all, d)
@@ -120,14 +133,14 @@ func verdicts(subject, base *Side) []Difference {
 func endStates(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
-		ours, theirs := subject.End[name], base.End[name]
-		if (ours == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
-			all = append(all, Difference{Aspect: EndStates, Object: name, What: "the object", Subject: there(ours), Base: there(theirs)})
+		mine, theirs := subject.End[name], base.End[name]
+		if (mine == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
+			all = append(all, Difference{Aspect: EndStates, Object: name, What: "the object", Subject: there(mine), Base: there(theirs)})
 			continue
 		}
-		for _, path := range keys(ours, theirs) {
-			if ours[path] != theirs[path] {
-				all = append(all, Difference{Aspect: EndStates, Object: name, What: path, Subject: ours[path], Base: theirs[path]})
+		for _, path := range keys(mine, theirs) {
+			if mine[path] != theirs[path] {
+				all = append(all, Difference{Aspect: EndStates, Object: name, What: path, Subject: mine[path], Base: theirs[path]})
 			}
 		}
 	}
@@ -150,22 +163,22 @@ func courses(subject, base *Side) []Difference {
 		return strings.Compare(string(a.Kind)+a.Object, string(b.Kind)+b.Object)
 	})
 	for _, m := range milestones {
-		ours, theirs := subject.Milestones[m], base.Milestones[m]
-		if slices.Equal(ours, theirs) {
+		mine, theirs := subject.Milestones[m], base.Milestones[m]
+		if slices.Equal(mine, theirs) {
 			continue
 		}
 		if m.Kind == Conditions || m.Kind == Events { // sets: each that only one has is a difference
-			for _, value := range missing(ours, theirs) {
+			for _, value := range missing(mine, theirs) {
 				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Subject: value})
 			}
-			for _, value := range missing(theirs, ours) {
+			for _, value := range missing(theirs, mine) {
 				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Base: value})
 			}
 			continue
 		}
 		all = append(all, Difference{
 			Aspect: Courses, Object: m.Object, What: string(m.Kind),
-			Subject: strings.Join(ours, ", "), Base: strings.Join(theirs, ", "),
+			Subject: strings.Join(mine, ", "), Base: strings.Join(theirs, ", "),
 		})
 	}
 	return all

@@ -101,6 +101,11 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
+// sizeAnnotations say how large a Deployment was when a ReplicaSet was last scaled.
+var sizeAnnotations = map[string]bool{
+	"deployment.kubernetes.io/desired-replicas": true, "deployment.kubernetes.io/max-replicas": true,
+}
+
 // flatten says what an object says, by path.
 func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	flat := flattener{names: o.names, flat: map[string]string{}}
@@ -118,6 +123,9 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 		flat.text("metadata.labels."+key, value)
 	}
 	for key, value := range object.Annotations {
+		if sizeAnnotations[key] && flat.flat["spec.replicas"] == "0" {
+			continue // it was last scaled some rollouts ago
+		}
 		flat.text("metadata.annotations."+key, value)
 	}
 	for _, owner := range object.Owners {

@@ -51,11 +51,14 @@ func (n *names) of(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// owner is the stable name of the owner of an object, or "nobody".
+// nobody is the owner of orphans.
+const nobody = "nobody"
+
+// owner is the stable name of the owner of an object, or nobody.
 func (n *names) owner(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
-		return "nobody"
+		return nobody
 	}
 	resource, ok := resourceOf[owner.Kind]
 	if !ok {

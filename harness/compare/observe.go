@@ -15,6 +15,7 @@ import (
 // Side is one run, as far as it can be compared with another of the same
 // scenario: everything in it has stable names.
 type Side struct {
+	Subject string // as the history has it: ours, upstream, exec:PATH
 	Results []check.Result
 	// End is the objects that were there when observation ended, by stable name:
 	// what they say, by path, such as "status.conditions[Available].reason".
@@ -64,7 +65,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	if err != nil {
 		return nil, err
 	}
-	side := &Side{Results: results, Cost: cost}
+	side := &Side{Subject: o.subject, Results: results, Cost: cost}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
 	}
@@ -76,6 +77,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 
 // observer keeps what is needed of a history.
 type observer struct {
+	subject  string
 	names    *names
 	ended    bool
 	live     map[types.UID]*history.Object
@@ -86,6 +88,8 @@ type observer struct {
 func (o *observer) observe(r *history.Record) {
 	switch {
 	case o.ended:
+	case r.Start != nil:
+		o.subject = r.Start.Subject
 	case r.Phase != nil:
 		o.ended = r.Phase.Name == history.PhaseEnd
 	case r.Truth != nil:

@@ -129,6 +129,16 @@ func TestDifferences(t *testing.T) {
 		{name: "the steps on the way to a size are not compared", subject: func(x *telling) { x.set("v1", 3); x.set("v1", 5) }, base: func(x *telling) { x.set("v1", 5) }},
 		{name: "an event", subject: func(x *telling) { x.event("SuccessfulCreate") },
 			want: []string{"undeclared: milestone ReplicaSet, events: SuccessfulCreate; none"}},
+		{name: "an event of a surplus", base: func(x *telling) { x.event("SuccessfulDelete") },
+			want: []string{"accepted: milestone ReplicaSet, events: none; SuccessfulDelete"}},
+		{name: "a pod of somebody else", base: func(x *telling) {
+			x.truth(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
+		}, want: []string{"accepted: end state pods of ConfigMap foreign, not ready: none; 1"}},
+		{name: "an orphan", base: func(x *telling) { x.truth(history.Added, pods, "alone", nil, ``) },
+			want: []string{"undeclared: end state pods of nobody, not ready: none; 1"}},
+		{name: "the size that a ReplicaSet was last scaled for", subject: func(x *telling) { x.sized(2, "3") }, base: func(x *telling) { x.sized(2, "4") },
+			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/desired-replicas: 3; 4"}},
+		{name: "the size that an old ReplicaSet was last scaled for", subject: func(x *telling) { x.sized(0, "3") }, base: func(x *telling) { x.sized(0, "4") }},
 		{name: "an event of a failure", base: func(x *telling) { x.event("FailedCreate") },
 			want: []string{"accepted: milestone ReplicaSet, events: none; FailedCreate"}},
 		{name: "a pod that failed", subject: func(x *telling) { x.pod("c", "v1", `{"status":{"phase":"Failed"}}`) },
@@ -169,6 +179,12 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// sized is a version of the ReplicaSet that says how large its Deployment is.
+func (t *telling) sized(replicas int, desired string) {
+	t.set("v1", replicas)
+	t.records[len(t.records)-1].Truth.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
+}
+
 // templatePattern is a template's short name.
 var templatePattern = regexp.MustCompile(`<[0-9a-f]{4}>`)
 
@@ -191,6 +207,36 @@ func TestRolloutOrder(t *testing.T) {
 	differences := Differences(forth.side(t), back.side(t))
 	if len(differences) != 1 || differences[0].What != string(Rollout) || differences[0].Standing != Undeclared {
 		t.Errorf("differences %v; want one of the rollout", differences)
+	}
+}
+
+// TestDeliberate: what is declared of ours is declared of nobody else, and no
+// weakness of ours is.
+func TestDeliberate(t *testing.T) {
+	side := func(subject string, verdict check.Verdict) *Side {
+		x := &telling{}
+		x.add(history.Record{Start: &history.Start{Subject: subject}})
+		return x.side(t, check.Result{Check: "rollout-complete", Verdict: verdict})
+	}
+	for _, test := range []struct {
+		subject, base string
+		ours, theirs  check.Verdict
+		want          Standing
+	}{
+		{"ours", "upstream", check.Pass, check.Fail, Declared},
+		{"ours", "upstream", check.Fail, check.Pass, Undeclared},
+		{"exec:./kcm", "upstream", check.Pass, check.Fail, Undeclared},
+		{"ours", "ours", check.Pass, check.Fail, Undeclared},
+	} {
+		got := Differences(side(test.subject, test.ours), side(test.base, test.theirs))
+		if len(got) != 1 || got[0].Standing != test.want {
+			t.Errorf("%s on %s, %s on %s: %v; want one difference, %s", test.ours, test.subject, test.theirs, test.base, got, test.want)
+		}
+	}
+	for _, rule := range Deliberate {
+		if rule.Issue == "" {
+			t.Errorf("%q is declared without an issue", rule.Reason)
+		}
 	}
 }
 
