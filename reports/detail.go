@@ -1,10 +1,8 @@
 package reports
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,21 +18,10 @@ type Detail struct {
 	Timeline *timeline.Timeline // nil if there is no history
 	Scenario string             // as the run directory has it
 	// Diagnostics is what a run that has not converged left; Logs are those of all
-	// components.
+	// components, around the first violation, or else their ends.
 	Diagnostics, Logs []Log
 	Missing           []string // a line each
 }
-
-// Log is the end of a file.
-type Log struct {
-	Name string // with the directory that it is in
-	Tail string
-	// Omitted is how much of it comes before the tail, in bytes.
-	Omitted int64
-}
-
-// tailMax is how much of each log is on the page, in bytes.
-const tailMax = 12 << 10
 
 // ReadDetail reads what is in the directory of a run.
 func ReadDetail(run *Run) *Detail {
@@ -45,13 +32,17 @@ func ReadDetail(run *Run) *Detail {
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)
 	detail.note("no scenario", err)
-	detail.Diagnostics = detail.tails(filepath.Join(run.Directory, "diagnostics"))
-	detail.Logs = detail.tails(filepath.Join(run.Directory, "logs"))
+	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), tail)
+	part := tail
+	if w := windowOf(detail.Timeline); w != nil {
+		part = w.cut
+	}
+	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), part)
 	return detail
 }
 
-// tails reads the ends of all files of a directory, by name.
-func (d *Detail) tails(dir string) []Log {
+// parts reads a part of each file of a directory, by name.
+func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -59,7 +50,7 @@ func (d *Detail) tails(dir string) []Log {
 	d.note("nothing of "+filepath.Base(dir), err)
 	var all []Log
 	for _, entry := range entries {
-		log, err := tail(filepath.Join(dir, entry.Name()))
+		log, err := part(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			d.note("no "+entry.Name(), err)
 			continue
@@ -79,27 +70,4 @@ func (d *Detail) note(what string, err error) {
 	default:
 		d.Missing = append(d.Missing, fmt.Sprintf("%s: %v", what, err))
 	}
-}
-
-// tail reads the last whole lines of a log.
-func tail(path string) (Log, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Log{}, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return Log{}, err
-	}
-	log := Log{Name: filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), Omitted: max(info.Size()-tailMax, 0)}
-	content, err := io.ReadAll(io.NewSectionReader(file, log.Omitted, tailMax))
-	if err != nil {
-		return Log{}, err
-	}
-	if i := bytes.IndexByte(content, '\n'); log.Omitted > 0 && i >= 0 {
-		content, log.Omitted = content[i+1:], log.Omitted+int64(i)+1
-	}
-	log.Tail = string(bytes.ToValidUTF8(content, []byte("\uFFFD")))
-	return log, nil
 }

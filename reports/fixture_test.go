@@ -79,7 +79,7 @@ func lagging(t *testing.T, pods int) Run {
 		}
 	}
 	for name, content := range map[string]string{
-		"scenario.yaml": "name: lagging\n", "diagnostics/pending.txt": "0 of 3 pods ready\n", "logs/subject-0.log": "I0102 03:04:05 started\nI0102 03:04:06 done </script>\n",
+		"scenario.yaml": "name: lagging\n", "diagnostics/pending.txt": "0 of 3 pods ready\n", "logs/subject-0.log": "I0102 03:04:05.100000 1 x.go:1] started\nI0102 03:04:05.200000 1 x.go:1] done </script>\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

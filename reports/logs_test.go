@@ -1,0 +1,74 @@
+package reports
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports/timeline"
+)
+
+func TestTimeOf(t *testing.T) {
+	zone := time.FixedZone("", 2*60*60)
+	near := time.Date(2026, 11, 22, 9, 0, 0, 0, zone)
+	for line, want := range map[string]time.Time{
+		"I1122 07:18:32.054546   26775 envvar.go:195] x":                        time.Date(2026, 11, 22, 7, 18, 32, 54546000, zone),
+		`{"level":"warn","ts":"2026-11-22T07:18:28.543770Z","caller":"x"}`:      time.Date(2026, 11, 22, 7, 18, 28, 543770000, time.UTC),
+		`{"time":"2026-11-22T07:18:32.427554315Z","level":"ERROR","source":{}}`: time.Date(2026, 11, 22, 7, 18, 32, 427554315, time.UTC),
+		"goroutine 1 [running]:": {},
+		"":                       {},
+	} {
+		got, ok := timeOf([]byte(line), near)
+		if !got.Equal(want) || ok == want.IsZero() {
+			t.Errorf("%q: %s, %t; want %s", line, got, ok, want)
+		}
+	}
+}
+
+// TestWindow: of a log there is what was written around the first violation, with
+// the lines that belong to it.
+func TestWindow(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	w := windowOf(&timeline.Timeline{
+		Start:      history.Start{Time: start},
+		Violations: []timeline.Violation{{At: 40 * time.Second}, {At: 20 * time.Second}},
+	})
+	var lines []string
+	for second := range 60 {
+		lines = append(lines, fmt.Sprintf("I0102 03:04:%02d.000000 1 x.go:1] line %d", second, second), fmt.Sprintf("  more of %d", second))
+	}
+	path := filepath.Join(t.TempDir(), "subject-0.log")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := w.cut(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(lines[2*17:2*22], "\n") + "\n"; log.Text != want {
+		t.Errorf("cut to the window:\n%s\nwant:\n%s", log.Text, want)
+	}
+	if windowOf(nil) != nil || windowOf(&timeline.Timeline{}) != nil {
+		t.Error("a window without a violation")
+	}
+}
+
+// TestTail: of a large file there are the last whole lines.
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pods.yaml")
+	line := strings.Repeat("x", 99) + "\n"
+	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat(line, 1000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := tail(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log.Text)%len(line) != 0 || len(log.Text) > partMax || !strings.HasPrefix(log.Which, "The end of it; ") {
+		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Which, len(line))
+	}
+}
