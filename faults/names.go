@@ -33,13 +33,15 @@ var Resources = []string{
 }
 
 // Providers are the names of the clusters that there are.
-var Providers = []string{Simulated, Kubelets}
+var Providers = []string{Simulated, Kubelets, Existing}
 
 // Simulated is the provider whose kubelets are simulated: what others write into
-// a pod's status stays. The pods of Kubelets run on real ones.
+// a pod's status stays. The pods of Kubelets run on real ones, and those of
+// Existing, which is a cluster that somebody else made, are taken to.
 const (
 	Simulated = "embedded"
 	Kubelets  = "kind"
+	Existing  = "existing"
 )
 
 // OneOf checks that a parameter has one of the known values.

@@ -160,7 +160,7 @@ func (c *churn) run(ctx context.Context) {
 
 func (c *churn) detail() string {
 	switch grace := c.params.GracePeriodSeconds; {
-	case c.params.Action == actionFail && c.env.Provider == faults.Kubelets:
+	case c.params.Action == actionFail && c.env.Provider != faults.Simulated:
 		return "given a deadline that is over at once"
 	case c.params.Action == actionFail:
 		return "failed as if evicted"

@@ -45,7 +45,7 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 		err = c.delete(ctx, victim)
 	case actionFail:
 		fail := c.fail
-		if c.env.Provider == faults.Kubelets {
+		if c.env.Provider != faults.Simulated {
 			fail = c.expire
 		}
 		ref.Version, err = fail(ctx, victim)

@@ -16,9 +16,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // State is what is to be done with a cluster.
@@ -71,8 +75,8 @@ func Root() (string, error) {
 // Up brings up a cluster that stays up, with a resident subject unless that is
 // nil. The plane's directories are chosen here.
 func Up(ctx context.Context, provider string, plane run.Plane, resident *run.Resident) (Cluster, error) {
-	if !slices.Contains(run.Providers(), provider) {
-		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(run.Providers(), " or "))
+	if kept := []string{embeddedProvider, kindProvider}; !slices.Contains(kept, provider) {
+		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(kept, " or "))
 	}
 	root, err := Root()
 	if err != nil {
@@ -211,4 +215,21 @@ func Clean(ctx context.Context) (removed, spared []Cluster, err error) {
 		removed = append(removed, c)
 	}
 	return removed, spared, errors.Join(errs...)
+}
+
+// CleanExisting removes what a killed run left on a cluster that somebody else
+// made, and reports whether there was anything.
+func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
+	config, err := existing.Config(kubeconfig, context)
+	if err != nil {
+		return false, err
+	}
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("existing cluster: %w", err)
+	}
+	if removed, err = existing.Clean(ctx, admin); err != nil {
+		return removed, err
+	}
+	return removed, subject.Revoke(ctx, admin)
 }

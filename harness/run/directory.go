@@ -34,6 +34,10 @@ type Environment struct {
 	Provider string    `json:"provider"`
 	// UpstreamDir is the directory of binaries that was given, if one was.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
+	// Kubeconfig, Context and Displace are those of an existing cluster, as given.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	Displace   string `json:"displace,omitempty"`
 	// Command is the command line that made the run.
 	Command  []string `json:"command"`
 	Revision string   `json:"revision"` // of gauntlet
@@ -63,6 +67,9 @@ func prepare(o *Options) (directory, error) {
 		Subject:     o.Target.String(),
 		Provider:    o.Provider,
 		UpstreamDir: o.UpstreamDir,
+		Kubeconfig:  o.Existing.Kubeconfig,
+		Context:     o.Existing.Context,
+		Displace:    o.Existing.Displace,
 		Command:     os.Args,
 		Revision:    o.Revision,
 		Go:          runtime.Version(),

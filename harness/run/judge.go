@@ -113,8 +113,15 @@ func again(dir directory, environment *Environment) string {
 		"--provider=" + environment.Provider,
 		fmt.Sprintf("--seed=%d", environment.Seed),
 	}
-	if environment.UpstreamDir != "" {
-		words = append(words, "--upstream-dir="+environment.UpstreamDir)
+	for _, flag := range []struct{ name, value string }{
+		{"upstream-dir", environment.UpstreamDir},
+		{"kubeconfig", environment.Kubeconfig},
+		{"context", environment.Context},
+		{"displace", environment.Displace},
+	} {
+		if flag.value != "" {
+			words = append(words, "--"+flag.name+"="+flag.value)
+		}
 	}
 	for i, word := range words {
 		if strings.ContainsAny(word, " \t'\"\\$`*?;&|<>()") {

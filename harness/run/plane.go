@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 )
 
 // Plane says what control plane to start, whatever its provider. What a provider
@@ -23,6 +24,8 @@ type Plane struct {
 	NodeImage string
 	// Relays is how many replicas in the cluster's pods must be within reach.
 	Relays int
+	// Existing says which cluster to use that somebody else made.
+	Existing existing.Options
 	// Keep says that the cluster may outlive gauntlet, where it can.
 	Keep bool
 }

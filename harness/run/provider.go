@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
@@ -24,6 +25,8 @@ type provider struct {
 	// replicas makes what a subject on it is made of.
 	replicas func(context.Context, *stage) (replicas, error)
 }
+
+const existingProvider = "existing"
 
 // providers is the table of all.
 var providers = []provider{
@@ -68,6 +71,18 @@ var providers = []provider{
 			return c, nil
 		},
 	},
+	{
+		name:     existingProvider,
+		missing:  sharedMissing,
+		replicas: sharedReplicas,
+		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
+			c, err := existing.Start(ctx, p.Existing)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+	},
 }
 
 // workers is how many workers a kind cluster has for a number of nodes that take
@@ -86,6 +101,16 @@ func Providers() []string {
 		names = append(names, p.name)
 	}
 	return names
+}
+
+// Versions are those of what a run on a provider's control plane runs on, as far
+// as they are known beforehand.
+func Versions(provider, upstreamDir string, o existing.Options) (map[string]string, error) {
+	if provider != existingProvider {
+		return embedded.Versions(upstreamDir), nil
+	}
+	version, err := existing.Version(o.Kubeconfig, o.Context)
+	return map[string]string{"kubernetes": version}, err
 }
 
 func providerNamed(name string) (provider, error) {

@@ -24,14 +24,16 @@ import (
 
 // replicas is how the replicas of a subject run on a control plane.
 type replicas struct {
-	launch  subject.Launcher
-	account rbacv1.Subject // who they are to the API server
+	launch         subject.Launcher
+	account        rbacv1.Subject // who they are to the API server
+	leaseNamespace string         // where they elect
 }
 
-// settingsOf is what a scenario asks of its subject.
-func settingsOf(asked scenario.Subject) subject.Settings {
+// settingsOf is what a scenario asks of its subject, which elects in a namespace.
+func settingsOf(asked scenario.Subject, leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		QPS: asked.QPS, Burst: asked.Burst, Concurrency: asked.Concurrency, LeaseDuration: asked.LeaseDuration,
+		LeaseNamespace: leaseNamespace,
 	}
 }
 
@@ -50,17 +52,22 @@ func localReplicas(_ context.Context, s *stage) (replicas, error) {
 	if err != nil {
 		return replicas{}, err
 	}
+	return s.localReplicas(executable, subject.User(), subject.LeaseNamespace), nil
+}
+
+func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicas {
 	return replicas{
 		launch: subject.Local{
 			Executable: executable,
-			Settings:   settingsOf(s.Scenario.Subject),
+			Settings:   settingsOf(s.Scenario.Subject, leaseNamespace),
 			Cluster:    s.cluster,
 			Route:      s.route,
 			StateDir:   s.dir.state(),
 			LogDir:     s.dir.logs(),
 		}.Launcher(),
-		account: subject.User(),
-	}, nil
+		account:        account,
+		leaseNamespace: leaseNamespace,
+	}
 }
 
 // podReplicas are pods of a kind cluster, each behind a relay.
@@ -84,14 +91,15 @@ func podReplicas(ctx context.Context, s *stage) (replicas, error) {
 	}
 	return replicas{
 		launch: pods.Launcher(pods.Options{
-			Subject: target, Settings: settingsOf(s.Scenario.Subject), Admin: s.admin, Node: c.ControlPlane(), Clock: s.Clock,
+			Subject: target, Settings: settingsOf(s.Scenario.Subject, subject.LeaseNamespace), Admin: s.admin, Node: c.ControlPlane(), Clock: s.Clock,
 		}, pods.Relayed{
 			Image: relay, Route: s.route,
 			Lost: func(replica string, err error) {
 				s.recorder.Append(history.Record{Gap: &history.Gap{Source: replica + "'s way to the proxy", Detail: err.Error()}})
 			},
 		}, s.dir.logs()),
-		account: pods.Account(),
+		account:        pods.Account(),
+		leaseNamespace: subject.LeaseNamespace,
 	}, nil
 }
 

@@ -62,17 +62,17 @@ func (r Resident) deploy(ctx context.Context, c *kind.Cluster, admin kubernetes.
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, residentWithin, fmt.Errorf("not within %s", residentWithin))
 	defer cancel()
-	if err := subject.Grant(ctx, admin, r.Target, pods.Account()); err != nil {
+	if err := subject.Grant(ctx, admin, r.Target, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err
 	}
 	err = pods.Deploy(ctx, pods.Options{
-		Subject: image, Settings: settingsOf(scenario.DefaultSubject()), Admin: admin, Node: c.ControlPlane(), Clock: clock.RealClock{},
+		Subject: image, Settings: settingsOf(scenario.DefaultSubject(), subject.LeaseNamespace), Admin: admin, Node: c.ControlPlane(), Clock: clock.RealClock{},
 	}, r.Replicas, c.Config(cluster.Subject).CAData)
 	if err != nil {
 		return err
 	}
 	const interval = 100 * time.Millisecond
-	return cluster.Poll(ctx, interval, "it to lead", func(ctx context.Context) error { return subject.Led(ctx, admin) })
+	return cluster.Poll(ctx, interval, "it to lead", func(ctx context.Context) error { return subject.Led(ctx, admin, subject.LeaseNamespace) })
 }
 
 // start runs the resident as processes of this machine.
@@ -92,13 +92,14 @@ func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes
 		Account:  subject.User(),
 		Replicas: r.Replicas,
 		Launch: subject.Local{
-			Executable: executable, Settings: settingsOf(scenario.DefaultSubject()), Cluster: c,
+			Executable: executable, Settings: settingsOf(scenario.DefaultSubject(), subject.LeaseNamespace), Cluster: c,
 			Route:    func(string, *rest.Config) error { return nil },
 			StateDir: p.Dir, LogDir: p.LogDir,
 		}.Launcher(),
-		Holder:   func(string) string { return "" },
-		Admin:    admin,
-		Recorder: unrecorded{},
+		Holder:         func(string) string { return "" },
+		LeaseNamespace: subject.LeaseNamespace,
+		Admin:          admin,
+		Recorder:       unrecorded{},
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -43,6 +44,8 @@ type Options struct {
 	UpstreamDir string
 	// NodeImage is the image of a kind node; empty is the provider's choice.
 	NodeImage string
+	// Existing says which cluster to use that somebody else made, and how.
+	Existing existing.Options
 	// Direct leaves the fault proxy out, for measuring what it costs. A scenario
 	// with faults cannot be run so.
 	Direct bool

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
@@ -24,7 +25,7 @@ import (
 )
 
 // namespace is where the workload of a run lives.
-const namespace = "gauntlet"
+const namespace = existing.Namespace
 
 // Bounds on how long the parts of a stage may take to stand. They are far above
 // what a slow machine needs: reaching one is an error of its own.
@@ -103,6 +104,7 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 		LogDir:        s.dir.logs(),
 		UpstreamDir:   s.UpstreamDir,
 		NodeImage:     s.NodeImage,
+		Existing:      s.Existing,
 		Relays:        s.Scenario.Subject.Replicas,
 	})
 	if err != nil {
@@ -119,10 +121,12 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 func (s *stage) raiseNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
-	_, err := s.admin.CoreV1().Namespaces().Create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		return err
+	if _, made := s.cluster.(*existing.Cluster); !made {
+		_, err := s.admin.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
 	}
 	accounts, err := s.admin.CoreV1().ServiceAccounts(namespace).Watch(ctx,
 		metav1.ListOptions{FieldSelector: "metadata.name=default"})
@@ -204,13 +208,14 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
 	defer cancel()
 	s.subject, err = subject.Start(ctx, subject.Options{
-		Target:   s.Target,
-		Account:  replicas.account,
-		Replicas: s.Scenario.Subject.Replicas,
-		Launch:   replicas.launch,
-		Holder:   s.holder,
-		Admin:    s.admin,
-		Recorder: s.recorder,
+		Target:         s.Target,
+		Account:        replicas.account,
+		LeaseNamespace: replicas.leaseNamespace,
+		Replicas:       s.Scenario.Subject.Replicas,
+		Launch:         replicas.launch,
+		Holder:         s.holder,
+		Admin:          s.admin,
+		Recorder:       s.recorder,
 	})
 	if err != nil {
 		return err

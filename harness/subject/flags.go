@@ -8,12 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The lease that replicas elect their leader by. It is kube-controller-manager's
-// own, which upstream's roles allow by name; the control plane's support does not
-// elect, so that nobody else wants it.
+// The lease that replicas elect their leader by. Its name is that of
+// kube-controller-manager's own, which upstream's roles allow.
 const (
-	leaseNamespace = "kube-system"
-	leaseName      = "kube-controller-manager"
+	leaseName = "kube-controller-manager"
+	// LeaseNamespace is where it is on a cluster that is the run's alone: there the
+	// control plane's support does not elect, so that nobody else wants it.
+	LeaseNamespace = "kube-system"
 )
 
 // Settings are those that a scenario has of its subject.
@@ -24,6 +25,8 @@ type Settings struct {
 	// an election follow from it in the proportions of kube-controller-manager's
 	// defaults, 15 s, 10 s and 2 s.
 	LeaseDuration time.Duration
+	// LeaseNamespace is where they elect; see [LeaseNamespace].
+	LeaseNamespace string
 }
 
 // Flags is the command line of one replica, the same for every target.
@@ -37,7 +40,7 @@ func (s Settings) Flags(kubeconfig string) []string {
 		"--leader-elect-retry-period=" + (s.LeaseDuration * 2 / 15).String(),
 		"--leader-elect-resource-lock=leases",
 		"--leader-elect-resource-name=" + leaseName,
-		"--leader-elect-resource-namespace=" + leaseNamespace,
+		"--leader-elect-resource-namespace=" + s.LeaseNamespace,
 		fmt.Sprintf("--kube-api-qps=%d", s.QPS),
 		fmt.Sprintf("--kube-api-burst=%d", s.Burst),
 		"--kube-api-content-type=application/vnd.kubernetes.protobuf",

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
@@ -26,8 +27,8 @@ var upstreamRoles = []string{
 
 // Grant binds to an account the rights that a subject's controllers need, and no
 // more: for ours the roles that ours is shipped with, for anything else those of
-// the upstream controllers.
-func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject) error {
+// the upstream controllers. Leaders are elected in the namespace given.
+func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject, leaseNamespace string) error {
 	if target != Ours {
 		var all []error
 		for _, role := range upstreamRoles {
@@ -39,6 +40,7 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	if err != nil {
 		return err
 	}
+	controllers.Labels = granted
 	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, controllers, metav1.CreateOptions{}); ignoreExists(err) != nil {
 		return fmt.Errorf("creating ClusterRole %s: %w", controllers.Name, err)
 	}
@@ -51,9 +53,23 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	)
 }
 
+// granted are the labels of what Grant makes for a whole cluster.
+var granted = map[string]string{"gauntlet.subject": "granted"}
+
+// Revoke removes from a cluster what Grant made for all of it. What is in the
+// namespace of the leases goes with that, or stays.
+func Revoke(ctx context.Context, admin kubernetes.Interface) error {
+	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(granted)}
+	var now metav1.DeleteOptions
+	return errors.Join(
+		admin.RbacV1().ClusterRoleBindings().DeleteCollection(ctx, now, made),
+		admin.RbacV1().ClusterRoles().DeleteCollection(ctx, now, made),
+	)
+}
+
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
+		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: granted},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{account},
 	}, metav1.CreateOptions{})

@@ -71,7 +71,8 @@ func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
 	t.Helper()
 	all := &stable{lives: map[string]*instance{}}
 	s, err := Start(t.Context(), Options{
-		Target: Upstream, Replicas: 2, Launch: all.launch, Admin: client, Recorder: all,
+		LeaseNamespace: LeaseNamespace,
+		Target:         Upstream, Replicas: 2, Launch: all.launch, Admin: client, Recorder: all,
 		Holder: func(identity string) string { return strings.TrimPrefix(identity, "host_") },
 	})
 	if err != nil {
@@ -164,7 +165,7 @@ func TestUnknownReplica(t *testing.T) {
 func TestLeader(t *testing.T) {
 	client := fake.NewClientset()
 	s, _ := newSubject(t, client)
-	leases := client.CoordinationV1().Leases(leaseNamespace)
+	leases := client.CoordinationV1().Leases(LeaseNamespace)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName}}
 	if got, err := s.Leader(t.Context()); got != "" || err != nil {
 		t.Errorf("without a lease: %q, %v", got, err)

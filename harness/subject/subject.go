@@ -59,9 +59,11 @@ type Options struct {
 	Launch   Launcher
 	// Holder names the replica that takes part in elections under an identity, ""
 	// if no replica that lives is known by it.
-	Holder   func(identity string) (replica string)
-	Admin    kubernetes.Interface
-	Recorder Recorder
+	Holder func(identity string) (replica string)
+	// LeaseNamespace is where they elect, as their Settings say.
+	LeaseNamespace string
+	Admin          kubernetes.Interface
+	Recorder       Recorder
 }
 
 // Recorder takes the records of the replicas' lives.
@@ -84,7 +86,7 @@ const stopGrace = 5 * time.Second
 // Start grants the subject its rights and starts its replicas. It does not wait
 // until one leads; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
-	if err := Grant(ctx, o.Admin, o.Target, o.Account); err != nil {
+	if err := Grant(ctx, o.Admin, o.Target, o.Account, o.LeaseNamespace); err != nil {
 		return nil, fmt.Errorf("granting the subject its rights: %w", err)
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}
@@ -105,13 +107,13 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if Led(ctx, s.options.Admin) == nil {
+		if Led(ctx, s.options.Admin, s.options.LeaseNamespace) == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("no replica of the subject took the lease %s/%s; the end of its log:\n%s",
-				leaseNamespace, leaseName, s.replicas[0].logTail())
+				s.options.LeaseNamespace, leaseName, s.replicas[0].logTail())
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:
@@ -131,12 +133,12 @@ func (s *Subject) Replicas() []string {
 // Leader is the name of the running replica that holds the lease, "" if none
 // does at the moment.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
-	lease, err := leaseOf(ctx, s.options.Admin)
+	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
+		return "", fmt.Errorf("reading the lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
 	}
 	if holderOf(lease) == "" {
 		return "", nil
@@ -228,9 +230,9 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// Led is nil when a subject leads, whoever started it.
-func Led(ctx context.Context, admin kubernetes.Interface) error {
-	lease, err := leaseOf(ctx, admin)
+// Led is nil when a subject leads that elects in the namespace, whoever started it.
+func Led(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
+	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
 		return fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
 	}
@@ -240,7 +242,7 @@ func Led(ctx context.Context, admin kubernetes.Interface) error {
 	return nil
 }
 
-func leaseOf(ctx context.Context, admin kubernetes.Interface) (*coordinationv1.Lease, error) {
+func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) (*coordinationv1.Lease, error) {
 	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
 

@@ -4,6 +4,7 @@
 //
 //	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
+//	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
 // Every spec is labelled with its subject, its provider, the kinds of its faults
 // and how fast it is.
@@ -23,6 +24,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -33,6 +35,8 @@ import (
 var (
 	providers  = flag.String("provider", "embedded", "the kinds of control plane to run on, separated by commas")
 	nodeImage  = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
+	kubeconfig = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
+	displace   = flag.String("displace", "", "of an existing cluster, a program that turns its own controllers off and on")
 	reportsDir = flag.String("reports", "", "the directory, from the top of the project, for the reports of all runs together; empty is none")
 )
 
@@ -80,6 +84,7 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 		Target:    target,
 		Provider:  provider,
 		NodeImage: *nodeImage,
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, Displace: *displace},
 		Out:       filepath.Join(root, "out"),
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),

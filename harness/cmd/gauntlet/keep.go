@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/keep"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -156,13 +157,22 @@ func listed(all []keep.Cluster) string {
 }
 
 func newClean() *cobra.Command {
-	return &cobra.Command{
+	var onExisting existing.Options
+	var provider string
+	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what killed commands left behind",
 		Long: `Remove what killed commands left behind: containers, networks and state of
-control planes that nobody uses and nobody asked to keep.`,
+control planes that nobody uses and nobody asked to keep. With
+--provider=existing, what a run left on a cluster that somebody else made.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if provider != "" && provider != "existing" {
+				return fmt.Errorf("--provider=%s: expected existing, or nothing for all others", provider)
+			}
+			if provider != "" {
+				return cleanExisting(cmd, onExisting)
+			}
 			removed, spared, err := keep.Clean(cmd.Context())
 			tell(cmd.OutOrStdout(), removed, spared)
 			if err != nil {
@@ -171,6 +181,23 @@ control planes that nobody uses and nobody asked to keep.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&provider, "provider", "", "existing for a cluster that somebody else made; nothing for all others")
+	existingFlags(cmd.Flags(), &onExisting)
+	return cmd
+}
+
+// cleanExisting removes what a killed run left on a cluster.
+func cleanExisting(cmd *cobra.Command, o existing.Options) error {
+	removed, err := keep.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
+	switch {
+	case err != nil:
+		return &unfinishedError{err}
+	case removed:
+		fmt.Fprintf(cmd.OutOrStdout(), "namespace %s: removed\n", existing.Namespace)
+	default:
+		fmt.Fprintln(cmd.OutOrStdout(), "nothing was left behind")
+	}
+	return nil
 }
 
 func tell(out io.Writer, removed, spared []keep.Cluster) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -30,6 +30,7 @@ type runFlags struct {
 	keep        bool
 	upstreamDir string
 	nodeImage   string
+	existing    existing.Options
 	generated   generatedFlags
 }
 
@@ -73,6 +74,8 @@ func (f *runFlags) shared(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
+	existingFlags(flags, &f.existing)
+	flags.StringVar(&f.existing.Displace, "displace", "", "of an existing cluster that runs the four controllers itself, a `program` that turns them off and on: it is called with \"off\" and with \"on\"")
 }
 
 // The flags that say what control plane, which several commands have.
@@ -87,6 +90,19 @@ func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
 
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
 	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the one that `make node-image` builds, or else kind's released one)")
+}
+
+// absolute is a path from the root, or nothing for nothing.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
+
+func existingFlags(f *pflag.FlagSet, o *existing.Options) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: what kubectl takes)")
+	f.StringVar(&o.Context, "context", "", "the context of that kubeconfig (default: its current one)")
 }
 
 // options turns the command line into what to run, and refuses what cannot be
@@ -106,6 +122,14 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.keep && len(scenarios) != 1 {
 		return nil, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
 	}
+	if f.existing.Kubeconfig, err = absolute(f.existing.Kubeconfig); err != nil {
+		return nil, err
+	}
+	f.existing.Cleaner = []string{gauntlet, "clean", "--provider=existing", "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
+	versions, err := run.Versions(f.provider, f.upstreamDir, f.existing)
+	if err != nil {
+		return nil, &unfinishedError{err}
+	}
 	terminal := newTerminal(cmd.ErrOrStderr())
 	var all []run.Options
 	for _, s := range scenarios {
@@ -122,10 +146,11 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			Gauntlet:    gauntlet,
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
+			Existing:    f.existing,
 			Progress:    func(message string) { terminal.progress(s.Name, message) },
 			Clock:       clock.RealClock{},
 			Revision:    revision,
-			Versions:    embedded.Versions(f.upstreamDir),
+			Versions:    versions,
 		}
 		if f.keep {
 			o.Hold = terminal.hold

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"context"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// This file is about subjects on a cluster that is not the run's own.
+
+// sharedExecutable is what the processes of such a subject run: of the binaries
+// of a control plane, only upstream's controllers are needed.
+func sharedExecutable(o *Options) (string, error) {
+	if o.Target != subject.Upstream {
+		return o.Target.Executable(o.Ours, "")
+	}
+	binaries, err := embedded.FindBinaries(o.UpstreamDir)
+	return binaries.KubeControllerManager, err
+}
+
+// sharedMissing is what keeps a run from being carried out there, as far as can
+// be told before anything is made.
+func sharedMissing(o *Options) error {
+	if _, err := existing.Config(o.Existing.Kubeconfig, o.Existing.Context); err != nil {
+		return err
+	}
+	_, err := sharedExecutable(o)
+	return err
+}
+
+// sharedReplicas are processes of this machine with an account in the run's
+// namespace, which is where they elect too. What they are granted beyond it is
+// taken back at the end.
+func sharedReplicas(_ context.Context, s *stage) (replicas, error) {
+	executable, err := sharedExecutable(s.Options)
+	if err != nil {
+		return replicas{}, err
+	}
+	s.raised = append(s.raised, func(ctx context.Context) error { return subject.Revoke(ctx, s.admin) })
+	return s.localReplicas(executable, existing.Account(), namespace), nil
+}
