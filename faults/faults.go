@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
 // Fault is one fault of one run. Its methods are called from one goroutine, and
@@ -59,8 +60,10 @@ type Env struct {
 	Provider string
 	// Namespace is the one that the run's workload lives in.
 	Namespace string
-	Clock     clock.WithTicker
-	Report    *Reporter
+	// Cause is the moment at which the fault begins, if it waited for one.
+	Cause  trigger.Cause
+	Clock  clock.WithTicker
+	Report *Reporter
 }
 
 // Subject is what is under test, as far as a fault may lay hands on it. Whatever
@@ -77,6 +80,10 @@ type Subject interface {
 	Terminate(ctx context.Context, replica string) (ended bool, err error)
 	// Start starts a replica that was ended. One that runs is left alone.
 	Start(ctx context.Context, replica string) error
+	// Pause freezes a replica until Resume; paused is false if it did not run. One
+	// that then ends for having lost its lease is started again.
+	Pause(ctx context.Context, replica string) (paused bool, err error)
+	Resume(ctx context.Context, replica string) error
 }
 
 // Params are a fault's parameters as a scenario gives them.
@@ -121,7 +128,7 @@ type Param struct {
 
 // Inject records that a fault may fire from here on, and puts it in force.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
-	env.Report.injected()
+	env.Report.injected(env.Cause)
 	if err := fault.Inject(ctx, env); err != nil {
 		err = fmt.Errorf("injecting %s: %w", env.Report, err)
 		env.Report.Failed(nil, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
 // Reporter records what one fault of a scenario does.
@@ -39,7 +40,11 @@ func (r *Reporter) Failed(object *history.Ref, err error) {
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
 }
 
-func (r *Reporter) injected() { r.record(history.Fault{Event: history.FaultInjected}) }
+// injected records that the fault may fire from here on, and the moment that it
+// waited for.
+func (r *Reporter) injected(cause trigger.Cause) {
+	r.record(history.Fault{Event: history.FaultInjected, Request: cause.Request, Object: cause.Object, Detail: cause.Says})
+}
 
 func (r *Reporter) healed(tally string) {
 	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: tally}) })

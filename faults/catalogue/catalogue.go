@@ -28,6 +28,8 @@ var All = []faults.Kind{
 	watches.Stale,
 	pods.Churn,
 	processes.Restart,
+	processes.Crash,
+	processes.Freeze,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

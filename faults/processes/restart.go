@@ -24,17 +24,23 @@ var Restart = faults.Kind{
 	Params: []faults.Param{
 		{Name: "how", Sentence: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
 		{Name: "replica", Sentence: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
-		{Name: "downtime", Sentence: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"},
+		downtimeParam,
+		{Name: "times", Sentence: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
+		{Name: "every", Sentence: "In a loop, the time from a start to the next end.", Bounds: "0s to 10m0s", Default: "1s"},
 	},
 	New:    NewRestart,
 	Sample: sampleRestart,
 }
+
+var downtimeParam = faults.Param{Name: "downtime", Sentence: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
 
 // RestartParams are the parameters of a restart; [Restart] documents them.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
 	Downtime time.Duration `yaml:"downtime"`
+	Times    int           `yaml:"times"`
+	Every    time.Duration `yaml:"every"`
 }
 
 const (
@@ -50,15 +56,17 @@ var (
 )
 
 const (
-	downtimeMax     = 10 * time.Minute
+	durationMax     = 10 * time.Minute
 	downtimeDefault = time.Second
+	everyDefault    = time.Second
+	timesMax        = 1000
 	// leaderPoll is how often a leader is looked for when there is none.
 	leaderPoll = 50 * time.Millisecond
 )
 
 // NewRestart makes the fault that params describe.
 func NewRestart(params faults.Params) (faults.Fault, error) {
-	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault}
+	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault, Times: 1, Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -68,10 +76,23 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
 		return nil, err
 	}
-	if p.Downtime < 0 || p.Downtime > downtimeMax {
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected 0s to %v", p.Downtime, downtimeMax)
+	if err := validateDuration(params, "downtime", p.Downtime); err != nil {
+		return nil, err
+	}
+	if p.Times < 1 || p.Times > timesMax {
+		return nil, params.Errorf("times", "%d is out of bounds; expected 1 to %d", p.Times, timesMax)
+	}
+	if err := validateDuration(params, "every", p.Every); err != nil {
+		return nil, err
 	}
 	return &restart{params: p}, nil
+}
+
+func validateDuration(params faults.Params, field string, d time.Duration) error {
+	if d < 0 || d > durationMax {
+		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)
+	}
+	return nil
 }
 
 // restart is a restart in force, until every replica that it ended runs again.
@@ -102,9 +123,19 @@ func (r *restart) Heal(ctx context.Context) error {
 
 func (r *restart) Tally() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
 
-// run takes the victims through their restart.
+// run takes the victims through their restarts.
 func (r *restart) run(ctx context.Context) {
-	r.end(ctx, r.victims(ctx))
+	for n := range r.params.Times {
+		if n > 0 && !r.wait(r.params.Every) {
+			return
+		}
+		r.end(ctx, r.victims(ctx))
+		r.revive(ctx)
+	}
+}
+
+// revive starts what is down when its time is over.
+func (r *restart) revive(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
 	}
@@ -120,17 +151,23 @@ func (r *restart) victims(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
 	}
+	return leader(ctx, r.env, &r.Lasting)
+}
+
+// leader is the replica that leads, once one does; none if the fault is to stop
+// before.
+func leader(ctx context.Context, env *faults.Env, lasting *faults.Lasting) []string {
 	troubled := false
 	for {
-		leader, err := r.env.Subject.Leader(ctx)
+		leader, err := env.Subject.Leader(ctx)
 		switch {
 		case err != nil && !troubled: // once, not at every look
-			r.env.Report.Failed(nil, err)
+			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
 		}
 		troubled = err != nil
-		if !r.wait(leaderPoll) {
+		if !wait(env, lasting, leaderPoll) {
 			return nil
 		}
 	}
@@ -177,13 +214,15 @@ func (r *restart) start(ctx context.Context) error {
 }
 
 // wait waits for d, and reports whether it was not cut short.
-func (r *restart) wait(d time.Duration) bool {
-	timer := r.env.Clock.NewTimer(d)
+func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Lasting, d) }
+
+func wait(env *faults.Env, lasting *faults.Lasting, d time.Duration) bool {
+	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
-	case <-r.Stopping():
+	case <-lasting.Stopping():
 		return false
 	}
 }

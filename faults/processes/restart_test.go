@@ -2,8 +2,11 @@ package processes
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -15,7 +18,9 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
 func TestRestartParams(t *testing.T) {
@@ -28,7 +33,19 @@ func TestRestartParams(t *testing.T) {
 		{"{how: kill, downtime: -1s}", "s.yaml:1:23: restart.downtime: -1s is out of bounds; expected 0s to 10m0s"},
 		{"{how: kill, downtime: 11m}", "s.yaml:1:23: restart.downtime: 11m0s is out of bounds; expected 0s to 10m0s"},
 	}
+	tests = append(tests,
+		faulttest.Case{Text: "{how: kill, times: 3, every: 0s}"},
+		faulttest.Case{Text: "{how: kill, times: 0}", Want: "s.yaml:1:20: restart.times: 0 is out of bounds; expected 1 to 1000"},
+		faulttest.Case{Text: "{how: kill, every: 11m}", Want: "s.yaml:1:20: restart.every: 11m0s is out of bounds; expected 0s to 10m0s"})
 	faulttest.Params(t, Restart, tests)
+	faulttest.Params(t, Crash, []faulttest.Case{
+		{Text: "{}"}, {Text: "{downtime: 0s}"},
+		{Text: "{downtime: -1s}", Want: "s.yaml:1:12: crash.downtime: -1s is out of bounds; expected 0s to 10m0s"},
+	})
+	faulttest.Params(t, Freeze, []faulttest.Case{
+		{Text: "{}"}, {Text: "{replica: all}"},
+		{Text: "{replica: some}", Want: `s.yaml:1:11: freeze.replica: unknown value "some"; expected one of leader, all`},
+	})
 }
 
 // world is a subject and a history in memory: what happens to both, and when.
@@ -81,6 +98,20 @@ func (w *world) Terminate(_ context.Context, replica string) (bool, error) {
 	return w.end(replica, "terminate")
 }
 
+func (w *world) Pause(_ context.Context, replica string) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note("pause %s", replica)
+	return w.running[replica], nil
+}
+
+func (w *world) Resume(_ context.Context, replica string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note("resume %s", replica)
+	return nil
+}
+
 func (w *world) Start(_ context.Context, replica string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,41 +124,78 @@ func (w *world) Start(_ context.Context, replica string) error {
 	return nil
 }
 
+// newProxy makes a proxy that nobody listens behind.
+func newProxy(t *testing.T) *proxy.Proxy {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	t.Cleanup(server.Close)
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	p, err := proxy.Start(t.Context(), proxy.Options{Target: target, TargetCA: ca, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestRestart: what happens, and when, to whom.
 func TestRestart(t *testing.T) {
+	between := newProxy(t)
+	none, asked := trigger.Cause{}, trigger.Cause{Says: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
 		name, params string
 		leads        time.Duration // when there is a leader
 		refuses      int
 		heal         time.Duration // when the fault is healed
 		want         []string
+		kind         faults.Kind
+		cause        trigger.Cause
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
 		{"the leader is terminated", "{how: terminate}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed terminate of 1 replicas"}},
+			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed terminate of 1 replicas"}, Restart, none},
 		{"all are killed", "{how: kill, replica: all, downtime: 3s}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s kill subject-1", "0s fired killed subject-1",
-			"3s start subject-0", "3s start subject-1", "5s healed kill of 2 replicas"}},
+			"3s start subject-0", "3s start subject-1", "5s healed kill of 2 replicas"}, Restart, none},
 		{"healing cuts the downtime short", "{how: kill, downtime: 9m}", 0, 0, time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed kill of 1 replicas"}},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
 		{"there is no leader at first", "{how: kill}", time.Second, 0, 5 * time.Second, []string{
-			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}},
-		{"there is no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed kill of 0 replicas"}},
+			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
+		{"there is no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed kill of 0 replicas"}, Restart, none},
 		{"it does not start at first", "{how: kill}", 0, 1, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed kill of 1 replicas"}},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
 		{"it does not start", "{how: kill}", 0, 2, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s failed healing fault 3 (restart): no room"}},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s failed healing fault 3 (restart): no room"}, Restart, none},
+		{"a loop", "{how: kill, times: 2, every: 1s, downtime: 500ms}", 0, 0, 5 * time.Second, []string{
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "500ms start subject-0",
+			"1.5s kill subject-0", "1.5s fired killed subject-0", "2s start subject-0", "5s healed kill of 2 replicas"}, Restart, none},
+		{"healing ends a loop", "{how: kill, times: 9, every: 3s, downtime: 0s}", 0, 0, time.Second, []string{
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
+		{"a crash of whom it waited for", "{downtime: 2s}", time.Hour, 0, 5 * time.Second, []string{
+			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed kill of 1 replicas"}, Crash, asked},
+		{"a crash of the leader", "{}", 0, 0, 5 * time.Second, []string{
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed kill of 1 replicas"}, Crash, none},
+		{"the leader freezes", "{}", time.Second, 0, 5 * time.Second, []string{
+			"0s injected ", "1s pause subject-0", "1s fired froze subject-0", "5s resume subject-0", "5s healed froze 1 replicas"}, Freeze, none},
+		{"whom it waited for freezes", "{}", time.Hour, 0, 5 * time.Second, []string{
+			"0s injected asked", "0s pause subject-1", "0s fired froze subject-1", "5s resume subject-1", "5s healed froze 1 replicas"}, Freeze, asked},
+		{"all freeze", "{replica: all}", 0, 0, 5 * time.Second, []string{
+			"0s injected ", "0s pause subject-0", "0s fired froze subject-0", "0s pause subject-1", "0s fired froze subject-1",
+			"5s resume subject-0", "5s resume subject-1", "5s healed froze 2 replicas"}, Freeze, none},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(test.leads)
 				w.refuses = test.refuses
-				fault, err := faulttest.Parse(Restart, test.params)
+				fault, err := faulttest.Parse(test.kind, test.params)
 				if err != nil {
 					t.Fatal(err)
 				}
-				env := &faults.Env{Subject: w, Clock: clock.RealClock{}, Report: faults.NewReporter(w, 3, "restart")}
+				env := &faults.Env{Subject: w, Clock: clock.RealClock{}, Proxy: between, Cause: test.cause, Report: faults.NewReporter(w, 3, "restart")}
 				if err := faults.Inject(t.Context(), fault, env); err != nil {
 					t.Fatal(err)
 				}

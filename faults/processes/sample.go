@@ -15,3 +15,11 @@ func sampleRestart(r *rand.Rand, o faults.Occasion) any {
 		Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond),
 	}
 }
+
+func sampleCrash(r *rand.Rand, o faults.Occasion) any {
+	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond)}
+}
+
+func sampleFreeze(r *rand.Rand, _ faults.Occasion) any {
+	return &FreezeParams{Replica: faults.Pick(r, replicas...)}
+}

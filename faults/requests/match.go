@@ -105,38 +105,9 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
 		request.Subresource == m.Subresource &&
-		matchGlob(m.Namespace, request.Namespace) &&
-		matchGlob(m.Name, nameOf(request)) &&
-		m.matchOwner(request, controller)
-}
-
-func (m *Match) matchOwner(request *history.Request, controller func(*history.Request) *history.Owner) bool {
-	if m.Owner == "" {
-		return true
-	}
-	owner := controller(request)
-	return owner != nil && matchGlob(m.Owner, owner.Kind+"/"+owner.Name)
-}
-
-// matchGlob matches a glob that is known to be well-formed; none matches all.
-func matchGlob(glob, name string) bool {
-	if glob == "" {
-		return true
-	}
-	matched, _ := path.Match(glob, name)
-	return matched
-}
-
-// nameOf is the name of the object that a request is about. A create may leave
-// it to the API server to complete.
-func nameOf(request *history.Request) string {
-	switch {
-	case request.Name != "" || request.Object == nil:
-		return request.Name
-	case request.Object.Name != "":
-		return request.Object.Name
-	}
-	return request.Object.GenerateName
+		history.MatchGlob(m.Namespace, request.Namespace) &&
+		history.MatchGlob(m.Name, request.ObjectName()) &&
+		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
 // selection counts the requests that match, and says which of them are spoiled.

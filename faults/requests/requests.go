@@ -73,7 +73,7 @@ func (f *fault) decide(request *history.Request) *proxy.RequestEffect {
 
 // about names the object of a request as far as it has a name.
 func about(request *history.Request) *history.Ref {
-	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: nameOf(request)}
+	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
 // breakages are the ways to break a request off, as scenarios call them.

@@ -22,7 +22,7 @@ type Activity struct {
 
 func (a *Activity) observe(r *history.Record) {
 	switch {
-	case r.Request != nil && IsWrite(r.Request):
+	case r.Request != nil && r.Request.IsWrite():
 		a.Writes++
 	case r.Fault != nil && r.Fault.Event == history.FaultInjected:
 		a.Injected++
@@ -33,26 +33,6 @@ func (a *Activity) observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		a.Failures = append(a.Failures, fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error))
 	}
-}
-
-// IsWrite reports whether a request of the subject changes what it manages.
-func IsWrite(r *history.Request) bool {
-	switch r.Verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-	default:
-		return false
-	}
-	switch r.Resource {
-	case leaseResource, "events", "events.events.k8s.io":
-		return false
-	}
-	// Questions put to the API server as objects change nothing.
-	switch r.Resource {
-	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
-		"selfsubjectaccessreviews.authorization.k8s.io":
-		return false
-	}
-	return r.Resource != ""
 }
 
 // Overall is the verdict on a run: the worst of its checks, unless too little

@@ -42,7 +42,7 @@ func (j *aliveJudge) Observe(m *Model, r *history.Record) {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s died: %s", r.Process.Name, r.Process.Detail),
 			Expected: "to run until it is stopped",
-			At:       m.at,
+			At:       m.now,
 			Records:  []int64{m.seq},
 		}
 	})

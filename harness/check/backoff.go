@@ -150,7 +150,7 @@ func (j *backOffJudge) fail(m *Model, a *answer, s *repetition) {
 				a.item, a.key, failures, backOffSpan, wakes),
 			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+wakes),
 			Object:   a.item.ref(),
-			At:       m.at,
+			At:       m.now,
 			Records:  append([]int64(nil), run.records...),
 		}
 	})

@@ -43,7 +43,7 @@ func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
 				Summary:  fmt.Sprintf("%s: %d pods being %s by %s, and not observed", l.name(), n, doing, l.process.name),
 				Expected: fmt.Sprintf("at most %d at a time", burstLimit),
 				Object:   l.ref(),
-				At:       m.at,
+				At:       m.now,
 				Records:  append(account.records(), m.seq),
 			}
 		})
@@ -112,7 +112,7 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 					c.ledger.name(), n, s.succeeded, c.process.name),
 				Expected: fmt.Sprintf("at most %d in flight", 1+s.succeeded),
 				Object:   c.ledger.ref(),
-				At:       m.at,
+				At:       m.now,
 				Records:  append(c.ledger.creates.records(), m.seq),
 			}
 		})
@@ -251,7 +251,7 @@ func (j *expectationsJudge) send(m *Model, c *call) {
 				l.name(), l.process.name, doing, l.creates.outstanding(), l.deletes.outstanding(), l.tally.replicas),
 			Expected: "first to observe what it did before",
 			Object:   l.ref(),
-			At:       m.at,
+			At:       m.now,
 			Records:  append(append(l.creates.records(), l.deletes.records()...), m.seq),
 		}
 	})
@@ -264,7 +264,7 @@ func (j *expectationsJudge) deletedTwice(m *Model, c, before *call) {
 				c.ledger.name(), c.process.name, c.pod.Name),
 			Expected: "each pod deleted once",
 			Object:   podIn(c.pod),
-			At:       m.at,
+			At:       m.now,
 			Records:  []int64{before.seq, m.seq},
 		}
 	})

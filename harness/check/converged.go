@@ -23,7 +23,7 @@ func newConverged(s Setting) Judge {
 		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.owners, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			o := m.truth.owners[uid]
-			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.at))
+			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.now))
 		},
 	})
 }

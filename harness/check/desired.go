@@ -38,7 +38,7 @@ func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
 				l.name(), l.process.name, pods, desired, l.tally.replicas, l.creates.outstanding()-1, m.truth.tally(l.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   l.ref(),
-			At:       m.at,
+			At:       m.now,
 			Records:  append(l.creates.records(), m.seq),
 		}
 	})
@@ -78,7 +78,7 @@ func (j *notBelowDesiredJudge) Observe(m *Model, _ *history.Record) {
 				l.name(), l.process.name, c.pod.Name, remaining, desired, m.truth.tally(l.uid).replicas),
 			Expected: fmt.Sprintf("at least %d active pods left", desired),
 			Object:   podIn(c.pod),
-			At:       m.at,
+			At:       m.now,
 			Records:  append(l.deletes.records(), m.seq),
 		}
 		if desired == unlimited {

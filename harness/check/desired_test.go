@@ -47,6 +47,35 @@ func TestNotAboveDesired(t *testing.T) {
 			s.wait(3 * time.Second)
 			s.create(rs)
 		}},
+		{name: "scaled down while it was paused (trap 41)", want: Pass, tell: func(s *story) {
+			rs := told(s, 5)
+			s.deliver(s.createAll(rs, 2)...)
+			s.life(history.ProcessPaused)
+			s.deliver(s.scale("web", 2))
+			s.wait(3 * time.Second)
+			s.life(history.ProcessResumed)
+			s.create(rs)
+		}},
+		{name: "scaled down long before, though it was paused once", want: Fail, says: "created pod 3 of 2", tell: func(s *story) {
+			rs := told(s, 5)
+			s.life(history.ProcessPaused)
+			s.wait(3 * time.Second)
+			s.life(history.ProcessResumed)
+			s.deliver(s.createAll(rs, 2)...)
+			s.deliver(s.scale("web", 2))
+			s.wait(3 * time.Second)
+			s.create(rs)
+		}},
+		{name: "the next life of one that was paused", want: Fail, says: "created pod 3 of 2", tell: func(s *story) {
+			rs := told(s, 5)
+			s.life(history.ProcessPaused)
+			s.life(history.ProcessStopped)
+			s.restart(s.subject)
+			s.deliver(s.createAll(rs, 2)...)
+			s.deliver(s.scale("web", 2))
+			s.wait(3 * time.Second)
+			s.create(rs)
+		}},
 		{name: "a pod of unknown outcome appears (trap 12)", want: Pass, tell: func(s *story) {
 			rs := told(s, 2)
 			lost := s.create(rs).commits().lost()

@@ -21,8 +21,13 @@ type Model struct {
 	start history.Start
 	phase history.PhaseName
 
-	// What the current record means.
-	at       time.Duration
+	// lived is how far behind the present each process is that was ever paused.
+	lived map[string]*hibernation
+
+	// What the current record means. At is when it happened by the clock of the
+	// process that it concerns, which stands still while the process does; now is
+	// by everybody else's.
+	at, now  time.Duration
 	seq      int64
 	sent     *call     // a call was sent
 	roused   *process  // with that call a process ended an idle spell
@@ -58,6 +63,7 @@ func newModel(setting Setting) *Model {
 		dead:      map[string]bool{},
 		calls:     map[uint64]*call{},
 		streams:   map[uint64]*stream{},
+		lived:     map[string]*hibernation{},
 		truth:     newWorld(),
 	}
 }
@@ -65,7 +71,8 @@ func newModel(setting Setting) *Model {
 // observe brings the model up to date. An error means that the history holds
 // something that no cluster says.
 func (m *Model) observe(r *history.Record) error {
-	m.at, m.seq = r.At, r.Seq
+	m.now, m.seq = r.At, r.Seq
+	m.at = m.now - m.behind(m.concerns(r))
 	m.sent, m.roused, m.answered, m.touched, m.died = nil, nil, nil, m.touched[:0], nil
 	m.wakes = m.wakes[:0]
 	m.truth.settle()
@@ -87,7 +94,7 @@ func (m *Model) observe(r *history.Record) error {
 	case r.Closed != nil:
 		delete(m.streams, r.Closed.ID)
 	case r.Process != nil:
-		m.bury(r.Process)
+		m.live(r.Process)
 	}
 	return nil
 }
@@ -223,6 +230,19 @@ func (m *Model) lookAtRollouts(p *process) {
 			p.rollout(uid).look(m.at)
 			m.wakes = append(m.wakes, wake{item{process: p, uid: uid}, t.itself})
 		}
+	}
+}
+
+// live takes in what happened to a process.
+func (m *Model) live(r *history.Process) {
+	switch r.Event {
+	case history.ProcessPaused:
+		m.hibernate(r.Name)
+	case history.ProcessResumed:
+		m.wakeUp(r.Name)
+	default:
+		m.wakeUp(r.Name)
+		m.bury(r)
 	}
 }
 

@@ -116,7 +116,7 @@ func (j *orphanEndpointsJudge) accuse(m *Model, c *call, verb, whose, expected s
 			Summary:  fmt.Sprintf("%s sent %s of %s, %s", c.process.name, verb, ref, whose),
 			Expected: expected,
 			Object:   &ref,
-			At:       m.at,
+			At:       m.now,
 			Records:  []int64{m.seq},
 		}
 	})

@@ -44,7 +44,7 @@ func (j *ownershipJudge) oneController(m *Model, r *history.Record) {
 				Summary:  fmt.Sprintf("%s has %d controllers", ref, controllers),
 				Expected: "at most one",
 				Object:   &ref,
-				At:       m.at,
+				At:       m.now,
 				Records:  []int64{m.seq},
 			}
 		})
@@ -122,7 +122,7 @@ func (j *ownershipJudge) accuse(m *Model, c *call, did, expected string) {
 			Summary:  fmt.Sprintf("%s %s pod %s, which by its view %s", c.process.name, did, c.pod.Name, controller),
 			Expected: expected,
 			Object:   podIn(c.pod),
-			At:       m.at,
+			At:       m.now,
 			Records:  []int64{c.process.view.claims[c.pod.UID], m.seq},
 		}
 	})

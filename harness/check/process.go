@@ -157,7 +157,7 @@ func (p *process) classify(c *call, r *history.Request) {
 	switch kind := kindByResource(r.Resource); {
 	case r.Resource == deploymentResource || r.Resource == setResource && p.isRollout(r):
 		p.classifyRollout(c, r)
-	case r.Resource == endpointsResource && IsWrite(r):
+	case r.Resource == endpointsResource && r.IsWrite():
 		p.classifyPublication(c, r)
 	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
 		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {

@@ -28,21 +28,21 @@ func newQuiet(s Setting) Judge {
 func (j *quietJudge) Observe(m *Model, r *history.Record) {
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
-		j.quiet, j.since = true, m.at
+		j.quiet, j.since = true, m.now
 		j.stirred, j.reacted = nil, false // what went before was given up
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
-		if j.quiet && m.at-j.since >= j.expected-tolerance {
+		if j.quiet && m.now-j.since >= j.expected-tolerance {
 			j.tested++
 		}
 		j.quiet = false
-	case !j.quiet || m.at-j.since <= j.grace:
+	case !j.quiet || m.now-j.since <= j.grace:
 	case r.Truth != nil && len(m.truth.touched)+len(m.truth.published) > 0 && j.violations == 0 && j.stirred == nil:
 		ref := r.Truth.Object.Ref
 		j.stirred = &ref
-	case r.Request != nil && IsWrite(r.Request) && truncated(m, r.Request): // trap 32
-	case r.Request != nil && IsWrite(r.Request) && j.stirred != nil:
+	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // trap 32
+	case r.Request != nil && r.Request.IsWrite() && j.stirred != nil:
 		j.reacted = true
-	case r.Request != nil && IsWrite(r.Request):
+	case r.Request != nil && r.Request.IsWrite():
 		j.accuse(m, r.Request)
 	}
 }
@@ -61,10 +61,10 @@ func (j *quietJudge) accuse(m *Model, r *history.Request) {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
 	j.violate(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s sent %s %s %v after all had converged", r.Subject, r.Verb, ref, (m.at - j.since).Round(time.Millisecond)),
+			Summary:  fmt.Sprintf("%s sent %s %s %v after all had converged", r.Subject, r.Verb, ref, (m.now - j.since).Round(time.Millisecond)),
 			Expected: "no writes but leases and events",
 			Object:   &ref,
-			At:       m.at,
+			At:       m.now,
 			Records:  []int64{m.seq},
 		}
 	})

@@ -296,7 +296,7 @@ func (s *scaling) evidence(m *Model, did, expected string) Evidence {
 		Summary:  fmt.Sprintf("%s of %d replicas: %s %s; it knew %s", d, d.replicas, s.rollout.process.name, did, strings.Join(knew, ", ")),
 		Expected: expected,
 		Object:   &d.Ref,
-		At:       m.at,
+		At:       m.now,
 		Records:  []int64{m.seq},
 	}
 }

@@ -57,13 +57,13 @@ func newSettlement(s Setting, r realm) *settlement {
 func (j *settlement) Observe(m *Model, r *history.Record) {
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
-		j.settling, j.healed, j.since = true, m.at, m.at
+		j.settling, j.healed, j.since = true, m.now, m.now
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		j.quiet, j.reached = j.review(m).Violations == 0, j.since
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && j.settling:
 		j.result = j.judge(m)
 	case j.settling && r.Truth != nil && j.touched(m.truth):
-		j.since = m.at
+		j.since = m.now
 	}
 }
 
@@ -79,7 +79,7 @@ func (j *settlement) review(m *Model) (result Result) {
 			result.Violations++
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
-					Summary: p.text, Expected: fmt.Sprintf("so within %v", j.within), Object: ref, At: m.at, Records: []int64{m.seq},
+					Summary: p.text, Expected: fmt.Sprintf("so within %v", j.within), Object: ref, At: m.now, Records: []int64{m.seq},
 				})
 			}
 		}
@@ -89,7 +89,7 @@ func (j *settlement) review(m *Model) (result Result) {
 
 func (j *settlement) judge(m *Model) Result {
 	result := j.review(m)
-	waited, took := m.at-j.healed, j.since-j.healed
+	waited, took := m.now-j.healed, j.since-j.healed
 	if j.quiet {
 		took = j.reached - j.healed
 	}

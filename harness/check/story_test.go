@@ -63,6 +63,11 @@ func (s *story) restart(name string) {
 	}
 }
 
+// life tells what becomes of the subject's process.
+func (s *story) life(event history.ProcessEvent) {
+	s.append(history.Record{Process: &history.Process{Name: s.subject, Event: event}})
+}
+
 // begin starts a subject that is yet to ask for anything.
 func (s *story) begin(name string) {
 	s.subject, s.watches = name, map[string]uint64{}

@@ -251,6 +251,8 @@ const (
 	ProcessStarted ProcessEvent = "started"
 	ProcessStopped ProcessEvent = "stopped" // the run asked it to
 	ProcessDied    ProcessEvent = "died"    // nobody asked it to
+	ProcessPaused  ProcessEvent = "paused"  // it stands still, until it is resumed or ends
+	ProcessResumed ProcessEvent = "resumed"
 )
 
 // Gap says that a witness missed something: what a check concludes from

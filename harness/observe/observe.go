@@ -35,8 +35,11 @@ type Options struct {
 	Config    *rest.Config
 	Namespace string
 	Resources []schema.GroupVersionResource
-	Recorder  *history.Recorder
+	Recorder  Recorder
 }
+
+// Recorder takes the records of the truth.
+type Recorder interface{ Append(history.Record) }
 
 // Observer records the truth until it is stopped.
 type Observer struct {

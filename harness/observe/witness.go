@@ -25,7 +25,7 @@ type witness struct {
 	kind      string // as the API names it: "replicasets"
 	resource  string // as histories name it: "replicasets.apps"
 	namespace string
-	recorder  *history.Recorder
+	recorder  Recorder
 
 	mu sync.Mutex
 	// last is the version up to which the witness has seen everything.
@@ -36,7 +36,7 @@ type witness struct {
 	moved chan struct{}
 }
 
-func newWitness(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder *history.Recorder) *witness {
+func newWitness(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *witness {
 	return &witness{
 		client:    client,
 		kind:      gvr.Resource,

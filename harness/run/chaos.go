@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
@@ -24,18 +25,20 @@ import (
 func (s *stage) chaos(ctx context.Context) error {
 	s.mark(history.PhaseChaos)
 	s.progress("chaos: %d steps, %d faults", len(s.Scenario.Workload), len(s.Scenario.Faults))
-	var group errgroup.Group
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	worked := make(chan struct{}) // closed when the workload has ended
-	begun := s.Clock.Now()
+	t := times{begun: s.Clock.Now(), worked: worked, idle: s.idle(ctx, worked)}
+	var group errgroup.Group
 	for i := range s.Scenario.Faults {
-		group.Go(func() error { return s.fault(ctx, i, begun, worked) })
+		group.Go(func() error { return s.fault(ctx, i, t) })
 	}
 	group.Go(func() error {
 		defer close(worked)
 		err := workload.Run(ctx, workload.Env{
 			Client:    s.admin,
 			Namespace: namespace,
-			Recorder:  s.recorder,
+			Recorder:  s.lookout,
 			Clock:     s.Clock,
 		}, s.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
@@ -47,47 +50,118 @@ func (s *stage) chaos(ctx context.Context) error {
 	return group.Wait()
 }
 
-// fault takes one fault through its life: wait for its time, see that the
-// control plane is healthy, inject, wait, heal, see that it is healthy again.
-// Whatever ends the run, the fault is healed.
-func (s *stage) fault(ctx context.Context, index int, begun time.Time, worked <-chan struct{}) (err error) {
-	spec := s.Scenario.Faults[index]
+// times are those that faults go by.
+type times struct {
+	begun  time.Time       // when the workload began
+	worked <-chan struct{} // closed when it has ended
+	idle   <-chan struct{} // closed when the subject has nothing left to do after that
+}
+
+// idle returns what is closed when the workload has ended and the subject has
+// converged and is quiet, or has had its time for that. No moment comes of its
+// doing after that.
+func (s *stage) idle(ctx context.Context, worked <-chan struct{}) <-chan struct{} {
+	idle := make(chan struct{})
+	go func() {
+		defer close(idle)
+		select {
+		case <-worked:
+		case <-ctx.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+		defer cancel()
+		for s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
+		}
+	}()
+	return idle
+}
+
+// fault has one fault act, as often as its moment comes and it may.
+func (s *stage) fault(ctx context.Context, index int, t times) error {
+	spec, random := s.Scenario.Faults[index], s.random(index)
+	for round := range max(spec.Times, 1) {
+		report := faults.NewReporter(s.lookout, index, spec.Name)
+		when := s.lookout.expect(spec.When, s.proxy.Controller, round > 0)
+		cause, came := s.begin(ctx, spec, when, t)
+		var err error
+		switch {
+		case came:
+			err = s.act(ctx, spec, when, t, &faults.Env{
+				Rand:      random,
+				Proxy:     s.proxy,
+				Subject:   s.subject,
+				Admin:     s.admin,
+				Provider:  s.Provider,
+				Namespace: namespace,
+				Cause:     cause,
+				Clock:     s.Clock,
+				Report:    report,
+			})
+		case round > 0 || ctx.Err() != nil:
+		case spec.When != nil:
+			report.Failed(nil, fmt.Errorf("its moment never came: %s", spec.When))
+		default:
+			report.Failed(nil, fmt.Errorf("the workload ended before the fault began, at %s", spec.From))
+		}
+		s.lookout.forget(when)
+		if !came || err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// begin waits for a fault's time, and reports whether it came.
+func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, t times) (trigger.Cause, bool) {
+	if spec.When == nil {
+		over := t.worked // whatever lasts as long as the workload does not begin after it
+		if spec.For > 0 {
+			over = nil
+		}
+		return trigger.Cause{}, s.sleep(ctx, spec.From-s.Clock.Since(t.begun), over)
+	}
+	select {
+	case cause := <-when.came:
+		if spec.From == 0 {
+			return cause, true // what it has kept waits until the fault is in force
+		}
+		s.lookout.forget(when)
+		return cause, s.sleep(ctx, spec.From, nil)
+	case <-t.idle:
+	case <-ctx.Done():
+	}
+	return trigger.Cause{}, false
+}
+
+// act takes a fault through its life: see that the control plane is healthy,
+// inject, wait, heal, see that it is healthy again. Whatever ends the run, the
+// fault is healed.
+func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t times, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
 	}
-	over := worked // whatever lasts as long as the workload does not begin after it
-	if spec.For > 0 {
-		over = nil
-	}
-	report := faults.NewReporter(s.recorder, index, spec.Name)
-	if !s.sleep(ctx, spec.From-s.Clock.Since(begun), over) {
-		report.Failed(nil, fmt.Errorf("the workload ended before the fault began, at %s", spec.From))
-		return ctx.Err()
-	}
 	if err := s.cluster.Health(ctx); err != nil {
-		return fmt.Errorf("before fault %d (%s): %w", index, spec.Name, err)
+		return fmt.Errorf("before %s: %w", env.Report, err)
 	}
-	env := &faults.Env{
-		Rand:      s.random(index),
-		Proxy:     s.proxy,
-		Subject:   s.subject,
-		Admin:     s.admin,
-		Provider:  s.Provider,
-		Namespace: namespace,
-		Clock:     s.Clock,
-		Report:    report,
-	}
+	until := s.lookout.expect(spec.Until, s.proxy.Controller, false)
+	defer s.lookout.forget(until)
 	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return err
 	}
+	s.lookout.forget(when)
+	worked, over := t.worked, (<-chan time.Time)(nil)
 	if spec.For > 0 {
-		s.sleep(ctx, spec.For, nil)
-		return ctx.Err()
+		timer := s.Clock.NewTimer(spec.For)
+		defer timer.Stop()
+		worked, over = nil, timer.C()
 	}
 	select {
 	case <-worked:
+	case <-over:
+	case <-until.came:
 	case <-ctx.Done():
 	}
 	return ctx.Err()

@@ -63,7 +63,7 @@ func (m *monitor) follow(r *history.Record) {
 	case r.Request != nil && r.Request.Resource == leaseResource:
 		m.followLease(r.Request)
 		return
-	case r.Request != nil && check.IsWrite(r.Request):
+	case r.Request != nil && r.Request.IsWrite():
 		m.writes++
 	case r.Response != nil:
 		request, ok := m.watches[r.Response.ID]
@@ -107,7 +107,8 @@ func (m *monitor) followLease(r *history.Request) {
 
 // followProcess forgets what went with a life that is over.
 func (m *monitor) followProcess(p *history.Process) {
-	if p.Event == history.ProcessStarted {
+	switch p.Event {
+	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
 		return
 	}
 	delete(m.watching, p.Name)

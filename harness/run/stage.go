@@ -43,6 +43,7 @@ type stage struct {
 	cluster  cluster.Cluster
 	admin    kubernetes.Interface
 	recorder *history.Recorder
+	lookout  *lookout // to it go the records of all witnesses
 	monitor  *monitor
 	observer *observe.Observer
 	proxy    *proxy.Proxy
@@ -155,6 +156,7 @@ func (s *stage) raiseHistory(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.lookout = newLookout(s.recorder, s.Clock)
 	s.raised = append(s.raised, func(context.Context) error { return s.recorder.Close() })
 	return nil
 }
@@ -164,7 +166,7 @@ func (s *stage) raiseObserver(ctx context.Context) (err error) {
 		Config:    s.cluster.Config(cluster.Admin),
 		Namespace: namespace,
 		Resources: observe.Resources,
-		Recorder:  s.recorder,
+		Recorder:  s.lookout,
 	})
 	if err != nil {
 		return err
@@ -185,7 +187,7 @@ func (s *stage) raiseProxy(ctx context.Context) (err error) {
 	s.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
 		Target:   target,
 		TargetCA: direct.CAData,
-		Recorder: s.recorder,
+		Recorder: s.lookout,
 		Clock:    s.Clock,
 	})
 	if err != nil {

@@ -139,11 +139,24 @@ func TestParseErrors(t *testing.T) {
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available or gone`},
 
 		// faults
-		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no kind of fault; expected one kind of fault with its parameters, and optionally from and for"},
-		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one kind of fault with its parameters, and optionally from and for`},
-		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one kind of fault with its parameters, and optionally from and for`},
+		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no kind of fault; expected one kind of fault with its parameters, and optionally when, until, times, from and for"},
+		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one kind of fault with its parameters, and optionally when, until, times, from and for`},
+		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one kind of fault with its parameters, and optionally when, until, times, from and for`},
 		{"parameters as text", minimal + "faults:\n  - pod-churn: hard\n", `x.yaml:6:16: faults[0].pod-churn: found "hard"; expected a mapping of parameters`},
 		{"fault before the start", minimal + "faults:\n  - pod-churn: {}\n    from: -1s\n", "x.yaml:7:11: faults[0].from: found -1s; expected 0s to 10m0s"},
+		{"fault at no moment", minimal + "faults:\n  - pod-churn: {}\n    when: {}\n", "x.yaml:7:11: faults[0].when: found 0 moments; expected one of request, event, truth, fault, step"},
+		{"fault at two moments", minimal + "faults:\n  - pod-churn: {}\n    until: {step: {index: 0}, request: {nth: 2}}\n", "x.yaml:7:12: faults[0].until: found 2 moments; expected one of request, event, truth, fault, step"},
+		{"moment of an unknown verb", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {verb: creat}}\n", `x.yaml:7:28: faults[0].when.request.verb: found "creat"; expected write, get, list, watch, create, update, patch, delete or deletecollection`},
+		{"moment of no request", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {nth: 0}}\n", "x.yaml:7:27: faults[0].when.request.nth: found 0; expected 1 to 1000000"},
+		{"moment of an unknown phase", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {phase: lost}}\n", `x.yaml:7:29: faults[0].when.request.phase: found "lost"; expected sent or committed`},
+		{"moment of an owner without a kind", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {owner: web}}\n", `x.yaml:7:29: faults[0].when.request.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
+		{"moment of an event of nothing", minimal + "faults:\n  - pod-churn: {}\n    when: {event: {type: ADDED}}\n", "x.yaml:7:19: faults[0].when.event.resource: found nothing; expected configmaps, controllerrevisions.apps, daemonsets.apps, deployments.apps, endpoints, endpointslices.discovery.k8s.io, events, events.events.k8s.io, jobs.batch, leases.coordination.k8s.io, namespaces, nodes, pods, replicasets.apps, replicationcontrollers, services or statefulsets.apps"},
+		{"moment of a state of another kind", minimal + "faults:\n  - pod-churn: {}\n    when: {truth: {resource: services, is: ready}}\n", `x.yaml:7:44: faults[0].when.truth.is: found "ready"; expected present or terminating`},
+		{"moment that always is", minimal + "faults:\n  - pod-churn: {}\n    when: {truth: {resource: pods, atLeast: 0}}\n", "x.yaml:7:45: faults[0].when.truth.atLeast: found 0 without atMost, which is always so; expected 1 or more"},
+		{"moment of no step", minimal + "faults:\n  - pod-churn: {}\n    when: {step: {index: 1}}\n", "x.yaml:7:26: faults[0].when.step.index: found 1; expected 0 to 0"},
+		{"moment of the fault itself", minimal + "faults:\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", "x.yaml:7:27: faults[0].when.fault.index: found the fault itself; expected another one"},
+		{"bad moment after a good one", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {}, after: {step: {index: 0, at: half}}}\n", `x.yaml:7:54: faults[0].when.after.step.at: found "half"; expected begun or done`},
+		{"often, but when", minimal + "faults:\n  - pod-churn: {}\n    times: 2\n", "x.yaml:7:12: faults[0].times: goes with when: expected a moment that can come again"},
 		{"fault for no time", minimal + "faults:\n  - pod-churn: {}\n    for: 0s\n", "x.yaml:7:10: faults[0].for: found 0s; expected 1ms to 10m0s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

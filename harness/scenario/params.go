@@ -68,22 +68,24 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
+// timing is the fields of a fault that say when it acts, by their names.
+func (f *Fault) timing() map[string]any {
+	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
+}
+
 // decodeNode reads a fault: a mapping of its kind's name to its parameters, and
-// from and for beside it.
+// beside it when it acts.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
-	const expected = "one kind of fault with its parameters, and optionally from and for"
+	const expected = "one kind of fault with its parameters, and optionally when, until, times, from and for"
 	fields, ok := from.value.(mapping)
 	if !ok {
 		return d.mismatch(from, path, expected)
 	}
 	var err error
 	for _, field := range fields {
-		switch field.name {
-		case "from":
-			err = d.decode(field.value, reflect.ValueOf(&f.From).Elem(), join(path, field.name))
-		case "for":
-			err = d.decode(field.value, reflect.ValueOf(&f.For).Elem(), join(path, field.name))
-		default:
+		if into, ok := f.timing()[field.name]; ok {
+			err = d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name))
+		} else {
 			err = f.decodeParams(d, field, path, expected)
 		}
 		if err != nil {
@@ -115,6 +117,15 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 // encodeNode writes what decodeNode reads.
 func (f Fault) encodeNode() *node {
 	fields := mapping{{name: f.Name, value: f.Params.encodeNode()}}
+	if f.When != nil {
+		fields = append(fields, entry{name: "when", value: encode(reflect.ValueOf(f.When))})
+	}
+	if f.Until != nil {
+		fields = append(fields, entry{name: "until", value: encode(reflect.ValueOf(f.Until))})
+	}
+	if f.Times != 0 {
+		fields = append(fields, entry{name: "times", value: encode(reflect.ValueOf(f.Times))})
+	}
 	if f.From != 0 {
 		fields = append(fields, entry{name: "from", value: &node{value: f.From.String()}})
 	}

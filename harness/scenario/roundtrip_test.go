@@ -192,11 +192,54 @@ func genCreate(t *rapid.T, target Target) *Create {
 	return create
 }
 
+var (
+	genNth   = rapid.IntRange(1, nthMax)
+	genGlob  = maybe(rapid.StringMatching(`[a-z]{1,8}-\*`))
+	genOwner = maybe(rapid.StringMatching(`(ReplicaSet|\*)/[a-z]{1,8}[*?]`))
+)
+
+// genMoment makes a moment that follows at most so many less one others.
+func genMoment(t *rapid.T, deep int) *Moment {
+	m := &Moment{}
+	switch rapid.IntRange(0, 3).Draw(t, "moment") {
+	case 0:
+		m.Request = &RequestMoment{
+			Verb:     rapid.SampledFrom(append([]string{AnyWrite}, Verbs...)).Draw(t, "verb"),
+			Resource: maybe(rapid.SampledFrom(Resources)).Draw(t, "resource"), Subresource: maybe(rapid.Just("status")).Draw(t, "subresource"),
+			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"),
+			Phase: rapid.SampledFrom([]Phase{Sent, Committed}).Draw(t, "phase"), Nth: genNth.Draw(t, "nth"),
+		}
+	case 1:
+		m.Event = &EventMoment{
+			Resource: rapid.SampledFrom(Resources).Draw(t, "resource"), Type: maybe(rapid.Just("DELETED")).Draw(t, "type"),
+			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"), Nth: genNth.Draw(t, "nth"),
+		}
+	case 2:
+		m.Truth = &TruthMoment{Resource: rapid.SampledFrom(sortedKeys(states)).Draw(t, "resource"), Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner")}
+		m.Truth.Is = rapid.SampledFrom(states[m.Truth.Resource]).Draw(t, "is")
+		m.Truth.AtLeast = rapid.IntRange(1, replicasMax).Draw(t, "atLeast")
+		m.Truth.AtMost = rapid.Ptr(rapid.IntRange(m.Truth.AtLeast, replicasMax), true).Draw(t, "atMost")
+	case 3:
+		m.Step = &StepMoment{Index: 0, At: rapid.SampledFrom([]Edge{Begun, Done}).Draw(t, "at")}
+	}
+	if deep > 1 && rapid.Bool().Draw(t, "after") {
+		m.After = genMoment(t, deep-1)
+	}
+	return m
+}
+
 func genFault(t *rapid.T) Fault {
-	fault := Fault{Name: genName.Filter(func(s string) bool { return s != "from" && s != "for" }).Draw(t, "fault")}
+	fault := Fault{Name: genName.Filter(func(s string) bool { return (&Fault{}).timing()[s] == nil }).Draw(t, "fault")}
 	fault.From = genDuration(0, faultTimeMax).Draw(t, "from")
 	if rapid.Bool().Draw(t, "bounded") {
 		fault.For = genDuration(faultTimeMin, faultTimeMax).Draw(t, "for")
+	}
+	if rapid.Bool().Draw(t, "when") {
+		fault.When = genMoment(t, afterDeep)
+		fault.Times = rapid.IntRange(0, nthMax).Draw(t, "times")
+	}
+	if rapid.Bool().Draw(t, "until") {
+		fault.Until = genMoment(t, afterDeep)
 	}
 	values := map[string]any{
 		"text":   genText.Draw(t, "text"),

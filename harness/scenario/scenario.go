@@ -65,8 +65,16 @@ type Fault struct {
 	// Name is the kind of fault, as the catalogue of package faults has it.
 	Name   string
 	Params Params
-	// From is when it begins to act, since the workload began. It does not begin
-	// if the workload has ended by then.
+	// When, if set, is the moment at which it begins to act. It is waited for until
+	// the workload has ended and the subject has nothing left to do.
+	When *Moment
+	// Until, if set, is the moment at which it ends, if For has not ended it before.
+	Until *Moment
+	// Times is how often at most it acts, each time that its moment comes; 0 is once.
+	Times int
+	// From is when it begins to act: since its moment came, or else since the
+	// workload began. Without a moment it does not begin if the workload has ended
+	// by then.
 	From time.Duration
 	// For is how long it acts; 0 means until the workload has ended. A fault that
 	// acts for longer than the workload is given its time.

@@ -122,6 +122,10 @@ func (v *validator) faults(faults []Fault) {
 		if fault.For != 0 || fault.Params.source.has(path+".for") {
 			v.duration(path+".for", fault.For, faultTimeMin, faultTimeMax)
 		}
+		v.moment(path+".when", fault.When, i, 1)
+		v.moment(path+".until", fault.Until, i, 1)
+		v.number(path+".times", fault.Times, 0, nthMax)
+		v.check(fault.Times == 0 || fault.When != nil, path+".times", "goes with when: expected a moment that can come again")
 	}
 }
 

@@ -106,4 +106,4 @@ func deletionOf(o *object) int {
 	return o.deleted
 }
 
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

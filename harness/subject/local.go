@@ -98,3 +98,7 @@ func (l local) Quit(ctx context.Context) error {
 		return l.Process.Kill()
 	}
 }
+
+func (l local) Pause(context.Context) error { return l.Signal(syscall.SIGSTOP) }
+
+func (l local) Resume(context.Context) error { return l.Signal(syscall.SIGCONT) }

@@ -33,6 +33,8 @@ func (i *instance) PID() int { return i.pid }
 
 func (i *instance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
 func (i *instance) Kill(context.Context) error                { i.finish("killed"); return nil }
+func (i *instance) Pause(context.Context) error               { return nil }
+func (i *instance) Resume(context.Context) error              { return nil }
 func (i *instance) Done() <-chan struct{}                     { return i.done }
 func (i *instance) Err() error                                { return i.how }
 func (i *instance) Usage() *history.Usage                     { return nil }
@@ -144,6 +146,52 @@ func TestDies(t *testing.T) {
 	if last := all.records[len(all.records)-1]; last != "subject-1 died 3 panicked" {
 		t.Errorf("last record %q", last)
 	}
+}
+
+// TestPause: a replica that ends for having been paused is started again, and
+// nobody holds that against it; an end in the next life is the subject's failure.
+func TestPause(t *testing.T) {
+	s, all := newSubject(t, fake.NewClientset())
+	if paused, err := s.Pause(t.Context(), "subject-0"); !paused || err != nil {
+		t.Fatalf("paused %t, error %v", paused, err)
+	}
+	for _, replica := range []string{"subject-0", "subject-1"} { // the other one was not paused
+		if err := s.Resume(t.Context(), replica); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.last("subject-0").finish("lost its lease")
+	want := []string{"subject-0 started 1", "subject-1 started 2", "subject-0 paused 1", "subject-0 resumed 1",
+		"subject-0 stopped 1 after a pause: lost its lease", "subject-0 started 3"}
+	all.await(t, want)
+	all.last("subject-0").finish("panicked")
+	<-s.Failed()
+	all.await(t, append(want, "subject-0 died 3 panicked"))
+	if paused, err := s.Pause(t.Context(), "subject-0"); paused || err != nil {
+		t.Errorf("what has ended was paused %t, error %v", paused, err)
+	}
+}
+
+// last is the last life of a replica.
+func (s *stable) last(replica string) *instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lives[replica]
+}
+
+// await waits until that is what is recorded.
+func (s *stable) await(t *testing.T, want []string) {
+	t.Helper()
+	var got []string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		s.mu.Lock()
+		got = slices.Clone(s.records)
+		s.mu.Unlock()
+		if slices.Equal(got, want) {
+			return
+		}
+	}
+	t.Fatalf("records (-want +got):\n%s", cmp.Diff(want, got))
 }
 
 func TestUnknownReplica(t *testing.T) {

@@ -41,6 +41,9 @@ type Instance interface {
 	// Kill ends it by force, with no time to do anything, and returns when it is
 	// gone.
 	Kill(ctx context.Context) error
+	// Pause keeps it from running, with all it has open, until Resume.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
 	// Done is closed when it is gone.
 	Done() <-chan struct{}
 	// Err is nil until Done is closed, then how it ended, and never nil.
@@ -176,6 +179,46 @@ func (s *Subject) Quit(ctx context.Context, replica string) (ended bool, err err
 		defer cancel()
 		return quitter.Quit(ctx)
 	})
+}
+
+// Pause freezes a replica until it is resumed; paused is false if it did not run.
+// When it wakes it may end for having lost its lease. Nobody holds that against
+// it, and it is started again as by a kubelet.
+func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
+	r, err := s.replica(replica)
+	if err != nil {
+		return false, err
+	}
+	lease, err := s.lease(ctx, replica)
+	if err != nil {
+		return false, err
+	}
+	return r.pause(ctx, lease)
+}
+
+// Resume lets a replica run that was paused; any other is left alone. When one
+// that led has been resumed, it has renewed its lease, or has ended for having
+// lost it: what it does in between is over then.
+func (s *Subject) Resume(ctx context.Context, replica string) error {
+	r, err := s.replica(replica)
+	if err != nil {
+		return err
+	}
+	return r.resume(ctx)
+}
+
+// lease is the lease as a replica holds it, nil if it does not.
+func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
+	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
+	case holderOf(lease) == "" || s.options.Holder(holderOf(lease)) != replica:
+		return nil, nil
+	}
+	return lease, nil
 }
 
 // Start begins another life of a replica that was ended. One that runs is left

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -37,7 +36,7 @@ func (b *builder) request(r *history.Record) {
 		m.Lane = b.lane(Subject, q.Subject+": leases")
 	case q.Resource == eventsOld || q.Resource == eventsNew:
 		m.Lane = b.lane(Subject, q.Subject+": events")
-	case !check.IsWrite(q):
+	case !q.IsWrite():
 		m.Lane = b.lane(Subject, q.Subject+": reads and watches")
 	case q.Object != nil:
 		object := *q.Object

@@ -79,6 +79,16 @@ func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	return i.Kill(context.WithoutCancel(ctx))
 }
 
+// Pause stops the subject's process on its node, Resume lets it go on.
+func (i *instance) Pause(ctx context.Context) error {
+	return signal(ctx, i.owner.Node, "STOP", i.subject)
+}
+
+// Resume undoes Pause.
+func (i *instance) Resume(ctx context.Context) error {
+	return signal(ctx, i.owner.Node, "CONT", i.subject)
+}
+
 // watch waits for the end of the subject's process, ends the rest of the pod, and
 // says how it went.
 func (i *instance) watch(ctx context.Context) {

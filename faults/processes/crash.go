@@ -1,0 +1,70 @@
+package processes
+
+import (
+	"context"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Crash is the kind "crash".
+var Crash = faults.Kind{
+	Name: "crash",
+	Sentence: "The replica of the subject that the fault waited for is killed at that moment, such as between a write and its answer, " +
+		"and started again after a downtime; without such a moment it is the one that leads.",
+	Healing:   Restart.Healing,
+	Providers: faults.Providers,
+	Params:    []faults.Param{downtimeParam},
+	New:       NewCrash,
+	Sample:    sampleCrash,
+}
+
+// CrashParams are the parameters of a crash; [Crash] documents them.
+type CrashParams struct {
+	Downtime time.Duration `yaml:"downtime"`
+}
+
+// NewCrash makes the fault that params describe.
+func NewCrash(params faults.Params) (faults.Fault, error) {
+	p := CrashParams{Downtime: downtimeDefault}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := validateDuration(params, "downtime", p.Downtime); err != nil {
+		return nil, err
+	}
+	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
+}
+
+// crash is a restart of which the end is over when it has been injected.
+type crash struct {
+	restart
+	remove func()
+}
+
+// Inject ends the replica, if it is known which. Its request that the moment kept
+// from the API server gets no further.
+func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
+	if env.Cause.Replica == "" {
+		return c.restart.Inject(ctx, env)
+	}
+	c.env = env
+	c.remove = env.Proxy.OnRequest(func(r *history.Request) *proxy.RequestEffect {
+		if r.ID != env.Cause.Request {
+			return nil
+		}
+		return &proxy.RequestEffect{Fault: env.Report.Name(), Break: proxy.BreakRequest}
+	})
+	c.end(ctx, []string{env.Cause.Replica})
+	c.Begin(ctx, c.revive)
+	return nil
+}
+
+func (c *crash) Heal(ctx context.Context) error {
+	if c.remove != nil {
+		c.remove()
+	}
+	return c.restart.Heal(ctx)
+}

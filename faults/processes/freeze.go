@@ -1,0 +1,98 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+// Freeze is the kind "freeze".
+var Freeze = faults.Kind{
+	Name: "freeze",
+	Sentence: "The replica of the subject that leads, or every replica, stands still: it neither answers nor does anything, and its connections stay open. " +
+		"When it wakes after its lease is over, there are two leaders for a moment.",
+	Healing:   "What stood still goes on. A replica that then ends, because it has lost its lease, is started again.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		{Name: "replica", Sentence: "Which one: that which leads, once one does, or which the fault waited for, or all of them at a time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
+	},
+	New:    NewFreeze,
+	Sample: sampleFreeze,
+}
+
+// FreezeParams are the parameters of a freeze; [Freeze] documents them.
+type FreezeParams struct {
+	Replica string `yaml:"replica"`
+}
+
+// NewFreeze makes the fault that params describe.
+func NewFreeze(params faults.Params) (faults.Fault, error) {
+	p := FreezeParams{Replica: replicaLeader}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
+		return nil, err
+	}
+	return &freeze{params: p}, nil
+}
+
+// freeze is a freeze in force.
+type freeze struct {
+	params FreezeParams
+	env    *faults.Env
+	faults.Lasting
+
+	// These are the goroutine's until it has ended, then Heal's.
+	frozen []string // replicas to be resumed
+	count  int
+}
+
+func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
+	f.env = env
+	switch {
+	case f.params.Replica == replicaAll:
+		f.pause(ctx, env.Subject.Replicas())
+	case env.Cause.Replica != "":
+		f.pause(ctx, []string{env.Cause.Replica})
+	default:
+		f.Begin(ctx, func(ctx context.Context) { f.pause(ctx, leader(ctx, env, &f.Lasting)) })
+	}
+	return nil
+}
+
+// Heal lets everything go on.
+func (f *freeze) Heal(ctx context.Context) error {
+	if err := f.End(ctx); err != nil {
+		return fmt.Errorf("waiting for a freeze: %w", err)
+	}
+	var all []error
+	f.frozen = slices.DeleteFunc(f.frozen, func(replica string) bool {
+		err := f.env.Subject.Resume(ctx, replica)
+		if err != nil {
+			all = append(all, err)
+		}
+		return err == nil
+	})
+	return errors.Join(all...)
+}
+
+func (f *freeze) Tally() string { return fmt.Sprintf("froze %d replicas", f.count) }
+
+// pause freezes replicas. What may be frozen, though its freezing failed, is
+// resumed too.
+func (f *freeze) pause(ctx context.Context, replicas []string) {
+	for _, replica := range replicas {
+		f.frozen = append(f.frozen, replica)
+		switch paused, err := f.env.Subject.Pause(ctx, replica); {
+		case err != nil:
+			f.env.Report.Failed(nil, err)
+		case paused:
+			f.count++
+			f.env.Report.Fired(f.env.Cause.Request, nil, "froze "+replica)
+		}
+	}
+}

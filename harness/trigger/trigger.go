@@ -1,0 +1,145 @@
+// Package trigger tells from a history, while it is made, when the moment has
+// come that a fault of a scenario waits for. It follows records and acts on
+// nothing: what happens at the moment is up to the run.
+package trigger
+
+import (
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Cause is what made a moment come. The zero value is no moment.
+type Cause struct {
+	// Says is the moment in words, "" if there was none to wait for.
+	Says string
+	// Request is the ID of the request, or of the watch, that it was about, or 0;
+	// Replica, whose it was.
+	Request uint64
+	Replica string
+	// Object is what it was about, or nil.
+	Object *history.Ref
+}
+
+// Kin finds the owner that controls the object of a request, nil if it has none or
+// the object is unknown.
+type Kin func(*history.Request) *history.Owner
+
+// Watcher waits for a moment, once. It is not safe for concurrent use.
+type Watcher struct {
+	moment scenario.Moment
+	kin    Kin
+	after  *Watcher // what has to come first; nil once it has
+	seen   int      // how often what is counted has happened
+	sent   map[uint64]*history.Request
+	looked bool // at the world
+	held   bool // what is to be so of it was so at the last look
+}
+
+// New makes what waits for a moment. What is to be so of the world, and is so
+// already, counts at the next record, unless it is waited for anew.
+func New(moment scenario.Moment, kin Kin, world *World, anew bool) *Watcher {
+	w := &Watcher{moment: moment, kin: kin, sent: map[uint64]*history.Request{}}
+	if moment.After != nil {
+		w.after = New(*moment.After, kin, world, anew)
+	}
+	w.held = anew && moment.Truth != nil && world.holds(moment.Truth)
+	return w
+}
+
+// Observe takes in the next record, which the world has taken in already, and
+// reports whether the moment has come with it, and by what.
+func (w *Watcher) Observe(r *history.Record, world *World) (Cause, bool) {
+	if w.after != nil {
+		if _, came := w.after.Observe(r, world); !came {
+			return Cause{}, false
+		}
+		w.after = nil
+		if w.moment.Truth == nil { // nothing is counted twice
+			return Cause{}, false
+		}
+	}
+	cause := Cause{Says: w.moment.String()}
+	switch m := w.moment; {
+	case m.Request != nil:
+		return cause, w.request(r, &cause) && w.count(m.Request.Nth)
+	case m.Event != nil:
+		return cause, w.event(r, &cause) && w.count(m.Event.Nth)
+	case m.Truth != nil:
+		return cause, w.truth(r, world, &cause)
+	case m.Fault != nil:
+		fires := r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Index == m.Fault.Index
+		return cause, fires && w.count(m.Fault.Nth)
+	default:
+		return cause, r.Step != nil && r.Step.Index == m.Step.Index && string(r.Step.Event) == string(m.Step.At)
+	}
+}
+
+// count counts one more, and reports whether it is the nth.
+func (w *Watcher) count(nth int) bool {
+	w.seen++
+	return w.seen == nth
+}
+
+// request reports whether a request that is meant is in the phase that is meant.
+// What was sent before it was waited for does not count.
+func (w *Watcher) request(r *history.Record, cause *Cause) bool {
+	m, request := w.moment.Request, r.Request
+	switch {
+	case request != nil && !w.meant(request):
+		return false
+	case request != nil && m.Phase == scenario.Committed:
+		w.sent[request.ID] = request
+		return false
+	case r.Response != nil && w.sent[r.Response.ID] != nil:
+		request = w.sent[r.Response.ID]
+		delete(w.sent, r.Response.ID)
+		if !r.Response.Reached || r.Response.ServerCode < 200 || r.Response.ServerCode > 299 {
+			return false
+		}
+	case request == nil:
+		return false
+	}
+	cause.Request, cause.Replica = request.ID, request.Subject
+	cause.Object = &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
+	return true
+}
+
+// meant reports whether a request is one of those that the moment is about.
+func (w *Watcher) meant(request *history.Request) bool {
+	m := w.moment.Request
+	verb := request.Verb == m.Verb && request.Subresource == m.Subresource
+	if m.Verb == scenario.AnyWrite {
+		verb = request.IsWrite() && (m.Subresource == "" || request.Subresource == m.Subresource)
+	}
+	return verb && (m.Resource == "" || request.Resource == m.Resource) &&
+		history.MatchGlob(m.Name, request.ObjectName()) &&
+		(m.Owner == "" || history.MatchOwner(m.Owner, w.kin(request)))
+}
+
+// event reports whether a watch event that is meant is about to be handed over.
+func (w *Watcher) event(r *history.Record, cause *Cause) bool {
+	m, d := w.moment.Event, r.Delivery
+	if d == nil || d.Resource != m.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
+		(m.Type != "" && string(d.Type) != m.Type) ||
+		!history.MatchGlob(m.Name, d.Object.Name) || !history.MatchOwner(m.Owner, d.Object.ControllerRef()) {
+		return false
+	}
+	ref := d.Object.Ref
+	cause.Request, cause.Replica, cause.Object = d.ID, d.Subject, &ref
+	return true
+}
+
+// truth reports whether the world has come to be as it is to be.
+func (w *Watcher) truth(r *history.Record, world *World, cause *Cause) bool {
+	m := w.moment.Truth
+	if r.Truth != nil && r.Truth.Object.Resource == m.Resource {
+		ref := r.Truth.Object.Ref
+		cause.Object = &ref
+	} else if w.looked {
+		return false // nothing has changed
+	}
+	w.looked = true
+	held := w.held
+	w.held = world.holds(m)
+	return w.held && !held
+}
