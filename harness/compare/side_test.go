@@ -225,6 +225,7 @@ func TestDeliberate(t *testing.T) {
 	}{
 		{"ours", "upstream", check.Pass, check.Fail, Declared},
 		{"ours", "upstream", check.Fail, check.Pass, Undeclared},
+		{"ours", "upstream", check.Pass, check.Unknown, Undeclared},
 		{"exec:./kcm", "upstream", check.Pass, check.Fail, Undeclared},
 		{"ours", "ours", check.Pass, check.Fail, Undeclared},
 	} {
