@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
@@ -146,8 +147,10 @@ func (c *Comparison) telling() []compare.Ratio {
 // both timelines, so that the steps of the workload fall together.
 func ComparisonHTML(w io.Writer, pair *Pair, dir string) error {
 	data := &pageData{Compared: pair, Reason: fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed)}
-	verdict, _ := sum([]Run{pair.Subject, pair.Base})
-	data.Verdict = verdict
+	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
+	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
+		data.Verdict = check.Fail
+	}
 	details := []*Detail{ReadDetail(&pair.Subject), ReadDetail(&pair.Base)}
 	data.Detail = &Detail{Scenario: details[0].Scenario, Missing: slices.Concat(details[0].Missing, details[1].Missing)}
 	drawn := details[0].Timeline != nil && details[1].Timeline != nil

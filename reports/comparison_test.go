@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -41,6 +42,19 @@ func TestCompared(t *testing.T) {
 	golden(t, filepath.Join("testdata", "compared.md"), got.String())
 	if err := Compared(failingWriter{errors.New("disk full")}, []Comparison{same}); err == nil {
 		t.Error("no error though the output is lost")
+	}
+}
+
+// TestVerdictOfPair: two runs that passed are no pass where they differ undeclared.
+func TestVerdictOfPair(t *testing.T) {
+	for i, want := range []string{"gauntlet: <span class=\"pass\">", "gauntlet: <span class=\"fail\">"} {
+		var page bytes.Buffer
+		if err := ComparisonHTML(&page, &comparison().Pairs[i], "out"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("pair %d: no %s", i, want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 		finding, p := r.Finding()
 		t.AppendRow(table.Row{
 			r.Metric, amount(of, r.Unit), amount(on, r.Unit), factor(r.Median()),
-			factor(low) + "–" + factor(high), fmt.Sprintf("%s (p=%.3f)", finding, p),
+			factor(low) + "–" + factor(high), fmt.Sprintf("%s (p=%.3f)", plain(r, finding), p),
 		})
 	}
 	pairs := 0
@@ -38,6 +38,20 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 		return fmt.Errorf("printing the ratios: %w", err)
 	}
 	return nil
+}
+
+// plain says a finding in the words of what was measured.
+func plain(r compare.Ratio, finding compare.Finding) string {
+	switch {
+	case r.Unit != "s" || r.Metric == compare.CPUTime:
+		return string(finding)
+	case finding == compare.Less:
+		return "faster"
+	case finding == compare.More:
+		return "slower"
+	default:
+		return string(finding)
+	}
 }
 
 func amount(value float64, unit string) string {
