@@ -47,7 +47,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 		t.Skipf("no browser to open the page in: expected one of %s on the PATH", strings.Join(browsers, ", "))
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
-		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()))
+		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(pageWithin))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -101,7 +101,7 @@ func (v *visitor) await(expression string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(pageWithin))); err != nil {
 		v.t.Fatalf("waiting for %s: %v", expression, err)
 	}
 }
