@@ -19,12 +19,12 @@ func Annotations(w io.Writer, runs []Run) error {
 		if f.verdict == check.Fail {
 			command = "error"
 		}
-		title := fmt.Sprintf("%s on %s", f.scenario, f.subject)
+		title := fmt.Sprintf("%s on %s", f.where(), f.subject)
 		if f.check != "" {
 			title = f.check + ": " + title
 		}
 		fmt.Fprintf(&b, "::%s title=%s::%s\n", command, property.Replace(title),
-			message.Replace(fmt.Sprintf("%s (in %s)\nagain: %s", f.reason, countRuns(f.times), f.first.Again)))
+			message.Replace(fmt.Sprintf("%s (in %s)\nagain: %s", f.reason, countRuns(f.runs), f.smallest.Again)))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing annotations: %w", err)

@@ -1,17 +1,20 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Caught writes what a hunt through many seeds came to: how many runs there were,
-// and a line for each distinct failure among those that did not pass, with the
-// first run that showed it. It is text for a terminal and Markdown alike.
+// Caught writes what many runs came to: how many there were, and a line for each
+// distinct failure among those that did not pass, with how often it was seen and
+// the smallest scenario that shows it. It is text for a terminal and Markdown
+// alike.
 func Caught(w io.Writer, runs int, caught []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -27,7 +30,7 @@ func Caught(w io.Writer, runs int, caught []Run) error {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "- %s\n  again: %s, seen in %s\n", f, code(f.first.Again), code(f.first.Directory))
+		fmt.Fprintf(&b, "- %s\n  again: %s, seen in %s\n", f, code(f.smallest.Again), code(f.smallest.Directory))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing what was caught: %w", err)
@@ -35,15 +38,24 @@ func Caught(w io.Writer, runs int, caught []Run) error {
 	return nil
 }
 
+// symptom is what tells one failure from another.
+type symptom struct {
+	verdict check.Verdict
+	subject string
+	check   string // empty where the run as a whole gives no answer
+	// kind is what the failure is about, empty if it is about no object.
+	kind string
+	// signature is the reason without what is another in every run.
+	signature string
+}
+
 // failure is one thing that went wrong, in any number of runs.
 type failure struct {
-	verdict  check.Verdict
-	subject  string
-	scenario string
-	check    string // empty where the run as a whole gives no answer
-	reason   string // of the first
-	times    int
-	first    *Run
+	symptom
+	runs      int
+	scenarios []string
+	smallest  *Run   // in which it was seen, of those the first
+	reason    string // in that run
 }
 
 func (f failure) String() string {
@@ -51,9 +63,43 @@ func (f failure) String() string {
 	if what == "" {
 		what = "the run itself"
 	}
-	return fmt.Sprintf("%s %s, %s, %s: in %s, first with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, f.scenario, escape(what), countRuns(f.times), f.first.Seed, escape(f.reason))
+	if f.kind != "" {
+		what += " of " + f.kind
+	}
+	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest with seed %d: %s",
+		strings.ToUpper(string(f.verdict)), f.subject, escape(what), countRuns(f.runs), f.where(), f.smallest.Seed, escape(f.reason))
 }
+
+// where is the smallest scenario that shows the failure, and how many others do.
+func (f failure) where() string {
+	if more := len(f.scenarios) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
+	}
+	return f.smallest.Scenario
+}
+
+// symptomOf is the symptom that a result shows, by the first of its evidence.
+func symptomOf(subject string, result check.Result) symptom {
+	s := symptom{verdict: result.Verdict, subject: subject, check: result.Check}
+	if len(result.Evidence) == 0 {
+		s.signature = signature(result.Reason)
+		return s
+	}
+	first := result.Evidence[0]
+	if first.Object != nil {
+		s.kind = first.Object.Resource
+	}
+	s.signature = signature(first.Summary)
+	return s
+}
+
+// inEveryRun is what differs from run to run where the failure is the same: names
+// of objects with their namespaces or with what the API server makes of a
+// generateName, replicas of the subject, and numbers.
+var inEveryRun = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
+
+// signature is a sentence without what is another in every run.
+func signature(sentence string) string { return inEveryRun.ReplaceAllString(sentence, "…") }
 
 func countRuns(n int) string {
 	if n == 1 {
@@ -63,32 +109,40 @@ func countRuns(n int) string {
 }
 
 // distinct returns what went wrong in the runs: the same check with the same
-// verdict in the same scenario on the same subject is one failure. The worst come
-// first, otherwise those seen first. Where a check failed, what is unknown for
-// it says nothing more.
+// verdict on the same subject is one failure if it is about the same kind of object
+// and gives the same reason. The worst come first, then those seen most often,
+// then those seen first. Where a check failed, what is unknown for it says nothing
+// more.
 func distinct(runs []Run) []failure {
 	var all []failure
-	add := func(run *Run, verdict check.Verdict, id, reason string) {
-		i := slices.IndexFunc(all, func(f failure) bool {
-			return f.verdict == verdict && f.subject == run.Subject && f.scenario == run.Scenario && f.check == id
-		})
+	add := func(run *Run, s symptom, reason string) {
+		i := slices.IndexFunc(all, func(f failure) bool { return f.symptom == s })
 		if i < 0 {
 			i = len(all)
-			all = append(all, failure{verdict: verdict, subject: run.Subject, scenario: run.Scenario, check: id, reason: reason, first: run})
+			all = append(all, failure{symptom: s, smallest: run, reason: reason})
 		}
-		all[i].times++
+		f := &all[i]
+		f.runs++
+		if !slices.Contains(f.scenarios, run.Scenario) {
+			f.scenarios = append(f.scenarios, run.Scenario)
+		}
+		if run.Size < f.smallest.Size {
+			f.smallest, f.reason = run, reason
+		}
 	}
 	for i := range runs {
 		run := &runs[i]
 		if run.ownVerdict() {
-			add(run, run.Verdict, "", run.Reason)
+			add(run, symptom{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
 		}
 		for _, result := range run.broken() {
 			if result.Verdict == run.Verdict {
-				add(run, result.Verdict, result.Check, result.Reason)
+				add(run, symptomOf(run.Subject, result), result.Reason)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b failure) int { return byVerdict(a.verdict, b.verdict) })
+	slices.SortStableFunc(all, func(a, b failure) int {
+		return cmp.Or(byVerdict(a.verdict, b.verdict), cmp.Compare(b.runs, a.runs))
+	})
 	return all
 }

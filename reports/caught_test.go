@@ -7,16 +7,21 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestCaught demands a line for each distinct failure, whatever the seed.
+// TestCaught demands a line for each distinct failure, whatever the seed and the
+// scenario, with the smallest scenario that shows it.
 func TestCaught(t *testing.T) {
-	again := failed("watch-delay-pods")
-	again.Seed = 43
-	elsewhere := failed("everything")
+	large, small, elsewhere, other := failed("watch-delay-pods"), failed("shrunk"), failed("everything"), failed("rollout")
+	large.Size, small.Size, small.Seed, elsewhere.Size, other.Size = 20, 3, 43, 20, 1
+	other.Results = []check.Result{{
+		Check: "expectations", Verdict: check.Fail, Reason: "broken once: it is about another kind of object",
+		Evidence: []check.Evidence{{Summary: "something else", Object: &history.Ref{Resource: "replicationcontrollers"}}},
+	}}
 	caught := []Run{
 		run("api-errors", check.Unknown, "no fault fired", result("burst-limit", check.Pass, 3, "held")),
-		failed("watch-delay-pods"), again, elsewhere,
+		other, large, small, elsewhere,
 	}
 	var got bytes.Buffer
 	if err := Caught(&got, 120, caught); err != nil {
@@ -32,5 +37,17 @@ func TestCaught(t *testing.T) {
 	}
 	if err := Caught(failingWriter{errors.New("disk full")}, 1, nil); err == nil {
 		t.Error("no error though the output is lost")
+	}
+}
+
+// TestSignature demands that the same failure has the same signature in every run,
+// and another one another.
+func TestSignature(t *testing.T) {
+	const same = "ReplicaSet gauntlet/maps: subject-0 created pod 12 of 11: it knew of 0 active ones, the last maps-5f6bd2c4x9-x7bzk"
+	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: it knew of 1 active ones, the last jobs-wxptn"); a != b {
+		t.Errorf("%q and %q", a, b)
+	}
+	if a, b := signature(same), signature("ReplicaSet gauntlet/maps: subject-0 deleted pod 12 of 11"); a == b {
+		t.Errorf("both are %q", a)
 	}
 }

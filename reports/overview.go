@@ -66,8 +66,8 @@ func overview(runs []Run, dir string) summary {
 	o := summary{Nights: nights(runs)}
 	for _, f := range distinct(runs) {
 		o.Failures = append(o.Failures, pageFailure{
-			Verdict: f.verdict, Subject: f.subject, Scenario: f.scenario, Check: f.check, Times: countRuns(f.times),
-			Again: f.first.Again, Reason: f.reason, Page: pageOf(f.first, dir),
+			Verdict: f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
+			Again: f.smallest.Again, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
 	}
 	for _, verdict := range worstFirst {

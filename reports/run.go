@@ -18,8 +18,10 @@ type Run struct {
 	Provider    string
 	Seed        uint64
 	Directory   string
-	Started     time.Time // when it was asked for; zero if that is not known
-	Duration    time.Duration
+	// Size is how many steps and faults the scenario has.
+	Size     int
+	Started  time.Time // when it was asked for; zero if that is not known
+	Duration time.Duration
 	// Versions are those of what took part, by name.
 	Versions map[string]string
 	// Results are in the order of the table of checks; none if the run broke off

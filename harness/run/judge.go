@@ -94,6 +94,7 @@ func summarize(dir directory, asked *scenario.Scenario, environment *Environment
 		Provider:    environment.Provider,
 		Seed:        environment.Seed,
 		Directory:   string(dir),
+		Size:        len(asked.Workload) + len(asked.Faults),
 		Started:     environment.Started,
 		Versions:    versions,
 		Results:     results,
