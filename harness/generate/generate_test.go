@@ -120,7 +120,7 @@ func TestSameBytes(t *testing.T) {
 	hash := sha256.New()
 	for seed := range uint64(100) {
 		o := options(seed)
-		o.Kinds = kinds
+		o.Kinds, o.Provider = kinds, faults.Simulated
 		hash.Write(marshal(t, generated(t, o)))
 	}
 	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))

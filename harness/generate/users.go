@@ -137,13 +137,14 @@ func (u *users) end(o *object) *scenario.Step {
 	return u.step(&scenario.Delete{Target: o.Target, Propagation: propagation})
 }
 
-// await has the user wait, now and then, for what is to become of an owner.
+// await has the user wait, now and then, for what is to become of an owner. One
+// that is paused may be stuck half way.
 func (u *users) await(step *scenario.Step, o *object) {
-	if u.IntN(8) > 0 {
+	if u.IntN(8) > 0 || o.paused {
 		return
 	}
 	untils := []scenario.Until{scenario.Scaled, scenario.Ready, scenario.Available}
-	if o.Kind == scenario.Deployment && !o.paused {
+	if deployment(o) {
 		untils = append(untils, scenario.Complete)
 	}
 	step.Await = &scenario.Await{Target: o.Target, Until: faults.Pick(u.Rand, untils...), Within: 30 * time.Second}

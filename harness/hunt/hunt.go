@@ -1,13 +1,14 @@
-// Package hunt runs scenarios with one seed after another until its time is up,
-// and keeps the runs that did not pass: what one seed shows, a thousand others
-// may not.
+// Package hunt makes series of runs, several at a time: what one seed shows, a
+// thousand others may not. It keeps the runs that did not pass.
 package hunt
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -18,25 +19,22 @@ import (
 
 // Options says what to run and for how long.
 type Options struct {
-	// Seed is that of the first round. Every round has the next one.
-	Seed uint64
-	// Duration is how long runs are begun. One that has begun is finished.
+	// Series are the runs, in the order in which they are begun. An error in it ends
+	// the hunt.
+	Series iter.Seq2[Attempt, error]
+	// Parallel is how many runs there are at the same time, at least 1.
+	Parallel int
+	// Duration is how long runs are begun; 0 is until the series is over. A run that
+	// has begun is finished.
 	Duration time.Duration
-	// Round returns the runs of a round.
-	Round func(seed uint64) ([]Attempt, error)
-	Clock clock.PassiveClock
+	Clock    clock.PassiveClock
 }
-
-// Attempt makes one run. Without a run there is an error, which says what kept it
-// from beginning.
-type Attempt func(ctx context.Context) (*reports.Run, error)
 
 // Bag is what a hunt came home with.
 type Bag struct {
-	// Runs is the number of runs that were made, and Seed the last round's.
+	// Runs is the number of runs that were made.
 	Runs int
-	Seed uint64
-	// Caught are the runs that did not pass, in the order in which they were made.
+	// Caught are the runs that did not pass, in the order in which they were begun.
 	// Their directories are kept, those of the others are not.
 	Caught []reports.Run
 }
@@ -45,52 +43,51 @@ type Bag struct {
 // be an accident of the machine, more are no accident.
 const brokenMax = 3
 
-// Run hunts until the time is up, or ctx ends, which is no error. An error means
-// that the hunt could not go on; what was caught before is returned all the same.
-func Run(ctx context.Context, o Options) (bag Bag, err error) {
-	begun := o.Clock.Now()
-	over := func() bool { return ctx.Err() != nil || o.Clock.Since(begun) >= o.Duration }
+// Run hunts until the series or the time is over, or ctx ends, which is no error.
+// An error means that the hunt could not go on; what was caught before is returned
+// all the same.
+func Run(ctx context.Context, o Options) (Bag, error) {
+	var bag Bag
+	caught := map[int]*reports.Run{} // by their places in the series
 	broken := 0
-	for bag.Seed = o.Seed; ; bag.Seed++ {
-		round, err := o.Round(bag.Seed)
-		if err != nil {
-			return bag, err
-		}
-		for _, attempt := range round {
-			if over() {
-				return bag, nil
+	err := Abreast(ctx, o.Parallel, o.untilOver(), func(place int, run *reports.Run, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return nil // it was broken off, and says nothing
+		case run == nil:
+			if broken++; broken == brokenMax {
+				return fmt.Errorf("%d runs on end could not begin, the last one: %w", broken, err)
 			}
-			run, err := attempt(ctx)
-			switch {
-			case ctx.Err() != nil:
-				return bag, nil // it was broken off, and says nothing
-			case run != nil:
-				broken = 0
-			default:
-				if broken++; broken == brokenMax {
-					return bag, fmt.Errorf("%d runs on end could not begin, the last one: %w", broken, err)
-				}
-				continue
-			}
-			if err := bag.add(run); err != nil {
-				return bag, err
-			}
+			return nil
 		}
-		if len(round) == 0 {
-			return bag, errors.New("a round without runs")
+		broken = 0
+		bag.Runs++
+		if run.Verdict != check.Pass {
+			caught[place] = run
+			return nil
 		}
+		if err := os.RemoveAll(run.Directory); err != nil {
+			return fmt.Errorf("removing a run that passed: %w", err)
+		}
+		return nil
+	})
+	for _, place := range slices.Sorted(maps.Keys(caught)) {
+		bag.Caught = append(bag.Caught, *caught[place])
 	}
+	return bag, err
 }
 
-// add counts a run, keeps it if it did not pass, and removes it if it did.
-func (b *Bag) add(run *reports.Run) error {
-	b.Runs++
-	if run.Verdict != check.Pass {
-		b.Caught = append(b.Caught, *run)
-		return nil
+// untilOver is the series, for as long as there is time.
+func (o *Options) untilOver() iter.Seq2[Attempt, error] {
+	begun := o.Clock.Now()
+	return func(yield func(Attempt, error) bool) {
+		for attempt, err := range o.Series {
+			if o.Duration > 0 && o.Clock.Since(begun) >= o.Duration {
+				return
+			}
+			if !yield(attempt, err) {
+				return
+			}
+		}
 	}
-	if err := os.RemoveAll(run.Directory); err != nil {
-		return fmt.Errorf("removing a run that passed: %w", err)
-	}
-	return nil
 }

@@ -25,6 +25,12 @@ func (d directory) logs() string        { return filepath.Join(string(d), "logs"
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
+// ScenarioFile is what was asked of the run in a directory.
+func ScenarioFile(path string) string { return directory(path).scenario() }
+
+// HistoryFile is the history of the run in a directory.
+func HistoryFile(path string) string { return directory(path).history() }
+
 // Environment is what a run ran on.
 type Environment struct {
 	Started  time.Time `json:"started"`

@@ -1,9 +1,9 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -51,16 +51,64 @@ func (p Params) Text(field string) string {
 	}
 }
 
-// Clone returns a scenario of its own that says the same, as if it had been read
-// from a file.
-func (s *Scenario) Clone() (*Scenario, error) {
-	data, err := s.Marshal()
-	if err != nil {
-		return nil, err
+// Clone returns a scenario of its own that says the same: whatever can be changed
+// in one can be changed without the other.
+func (s *Scenario) Clone() *Scenario { return clone(reflect.ValueOf(s)).Interface().(*Scenario) }
+
+// clone copies what exported fields lead to. The others belong to values that
+// nobody changes.
+func clone(from reflect.Value) reflect.Value {
+	into := reflect.New(from.Type()).Elem()
+	into.Set(from)
+	switch from.Kind() {
+	case reflect.Pointer:
+		if !from.IsNil() {
+			into.Set(reflect.New(from.Type().Elem()))
+			into.Elem().Set(clone(from.Elem()))
+		}
+	case reflect.Interface:
+		if !from.IsNil() {
+			into.Set(clone(from.Elem()))
+		}
+	case reflect.Struct:
+		for _, field := range reflect.VisibleFields(from.Type()) {
+			if field.IsExported() && len(field.Index) == 1 {
+				into.FieldByIndex(field.Index).Set(clone(from.FieldByIndex(field.Index)))
+			}
+		}
+	case reflect.Slice:
+		if !from.IsNil() {
+			into.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+			for i := range from.Len() {
+				into.Index(i).Set(clone(from.Index(i)))
+			}
+		}
+	case reflect.Map:
+		if !from.IsNil() {
+			into.Set(reflect.MakeMap(from.Type()))
+			for _, key := range from.MapKeys() {
+				into.SetMapIndex(key, clone(from.MapIndex(key)))
+			}
+		}
 	}
-	clone, err := Parse(s.Name+".yaml", data)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading back scenario %q", s.Name), err)
+	return into
+}
+
+// Living are the objects that the workload leaves behind, in the order of their
+// making.
+func (s *Scenario) Living() []Target {
+	var living []Target
+	for _, step := range s.Workload {
+		target, acts := step.Target()
+		if !acts {
+			continue
+		}
+		switch operationOf(step.Operation).effect {
+		case makes:
+			living = append(living, target)
+		case ends:
+			living = slices.DeleteFunc(living, func(other Target) bool { return other == target })
+		}
 	}
-	return clone, nil
+	return living
 }

@@ -265,6 +265,51 @@ func genFault(t *rapid.T) Fault {
 	return fault
 }
 
+// TestClone: a clone says the same, and shares nothing that can be changed.
+func TestClone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := genScenario(t)
+		clone := s.Clone()
+		if diff := cmp.Diff(s, clone, equal); diff != "" {
+			t.Fatalf("(-original +clone):\n%s", diff)
+		}
+		before, err := s.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range clone.Workload {
+			clone.Workload[i].After++
+			if op := clone.Workload[i].Operation; op != nil {
+				op.target().Name = "other"
+			}
+			switch op := clone.Workload[i].Operation.(type) {
+			case *Create:
+				if op.Labels != nil {
+					op.Labels["other"] = "other"
+				}
+				if op.Replicas != nil {
+					*op.Replicas++
+				}
+			case *Label:
+				op.Remove[0] = "other"
+			}
+			if await := clone.Workload[i].Await; await != nil {
+				await.Within++
+			}
+		}
+		for i := range clone.Faults {
+			clone.Faults[i].From++
+		}
+		for i := range clone.Exercises {
+			clone.Exercises[i] = "other"
+		}
+		after, err := s.Marshal()
+		if err != nil || string(after) != string(before) {
+			t.Errorf("error %v; changed with its clone (-before +after):\n%s", err, cmp.Diff(string(before), string(after)))
+		}
+	})
+}
+
 // sorted lists targets in an order that does not depend on the map's.
 func sorted(targets map[Target]bool) []Target {
 	return slices.SortedFunc(maps.Keys(targets), func(a, b Target) int {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/hunt"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -31,7 +32,13 @@ type runFlags struct {
 	upstreamDir string
 	nodeImage   string
 	existing    existing.Options
+	parallel    int
 	generated   generatedFlags
+
+	// terminal is where all the runs of a command tell what they do; nil makes one.
+	terminal *terminal
+	// label tells the runs of one scenario apart there, if it is not enough for them.
+	label string
 }
 
 func newRun(code *int) *cobra.Command {
@@ -46,6 +53,10 @@ or a YAML file, such as the scenario.yaml of an earlier run; none means all that
 gauntlet brings along, or, with --seed, --profile or --duration, one that is
 generated from the seed.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			parallel, err := flags.abreast()
+			if err != nil {
+				return err
+			}
 			scenarios, err := flags.scenarios(cmd, names)
 			if err != nil {
 				return err
@@ -54,7 +65,7 @@ generated from the seed.`,
 			if err != nil {
 				return err
 			}
-			*code, err = runAll(cmd, options)
+			*code, err = runAll(cmd, options, parallel)
 			return err
 		},
 	}
@@ -72,6 +83,7 @@ generated from the seed.`,
 func (f *runFlags) shared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
+	flags.IntVar(&f.parallel, "parallel", 0, "how many runs there are at the same time; 0 is what cores and memory allow, or 1 on kind")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
@@ -130,7 +142,10 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
-	terminal := newTerminal(cmd.ErrOrStderr())
+	terminal := f.terminal
+	if terminal == nil {
+		terminal = newTerminal(cmd.ErrOrStderr())
+	}
 	var all []run.Options
 	for _, s := range scenarios {
 		if err := run.Validate(s); err != nil {
@@ -147,7 +162,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
 			Existing:    f.existing,
-			Progress:    func(message string) { terminal.progress(s.Name, message) },
+			Progress:    func(message string) { terminal.progress(s.Name+f.label, message) },
 			Clock:       clock.RealClock{},
 			Revision:    revision,
 			Versions:    versions,
@@ -227,38 +242,57 @@ func seedOf(seeds ...uint64) uint64 {
 	return 1 + rand.Uint64N(1<<32) // short enough to be typed
 }
 
-// runAll carries out the runs, one after another, and prints what they came to.
-// An interruption ends the series; any other broken run does not.
-func runAll(cmd *cobra.Command, all []run.Options) (int, error) {
-	ctx, done := cmd.Context(), 0
-	var summaries []reports.Run
-	var broken []error
-	for _, o := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
-		judged, err := run.Run(ctx, o)
-		if err != nil {
-			broken = append(broken, fmt.Errorf("%s: %w", o.Scenario.Name, err))
-		}
-		if judged != nil {
-			o.Progress(string(judged.Verdict))
-			summaries = append(summaries, *judged)
-		}
-		done++
-		if judged == nil {
-			break // what kept this one from being raised keeps the others too
-		}
+// abreast is how many runs there are at the same time.
+func (f *runFlags) abreast() (int, error) {
+	switch {
+	case f.parallel < 0 || f.parallel > parallelMax:
+		return 0, fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for what there is room for", f.parallel, parallelMax)
+	case f.parallel > 0:
+		return f.parallel, nil
+	case f.provider != "embedded":
+		return 1, nil
 	}
-	if skipped := len(all) - done; skipped > 0 {
+	return min(hunt.Room(), parallelMax), nil
+}
+
+// parallelMax is more control planes than a machine has ports and patience for.
+const parallelMax = 64
+
+// errSeriesOver keeps further runs from being begun: what kept one from being
+// raised keeps the others too.
+var errSeriesOver = errors.New("a run could not begin")
+
+// runAll carries out the runs, up to parallel at a time, and prints what they came
+// to. An interruption ends the series; any other broken run does not.
+func runAll(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
+	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
+	skipped := len(all)
+	var attempts []hunt.Attempt
+	for _, o := range all {
+		attempts = append(attempts, attempt(o))
+	}
+	_ = hunt.Abreast(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
+		skipped--
+		judged[place] = run
+		if err != nil {
+			broken[place] = fmt.Errorf("%s: %w", all[place].Scenario.Name, err)
+		}
+		if run == nil {
+			return errSeriesOver
+		}
+		return nil
+	}) // whose only error is in broken
+	if skipped > 0 {
 		broken = append(broken, fmt.Errorf("%d scenarios were not run", skipped))
 	}
-	if err := show(cmd, summaries); err != nil {
-		broken = append(broken, err)
+	var summaries []reports.Run
+	for _, run := range judged {
+		if run != nil {
+			summaries = append(summaries, *run)
+		}
 	}
-	if len(broken) > 0 {
-		return verdictCode(summaries), &unfinishedError{errors.Join(broken...)}
+	if err := errors.Join(append(broken, show(cmd, summaries))...); err != nil {
+		return verdictCode(summaries), &unfinishedError{err}
 	}
 	return verdictCode(summaries), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -12,8 +13,10 @@ import (
 
 // terminal tells a user what a run is doing, a line for each thing.
 type terminal struct {
-	out   io.Writer
 	begun time.Time
+
+	mu  sync.Mutex // runs go on side by side
+	out io.Writer
 }
 
 func newTerminal(out io.Writer) *terminal {
@@ -22,6 +25,8 @@ func newTerminal(out io.Writer) *terminal {
 
 // progress prints one line, with the time since gauntlet began.
 func (t *terminal) progress(scenario, message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	fmt.Fprintf(t.out, "%6.1fs  %s: %s\n", time.Since(t.begun).Seconds(), scenario, message)
 }
 

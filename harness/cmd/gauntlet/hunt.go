@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/hunt"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// huntFlags are those of the commands that make many runs and keep what did not
+// pass.
+type huntFlags struct {
+	runs     runFlags
+	subjects []string
+}
+
+func (f *huntFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "what is under test, in turn: see --subject of gauntlet run")
+	f.runs.shared(flags)
+}
+
+// attempts are the runs of some scenarios with a seed, on each subject in turn; 0
+// is the scenario's own. Every run needs a scenario of its own, to write its seed
+// into.
+func (f *huntFlags) attempts(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]hunt.Attempt, error) {
+	if len(f.subjects) == 0 {
+		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
+	}
+	if f.runs.terminal == nil {
+		f.runs.terminal = newTerminal(cmd.ErrOrStderr())
+	}
+	var bySubject [][]run.Options
+	for _, subject := range f.subjects {
+		scenarios, err := load()
+		if err != nil {
+			return nil, err
+		}
+		flags := f.runs
+		flags.subject, flags.seed, flags.label = subject, seed, " "+subject
+		all, err := flags.options(cmd, scenarios)
+		if err != nil {
+			return nil, err
+		}
+		bySubject = append(bySubject, all)
+	}
+	var attempts []hunt.Attempt
+	for i := range bySubject[0] {
+		for _, all := range bySubject {
+			attempts = append(attempts, attempt(all[i]))
+		}
+	}
+	return attempts, nil
+}
+
+// attempt makes a run and tells of its beginning and its verdict.
+func attempt(o run.Options) hunt.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
+		judged, err := run.Run(ctx, o)
+		if judged != nil {
+			o.Progress(string(judged.Verdict))
+		}
+		return judged, err
+	}
+}
+
+// series is that of some runs.
+func series(all []hunt.Attempt) iter.Seq2[hunt.Attempt, error] {
+	return func(yield func(hunt.Attempt, error) bool) {
+		for _, attempt := range all {
+			if !yield(attempt, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rounds is the series of the rounds from first to last.
+func rounds(first, last uint64, round func(n uint64) ([]hunt.Attempt, error)) iter.Seq2[hunt.Attempt, error] {
+	return func(yield func(hunt.Attempt, error) bool) {
+		for n := first; n <= last; n++ {
+			attempts, err := round(n)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, attempt := range attempts {
+				if !yield(attempt, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// hunt makes the runs, reports what was caught in a directory called after what is
+// done, and returns what the verdicts amount to.
+func (f *huntFlags) hunt(cmd *cobra.Command, name string, o hunt.Options) (int, error) {
+	begun := time.Now()
+	o.Clock = clock.RealClock{}
+	parallel, err := f.runs.abreast()
+	if err != nil {
+		return exitPass, err
+	}
+	o.Parallel = parallel
+	bag, huntErr := hunt.Run(cmd.Context(), o)
+	code := verdictCode(bag.Caught)
+	if bag.Runs > 0 && len(bag.Caught) == 0 {
+		code = exitPass
+	}
+	dir := filepath.Join(f.runs.out, name+"-"+begun.UTC().Format("20060102T150405"))
+	if err := errors.Join(huntErr, report(cmd, dir, bag, time.Since(begun))); err != nil {
+		return code, &unfinishedError{err}
+	}
+	return code, nil
+}
+
+// report prints what was caught, and leaves it in a directory.
+func report(cmd *cobra.Command, dir string, bag hunt.Bag, took time.Duration) error {
+	var lines bytes.Buffer
+	if err := reports.Caught(&lines, bag.Runs, bag.Caught); err != nil {
+		return err
+	}
+	fmt.Fprint(cmd.OutOrStdout(), lines.String())
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("keeping what was caught: %w", err)
+	}
+	all := []error{os.WriteFile(filepath.Join(dir, "caught.md"), lines.Bytes(), 0o644)}
+	if len(bag.Caught) > 0 {
+		all = append(all, reports.WriteFiles(dir, bag.Caught...))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs a minute, see %s\n", float64(bag.Runs)/took.Minutes(), strings.TrimSuffix(dir, "/"))
+	return errors.Join(all...)
+}
