@@ -20,11 +20,21 @@ NODE_IMAGE  ?=
 DURATION    ?= 8h
 SEED        ?= 0
 
+# What make conformance runs against, where, in how many processes, how often, and
+# with which profile of faults.
+SUBJECTS    ?= ours,upstream
+PROVIDER    ?= embedded
+PROCS       ?= 3
+REPEAT      ?= 1
+PROFILE     ?=
+FILTER      ?=
+GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list every target
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
@@ -46,6 +56,18 @@ e2e: build upstream ## run the suites on kind clusters, against ours and upstrea
 	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all \
 		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
 		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
+
+.PHONY: conformance
+conformance: build upstream ## run the conformance specs (SUBJECTS=ours,upstream PROVIDER=… PROFILE=steady REPEAT=20 FILTER='Endpoints')
+	@mkdir -p out/conformance
+	$(GINKGO) --procs=$(PROCS) --randomize-all --repeat=$$(($(REPEAT) - 1)) --timeout=12h --silence-skips \
+		--label-filter='$(FILTER)' --output-dir=out/conformance --junit-report=specs.xml ./suites/conformance -- \
+		-test.run=TestConformance -subject=$(SUBJECTS) -provider=$(PROVIDER) -node-image='$(NODE_IMAGE)' \
+		-profile=$(PROFILE) -reports=out/conformance
+
+.PHONY: conformance-table
+conformance-table: conformance ## run them, and keep what they found as suites/conformance/TABLE.md
+	cp out/conformance/TABLE.md suites/conformance/TABLE.md
 
 .PHONY: nightly
 nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)

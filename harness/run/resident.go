@@ -20,12 +20,15 @@ import (
 )
 
 // Resident is a subject that stays on a control plane for others to use: with no
-// fault proxy before it, and nothing of it recorded.
+// fault proxy before it but the caller's own, and nothing of it recorded.
 type Resident struct {
 	Target   subject.Target
 	Replicas int // 1 to scenario.SubjectsMax
 	// Ours is the executable of controllers/.
 	Ours string
+	// Route bends the configuration of a replica, which leads straight to the API
+	// server; nil leaves it as it is. In pods there is no other way.
+	Route func(replica string, config *rest.Config) error
 }
 
 // residentWithin bounds the start of a resident, its image not counted.
@@ -85,6 +88,10 @@ func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes
 	if err != nil {
 		return nil, err
 	}
+	route := r.Route
+	if route == nil {
+		route = func(string, *rest.Config) error { return nil }
+	}
 	ctx, cancel := context.WithTimeout(ctx, residentWithin)
 	defer cancel()
 	s, err := subject.Start(ctx, subject.Options{
@@ -93,7 +100,7 @@ func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes
 		Replicas: r.Replicas,
 		Launch: subject.Local{
 			Executable: executable, Settings: settingsOf(scenario.DefaultSubject(), subject.LeaseNamespace), Cluster: c,
-			Route:    func(string, *rest.Config) error { return nil },
+			Route:    route,
 			StateDir: p.Dir, LogDir: p.LogDir,
 		}.Launcher(),
 		Holder:         func(string) string { return "" },

@@ -93,7 +93,7 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + l.file(accountPubFile),
 			"--service-account-signing-key-file=" + l.file(accountKeyFile),
-			"--service-cluster-ip-range=10.96.0.0/16",
+			"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112", // both families
 			// It would publish an Endpoints on a loopback address, which is not
 			// valid, and try again for ever.
 			"--endpoint-reconciler-type=none",

@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+)
+
+// complete wants a Deployment whose pods are all of the latest template, and
+// available.
+func complete() types.GomegaMatcher {
+	return world.Be(func(d *world.Deployment) bool { return d != nil && d.Complete() }, "a Deployment that is complete, by the status of its latest generation")
+}
+
+// reports wants a Deployment with a condition of that status and reason.
+func reports(kind, status, reason string) types.GomegaMatcher {
+	return world.Be(func(d *world.Deployment) bool {
+		if d == nil {
+			return false
+		}
+		c := d.Condition(kind)
+		return c.Status == status && c.Reason == reason
+	}, "the condition %s=%q, reason %q", kind, status, reason)
+}
+
+// sized wants sets that are to have so many pods each, the oldest first.
+func sized(replicas ...int32) types.GomegaMatcher {
+	return world.Be(func(sets world.Sets) bool {
+		if len(sets) != len(replicas) {
+			return false
+		}
+		for i, set := range sets {
+			if set.Desired != replicas[i] {
+				return false
+			}
+		}
+		return true
+	}, "ReplicaSets of %v pods, the oldest first", replicas)
+}
+
+// rolling sets how much may be too many, and how much too few, while pods are
+// replaced.
+func rolling(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		surge, unavailable := intstr.Parse(maxSurge), intstr.Parse(maxUnavailable)
+		d.Spec.Strategy = appsv1.DeploymentStrategy{
+			Type:          appsv1.RollingUpdateDeploymentStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable},
+		}
+	}
+}
+
+func recreating(d *appsv1.Deployment) {
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+}
+
+// pods changes the template of a Deployment's pods.
+func pods(edit func(*corev1.PodTemplateSpec)) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { edit(&d.Spec.Template) }
+}
+
+func deadline(seconds int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(seconds) }
+}
+
+// versionKey is the annotation by which the specs' templates differ.
+const versionKey = "version"
+
+// roll gives a Deployment another template.
+func roll(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, version string) {
+	ginkgo.GinkgoHelper()
+	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
+}
+
+// stuck makes a Deployment whose pods are all available, and rolls it out to pods
+// that never are. It returns when so many pods of the old template and of the new
+// are wanted, at which it stops.
+func stuck(ctx ginkgo.SpecContext, n *world.Namespace, d *appsv1.Deployment, old, latest int32) world.Ref {
+	ginkgo.GinkgoHelper()
+	world.Held(&d.Spec.Template)
+	ref := n.Create(ctx, d)
+	makeAllReady(ctx, n, ref, int(*d.Spec.Replicas))
+	n.Eventually(ctx, world.ADeployment(ref), complete())
+	roll(ctx, n, ref, "2")
+	n.Eventually(ctx, world.SetsOf(ref), sized(old, latest))
+	return ref
+}
+
+// makeAllReady makes the held pods of a Deployment's one ReplicaSet ready.
+func makeAllReady(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, count int) world.Pods {
+	ginkgo.GinkgoHelper()
+	set := onlySet(ctx, n, ref)
+	n.Eventually(ctx, world.ASet(set.Ref), scaledTo(int32(count)))
+	made := podsOf(ctx, n, set.Ref, count)
+	makeReady(ctx, n, 0, made.Names()...)
+	return made
+}
+
+// onlySet is the one ReplicaSet of a Deployment.
+func onlySet(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref) *world.Set {
+	ginkgo.GinkgoHelper()
+	return n.Eventually(ctx, world.SetsOf(ref), world.Be(func(sets world.Sets) bool { return len(sets) == 1 }, "one ReplicaSet")).(world.Sets)[0]
+}
+
+// wantsAtMost is the invariant that the ReplicaSets of a Deployment together never
+// want more pods than so many.
+func wantsAtMost(ref world.Ref, count int32) func(*world.View) error {
+	return func(v *world.View) error {
+		if sets := v.ReplicaSets().Of(ref); sets.Desired() > count {
+			return fmt.Errorf("%d pods wanted:\n%s", sets.Desired(), sets)
+		}
+		return nil
+	}
+}
+
+// rolledBackTo wants a Deployment that is complete, of that revision, and asks for no
+// rollback any more.
+func rolledBackTo(revision string) types.GomegaMatcher {
+	return world.Be(func(d *world.Deployment) bool {
+		_, asks := d.Annotations[appsv1.DeprecatedRollbackTo]
+		return !asks && d.Complete() && d.Annotations[revisionKey] == revision
+	}, "revision %s, complete, and no rollback asked for", revision)
+}

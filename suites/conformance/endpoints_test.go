@@ -1,0 +1,377 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+)
+
+// publishes wants Endpoints of just these addresses: those that are ready, and those
+// that are not.
+func publishes(ready []string, notReady ...string) types.GomegaMatcher {
+	slices.Sort(ready)
+	slices.Sort(notReady)
+	return world.Be(func(e *world.Endpoints) bool {
+		return e != nil && slices.Equal(e.IPs(true), ready) && slices.Equal(e.IPs(false), notReady)
+	}, "Endpoints, ready %v, not ready %v", ready, notReady)
+}
+
+// endpoints wants Endpoints of which something holds.
+func endpoints(is func(*world.Endpoints) bool, what string, args ...any) types.GomegaMatcher {
+	return world.Be(func(e *world.Endpoints) bool { return e != nil && is(e) }, what, args...)
+}
+
+// web is the labels that the Services of these specs select.
+var web = map[string]string{"app": "web"}
+
+// backend makes a pod that the Services select and returns its address, once it is
+// ready.
+func backend(ctx ginkgo.SpecContext, n *world.Namespace, name string, edits ...func(*corev1.PodTemplateSpec)) (ip string) {
+	ginkgo.GinkgoHelper()
+	n.NeedsSimulation("pods are given a status")
+	n.Create(ctx, world.NewPod(name, web, edits...))
+	pod := n.Eventually(ctx, world.APod(name), world.Be(func(p world.Pod) bool {
+		return p.Pod != nil && p.Ready() && p.Status.PodIP != ""
+	}, "a pod that is ready and has an address")).(world.Pod)
+	return pod.Status.PodIP
+}
+
+// setReady makes a pod ready, or unready, as its kubelet would.
+func setReady(ctx ginkgo.SpecContext, n *world.Namespace, pod string, ready bool) {
+	ginkgo.GinkgoHelper()
+	status := map[bool]string{true: "True", false: "False"}[ready]
+	n.PatchSubresource(ctx, podRef(pod), "status", `{"status":{"conditions":[{"type":"Ready","status":%q}]}}`, status)
+}
+
+func headless(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }
+
+func external(s *corev1.Service) {
+	s.Spec.Type, s.Spec.ExternalName, s.Spec.Selector = corev1.ServiceTypeExternalName, "example.org", web
+}
+
+// Whose addresses the Endpoints of a Service have.
+var _ = ginkgo.Describe("endpoints", func() {
+	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its pods that are ready, by the port that each resolves to",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			one := backend(ctx, n, "one")
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			two := backend(ctx, n, "two")
+			e := n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one, two})).(*world.Endpoints)
+			gomega.Expect(e.Subsets).To(gomega.HaveLen(1))
+			gomega.Expect(e.Subsets[0].Ports).To(gomega.Equal([]corev1.EndpointPort{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}}))
+			n.Delete(ctx, podRef("one"), "")
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{two}))
+			n.Delete(ctx, podRef("two"), "")
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes(nil))
+		})
+
+	spec("Endpoints/create and delete Endpoints for a Service with a selector that matches no pods", "a Service that selects no pods has empty Endpoints, which go with it",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			service := n.Create(ctx, world.NewService("web", web))
+			n.Eventually(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool { return len(e.Subsets) == 0 }, "Endpoints without subsets"))
+			n.Delete(ctx, service, "")
+			n.InTheEnd(ctx, world.Exists(world.Ref{Kind: world.EndpointsKind, Name: "web"}), gomega.BeFalse())
+		})
+
+	spec("Endpoints/lifecycle of an Endpoint", "Endpoints of a Service without a selector are the user's: nobody changes them",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("manual", nil))
+			made := n.Create(ctx, world.NewEndpoints("manual", "192.0.2.9"))
+			n.Eventually(ctx, world.TheEndpoints("manual"), publishes([]string{"192.0.2.9"}))
+			n.Patch(ctx, made, `{"metadata":{"labels":{"patched":"yes"}}}`)
+			n.Always("they have the user's address", func(v *world.View) error {
+				if e := v.Endpoints("manual"); e == nil || !slices.Equal(e.IPs(true), []string{"192.0.2.9"}) {
+					return fmt.Errorf("%s", e)
+				}
+				return nil
+			})
+			n.Barrier(ctx)
+			n.InTheEnd(ctx, world.TheEndpoints("manual"), endpoints(func(e *world.Endpoints) bool { return e.Labels["patched"] == "yes" }, "the user's label"))
+			n.Forget()
+			n.DeleteAll(ctx, world.EndpointsKind, "patched=yes")
+			n.InTheEnd(ctx, world.Exists(made), gomega.BeFalse())
+		})
+
+	spec("Endpoints/TestEndpointUpdates", "Endpoints are written when a pod's address comes, and name the pod, and are written no more while nothing changes",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil))
+			one, pod := backend(ctx, n, "one"), podRef("one")
+			e := n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one})).(*world.Endpoints)
+			gomega.Expect(e.Subsets[0].Addresses[0].TargetRef).To(gomega.HaveValue(gomega.HaveField("Name", pod.Name)))
+			n.Eventually(ctx, n.Told(world.Ref{Kind: world.EndpointsKind, Name: "web"}), gomega.BeTrue())
+			version := e.ResourceVersion
+			n.Always("they are not written again", func(v *world.View) error {
+				if e := v.Endpoints("web"); e == nil || e.ResourceVersion != version {
+					return fmt.Errorf("%s", e)
+				}
+				return nil
+			})
+			n.Patch(ctx, pod, `{"metadata":{"annotations":{"touch":"1"}}}`)
+			n.Eventually(ctx, n.Told(pod), gomega.BeTrue())
+			n.Barrier(ctx)
+		})
+
+	spec("Endpoints/TestEndpointWithMultiplePodUpdates", "Endpoints are right after a pod was ready, not ready and ready again, one right after the other",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			one := backend(ctx, n, "one")
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			for _, ready := range []bool{false, true, false, true, false} {
+				setReady(ctx, n, "one", ready)
+			}
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil, one))
+			setReady(ctx, n, "one", true)
+			setReady(ctx, n, "one", false)
+			setReady(ctx, n, "one", true)
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+		})
+
+	spec("Endpoints/TestExternalNameToClusterIPTransition", "a Service that is a name has no Endpoints, and has them when it is one no more",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			one := backend(ctx, n, "one")
+			service := n.Create(ctx, world.NewService("web", web, external))
+			n.Always("no Endpoints as long as it is a name", func(v *world.View) error {
+				if e := v.Endpoints("web"); e != nil {
+					return fmt.Errorf("%s", e)
+				}
+				return nil
+			})
+			n.Eventually(ctx, n.Told(service), gomega.BeTrue())
+			n.Barrier(ctx)
+			n.Forget()
+			n.Patch(ctx, service, `{"spec":{"type":"ClusterIP","externalName":null}}`)
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+		})
+
+	spec("Endpoints/TestEndpointWithTerminatingPod", "a pod that is being deleted is no address any more, though it is still ready",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			one, pod := backend(ctx, n, "one", world.Staying), podRef("one")
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			n.Delete(ctx, pod, "")
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes(nil))
+			n.InTheEnd(ctx, world.APod(pod.Name), world.Be(func(p world.Pod) bool { return p.Pod != nil && p.Terminating() && p.Ready() }, "a ready pod that is being deleted"))
+		})
+
+	spec("Endpoints/TestEndpointTruncate", "Endpoints of more than 1000 addresses are cut to 1000, the ready ones first, and say so as long as they are",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.NeedsSimulation("two nodes take so many pods")
+			const most, spare = 1000, 2
+			n.CreatePods(ctx, most+spare, func(i int) *corev1.Pod { return world.NewPod(fmt.Sprintf("pod-%d", i), web) })
+			n.Eventually(ctx, world.AllPods(), world.Be(func(all world.Pods) bool {
+				return len(all.That(world.Pod.Ready)) == most+spare
+			}, "%d pods that are ready", most+spare))
+			for i := range spare {
+				setReady(ctx, n, fmt.Sprintf("pod-%d", i), false)
+			}
+			n.Create(ctx, world.NewService("web", web))
+			n.Eventually(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool {
+				return len(e.IPs(true)) == most && len(e.IPs(false)) == 0 && e.Annotations[corev1.EndpointsOverCapacity] == "truncated"
+			}, "1000 ready addresses, marked as truncated"))
+			for i := range spare {
+				n.Delete(ctx, podRef(fmt.Sprintf("pod-%d", i)), "")
+			}
+			n.InTheEnd(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool {
+				_, marked := e.Annotations[corev1.EndpointsOverCapacity]
+				return len(e.IPs(true)) == most && !marked
+			}, "1000 ready addresses, not marked"))
+		})
+
+	spec("Endpoints/TestEndpointsControllersLabelSemantics", "Endpoints have the labels of their Service, and the label that says who manages them",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			service := n.Create(ctx, world.NewService("web", web, func(s *corev1.Service) { s.Labels = map[string]string{"team": "one"} }))
+			n.Eventually(ctx, world.TheEndpoints("web"), labelled(map[string]string{"team": "one", managedBy: "endpoint-controller"}))
+			n.Patch(ctx, service, `{"metadata":{"labels":{"team":"two","more":"yes"}}}`)
+			n.Eventually(ctx, world.TheEndpoints("web"), labelled(map[string]string{"team": "two", "more": "yes", managedBy: "endpoint-controller"}))
+			n.Patch(ctx, service, `{"metadata":{"labels":null}}`)
+			n.InTheEnd(ctx, world.TheEndpoints("web"), labelled(map[string]string{managedBy: "endpoint-controller"}))
+		})
+
+	spec("Endpoints/TestEndpointsHeadlessLabel", "the Endpoints of a headless Service have a label that says so, also when somebody took it away",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web, headless))
+			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
+			n.Eventually(ctx, world.TheEndpoints("web"), labelled(want))
+			n.Patch(ctx, world.Ref{Kind: world.EndpointsKind, Name: "web"}, `{"metadata":{"labels":{%q:null}}}`, corev1.IsHeadlessService)
+			one := backend(ctx, n, "one") // manual edits stay until something else happens
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			n.InTheEnd(ctx, world.TheEndpoints("web"), labelled(want))
+		})
+
+	spec("Endpoints/TestDualStackEndpoints", "Endpoints have addresses of the family that is first in their Service, whatever else the pods have",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			backend(ctx, n, "both")
+			n.PatchSubresource(ctx, podRef("both"), "status", `{"status":{"podIP":"192.0.2.1","podIPs":[{"ip":"192.0.2.1"},{"ip":"2001:db8::1"}]}}`)
+			families := func(all ...corev1.IPFamily) func(*corev1.Service) {
+				return func(s *corev1.Service) { s.Spec.IPFamilies = all }
+			}
+			dual := func(s *corev1.Service) { s.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack) }
+			n.Create(ctx, world.NewService("four", web, families(corev1.IPv4Protocol)))
+			n.Create(ctx, world.NewService("six", web, families(corev1.IPv6Protocol)))
+			n.Create(ctx, world.NewService("four-six", web, dual, families(corev1.IPv4Protocol, corev1.IPv6Protocol)))
+			n.Create(ctx, world.NewService("six-four", web, dual, families(corev1.IPv6Protocol, corev1.IPv4Protocol)))
+			for name, ip := range map[string]string{"four": "192.0.2.1", "six": "2001:db8::1", "four-six": "192.0.2.1", "six-four": "2001:db8::1"} {
+				n.InTheEnd(ctx, world.TheEndpoints(name), publishes([]string{ip}))
+			}
+		})
+
+	spec("Endpoints/statement 1", "a pod that is relabelled goes from the Endpoints that it leaves to those that it joins",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			n.Create(ctx, world.NewService("other", map[string]string{"app": "other"}))
+			one := backend(ctx, n, "one")
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			n.Patch(ctx, podRef("one"), `{"metadata":{"labels":{"app":"other"}}}`)
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil))
+			n.Eventually(ctx, world.TheEndpoints("other"), publishes([]string{one}))
+			n.Delete(ctx, world.Ref{Kind: world.EndpointsKind, Name: "other"}, "") // which is made again
+			n.InTheEnd(ctx, world.TheEndpoints("other"), publishes([]string{one}))
+		})
+
+	spec("Endpoints/statement 3", "a Service that publishes what is not ready has unready and terminating pods as ready addresses, and no pod that has ended",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("strict", web))
+			n.Create(ctx, world.NewService("lax", web, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }))
+			ready, unready := backend(ctx, n, "ready"), backend(ctx, n, "unready")
+			setReady(ctx, n, "unready", false)
+			terminating := backend(ctx, n, "terminating", world.Staying)
+			n.Delete(ctx, podRef("terminating"), "")
+			backend(ctx, n, "failed")
+			n.PatchSubresource(ctx, podRef("failed"), "status", `{"status":{"phase":"Failed"}}`)
+			n.Create(ctx, world.NewPod("addressless", web, world.Held))
+			n.InTheEnd(ctx, world.TheEndpoints("strict"), publishes([]string{ready}, unready))
+			n.InTheEnd(ctx, world.TheEndpoints("lax"), publishes([]string{ready, unready, terminating}))
+		})
+
+	spec("Endpoints/statement 5", "an address names its pod and its node, and the hostname only of a pod whose subdomain is the Service's name",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			for name, subdomain := range map[string]string{"inside": "web", "outside": "other"} {
+				n.Create(ctx, world.NewPod(name, web, func(t *corev1.PodTemplateSpec) { t.Spec.Hostname, t.Spec.Subdomain = name, subdomain }))
+				n.Eventually(ctx, world.APod(name), world.Be(world.Pod.Ready, "a pod that is ready"))
+			}
+			n.Create(ctx, world.NewService("web", web, headless))
+			e := n.InTheEnd(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool { return len(e.IPs(true)) == 2 }, "2 ready addresses")).(*world.Endpoints)
+			for _, address := range e.Subsets[0].Addresses {
+				pod := n.Eventually(ctx, world.APod(address.TargetRef.Name), world.Be(func(p world.Pod) bool { return p.Pod != nil }, "the pod")).(world.Pod)
+				gomega.Expect(*address.TargetRef).To(gomega.Equal(corev1.ObjectReference{Kind: "Pod", Namespace: n.Name, Name: pod.Name, UID: pod.UID}))
+				gomega.Expect(address.IP).To(gomega.Equal(pod.Status.PodIP))
+				gomega.Expect(address.NodeName).To(gomega.HaveValue(gomega.Equal(pod.Spec.NodeName)))
+				gomega.Expect(address.Hostname).To(gomega.Equal(map[string]string{"inside": "inside", "outside": ""}[pod.Name]))
+			}
+		})
+
+	spec("Endpoints/statement 6", "a port's name resolves in each pod by itself, and a pod without it is left out of that port",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			ports := func(all ...corev1.ContainerPort) func(*corev1.PodTemplateSpec) {
+				return func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Ports = all }
+			}
+			usual := backend(ctx, n, "usual")
+			unusual := backend(ctx, n, "unusual", ports(corev1.ContainerPort{Name: "http", ContainerPort: 9090}))
+			backend(ctx, n, "without", ports())
+			n.Create(ctx, world.NewService("web", web))
+			n.InTheEnd(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool {
+				byPort := map[int32][]string{}
+				for _, subset := range e.Subsets {
+					for _, address := range subset.Addresses {
+						byPort[subset.Ports[0].Port] = append(byPort[subset.Ports[0].Port], address.IP)
+					}
+				}
+				return len(byPort) == 2 && slices.Equal(byPort[8080], []string{usual}) && slices.Equal(byPort[9090], []string{unusual})
+			}, "%s by 8080 and %s by 9090", usual, unusual))
+		})
+	spec("Endpoints/statement 6", "a headless Service without ports has addresses all the same, in a subset without ports",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			one := backend(ctx, n, "one")
+			n.Create(ctx, world.NewService("web", web, headless, func(s *corev1.Service) { s.Spec.Ports = nil }))
+			e := n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one})).(*world.Endpoints)
+			gomega.Expect(e.Subsets).To(gomega.HaveLen(1))
+			gomega.Expect(e.Subsets[0].Ports).To(gomega.BeEmpty())
+		})
+
+	spec("Endpoints/statement 8", "ports of the same addresses stand together, and each address once",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			ips := []string{backend(ctx, n, "one"), backend(ctx, n, "two"), backend(ctx, n, "three")}
+			n.Create(ctx, world.NewService("web", web, func(s *corev1.Service) {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "more", Port: 81, TargetPort: intstr.FromInt32(9090)})
+			}))
+			e := n.InTheEnd(ctx, world.TheEndpoints("web"), publishes(ips)).(*world.Endpoints)
+			gomega.Expect(e.Subsets).To(gomega.HaveLen(1))
+			gomega.Expect(e.Subsets[0].Ports).To(gomega.ConsistOf(
+				gomega.HaveField("Port", gomega.BeEquivalentTo(8080)), gomega.HaveField("Port", gomega.BeEquivalentTo(9090))))
+			gomega.Expect(e.Subsets[0].Addresses).To(gomega.HaveLen(3))
+		})
+
+	spec("Endpoints/statement 9", "Endpoints keep the annotations that are not the controller's",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil))
+			n.Patch(ctx, world.Ref{Kind: world.EndpointsKind, Name: "web"}, `{"metadata":{"annotations":{"note":"kept"}}}`)
+			one := backend(ctx, n, "one")
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			n.InTheEnd(ctx, world.TheEndpoints("web"), endpoints(func(e *world.Endpoints) bool { return e.Annotations["note"] == "kept" }, "the annotation note=kept"))
+		})
+
+	spec("Endpoints/statement 11", "Endpoints that the controller has written and not yet heard of are not trusted: what changed meanwhile is written in the end",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			one, pod := backend(ctx, n, "one"), podRef("one")
+			setReady(ctx, n, "one", false)
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil, one))
+			n.Eventually(ctx, n.Told(world.Ref{Kind: world.EndpointsKind, Name: "web"}), gomega.BeTrue())
+			heal := n.Inject(ctx, "watch-stall", `{resource: endpoints}`)
+			setReady(ctx, n, "one", true)
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+			setReady(ctx, n, "one", false) // which is what its cache has
+			n.Eventually(ctx, n.Told(pod), gomega.BeTrue())
+			n.BarrierOf(ctx, world.DeploymentKind)
+			heal(ctx)
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes(nil, one))
+		})
+
+	spec("Endpoints/statement 12", "Endpoints that cannot be written are told of by an event about them",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			n.Create(ctx, world.NewService("web", web))
+			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil))
+			n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: update, resource: endpoints, namespace: %s, code: 500, times: 3}`, n.Name))
+			one := backend(ctx, n, "one")
+			n.Eventually(ctx, world.EventsAbout(world.Ref{Kind: world.EndpointsKind, Name: "web"}), tells("Warning FailedToUpdateEndpoint (endpoint-controller): "))
+			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one}))
+		})
+
+	spec("Endpoints/statement 14", "a controller that starts removes Endpoints without a Service, but not those in which a leader is written down",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			orphan := n.Create(ctx, world.NewEndpoints("orphan", "192.0.2.9"))
+			leader := world.NewEndpoints("leader", "192.0.2.9")
+			leader.Annotations = map[string]string{"control-plane.alpha.kubernetes.io/leader": `{"holderIdentity":"x","leaseDurationSeconds":15,"acquireTime":"2020-01-01T00:00:00Z","renewTime":"2020-01-01T00:00:00Z","leaderTransitions":0}`}
+			kept := n.Create(ctx, leader)
+			n.Eventually(ctx, world.Exists(orphan), gomega.BeTrue())
+			n.Eventually(ctx, world.Exists(kept), gomega.BeTrue())
+			n.Always("the leader's are there", func(v *world.View) error {
+				if !v.Has(kept) {
+					return fmt.Errorf("no Endpoints %s", kept.Name)
+				}
+				return nil
+			})
+			n.Restart(ctx)
+			n.InTheEnd(ctx, world.Exists(orphan), gomega.BeFalse())
+			n.Barrier(ctx)
+		})
+})
+
+const managedBy = "endpoints.kubernetes.io/managed-by"
+
+// labelled wants Endpoints of just these labels.
+func labelled(want map[string]string) types.GomegaMatcher {
+	return endpoints(func(e *world.Endpoints) bool {
+		return fmt.Sprint(e.Labels) == fmt.Sprint(want)
+	}, "the labels %v", want)
+}

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+)
+
+// replicators are the kinds that keep so many pods, by the same rules.
+var replicators = []string{world.ReplicaSetKind, world.ReplicationControllerKind}
+
+// forEachReplicator makes the specs of both kinds.
+func forEachReplicator(specs func(kind string)) {
+	for _, kind := range replicators {
+		specs(kind)
+	}
+}
+
+// scaledTo wants a set that says of its latest generation that it has so many pods.
+func scaledTo(count int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Observed == s.GetGeneration() && s.Desired == count && s.Replicas == count
+	}, "%d replicas wanted and there, by the status of the latest generation", count)
+}
+
+// readyWith wants a set whose pods are all there and ready.
+func readyWith(count int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Observed == s.GetGeneration() && s.Replicas == count && s.Ready == count
+	}, "%d replicas, all ready, by the status of the latest generation", count)
+}
+
+// thatMany wants so many pods.
+func thatMany(count int) types.GomegaMatcher {
+	return world.Be(func(pods world.Pods) bool { return len(pods) == count }, "%d pods", count)
+}
+
+// named wants pods of just these names.
+func named(names ...string) types.GomegaMatcher {
+	want := slices.Sorted(slices.Values(names))
+	return world.Be(func(pods world.Pods) bool { return slices.Equal(pods.Names(), want) }, "just the pods %v", want)
+}
+
+// controlledBy wants a pod that this object controls; the zero value is nobody.
+func controlledBy(ref world.Ref) types.GomegaMatcher {
+	return world.Be(func(pod world.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod that %q controls", ref)
+}
+
+// condition wants a set with a condition of that status and reason; with none if
+// the status is empty.
+func condition(kind, status, reason string) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		c := world.Condition{}
+		if s != nil {
+			c = s.Condition(kind)
+		}
+		return s != nil && c.Status == status && c.Reason == reason
+	}, "the condition %s=%q, reason %q", kind, status, reason)
+}
+
+// tells wants an event that begins so: "Normal SuccessfulCreate (replicaset-controller)".
+func tells(beginning string) types.GomegaMatcher {
+	return world.Be(func(events []string) bool {
+		return slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, beginning) })
+	}, "an event %q", beginning)
+}
+
+// podsOf returns the active pods of an object, once there are so many.
+func podsOf(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, count int) world.Pods {
+	ginkgo.GinkgoHelper()
+	return n.Eventually(ctx, world.PodsOf(ref), thatMany(count)).(world.Pods)
+}
+
+// atMost is the invariant that an object never has more active pods than so many.
+func atMost(ref world.Ref, count int) func(*world.View) error {
+	return func(v *world.View) error {
+		if pods := v.Pods().Of(ref).Active(); len(pods) > count {
+			return fmt.Errorf("%d active pods of %s:\n%s", len(pods), ref, pods)
+		}
+		return nil
+	}
+}
+
+// makeReady gives held pods the status of pods that have been running and ready
+// for so long.
+func makeReady(ctx ginkgo.SpecContext, n *world.Namespace, since time.Duration, names ...string) {
+	ginkgo.GinkgoHelper()
+	for _, name := range names {
+		makeRunning(ctx, n, name, true, since, 0)
+	}
+}
+
+// makeRunning gives a held pod the status of one that runs, with so many restarts.
+func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready bool, since time.Duration, restarts int) {
+	ginkgo.GinkgoHelper()
+	status := "False"
+	if ready {
+		status = "True"
+	}
+	at := time.Now().Add(-since).UTC().Format(time.RFC3339)
+	n.PatchSubresource(ctx, podRef(name), "status", `{"status":{"phase":"Running",
+		"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}],
+		"containerStatuses":[{"name":"pause","image":"pause","imageID":"","ready":%t,"restartCount":%d}]}}`,
+		status, at, ready, restarts)
+}
+
+func podRef(name string) world.Ref { return world.Ref{Kind: world.PodKind, Name: name} }
+
+// letGo removes the finalizer that has a pod stay.
+func letGo(ctx ginkgo.SpecContext, n *world.Namespace, names ...string) {
+	ginkgo.GinkgoHelper()
+	for _, name := range names {
+		n.Patch(ctx, podRef(name), `{"metadata":{"finalizers":null}}`)
+	}
+}
+
+// counts wants a set's status to count so many pods, of them so many ready, and of
+// those so many available.
+func counts(replicas, ready, available int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
+	}, "%d replicas, %d ready, %d available", replicas, ready, available)
+}
+
+// labeled wants a set's status to count so many pods, of them so many fully
+// labelled.
+func labeled(replicas, fully int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Replicas == replicas && s.Labeled == fully
+	}, "%d replicas, %d fully labelled", replicas, fully)
+}
+
+// terminating wants a set's status to count so many pods, and so many more that are
+// terminating.
+func terminating(replicas, count int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Replicas == replicas && s.Terminating != nil && *s.Terminating == count
+	}, "%d replicas, and %d terminating", replicas, count)
+}
+
+// quota allows so many of a resource in the namespace, and returns when that is in
+// force.
+func quota(ctx ginkgo.SpecContext, n *world.Namespace, resource corev1.ResourceName, count int64) world.Ref {
+	ginkgo.GinkgoHelper()
+	ref := n.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: *apiresource.NewQuantity(count, apiresource.DecimalSI)}},
+	})
+	n.Eventually(ctx, world.AQuota(ref.Name), world.Be(func(q *corev1.ResourceQuota) bool {
+		return q != nil && q.Status.Hard != nil
+	}, "a quota that is in force"))
+	return ref
+}

@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+)
+
+// choice is two pods of a set that is to have one less, and which one goes.
+type choice struct {
+	text string
+	// stays and goes give a held pod what tells it from the other.
+	stays, goes func(ctx ginkgo.SpecContext, n *world.Namespace, pod string)
+}
+
+// alike is a pod that has long been ready.
+func alike(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+	makeRunning(ctx, n, pod, true, time.Hour, 0)
+}
+
+// worth is a pod that has long been ready and has a deletion cost.
+func worth(cost string) func(ginkgo.SpecContext, *world.Namespace, string) {
+	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+		ginkgo.GinkgoHelper()
+		alike(ctx, n, pod)
+		n.Patch(ctx, podRef(pod), `{"metadata":{"annotations":{%q:%q}}}`, corev1.PodDeletionCost, cost)
+	}
+}
+
+// running is a pod that runs, and has been ready or not for so long, after so many
+// restarts.
+func running(ready bool, since time.Duration, restarts int) func(ginkgo.SpecContext, *world.Namespace, string) {
+	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+		ginkgo.GinkgoHelper()
+		makeRunning(ctx, n, pod, ready, since, restarts)
+	}
+}
+
+// pending is a pod that nothing has happened to.
+func pending(ginkgo.SpecContext, *world.Namespace, string) {}
+
+// Which pod goes when there is to be one less.
+var _ = ginkgo.Describe("scaling down", func() {
+	for _, c := range []choice{
+		{"the lower pod-deletion-cost", worth("10"), worth("5")},
+		{"a pod-deletion-cost below that which all pods have", alike, worth("-1")},
+		{"no pod-deletion-cost, which is as one of 0,", worth("1"), alike},
+		{"more restarts, where their pod-deletion-costs are equal,", worth("3"), func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+			worth("3")(ctx, n, pod)
+			makeRunning(ctx, n, pod, true, time.Hour, 4)
+		}},
+	} {
+		spec("ReplicaSet/TestPodDeletionCost", "of two pods a ReplicaSet deletes the one with "+c.text+" first",
+			func(ctx ginkgo.SpecContext, n *world.Namespace) { c.decide(ctx, n, world.ReplicaSetKind) })
+	}
+	spec("ReplicationController/TestLogarithmicScaleDown", "of two pods a ReplicationController deletes the one first that has been ready for far less time",
+		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+			choice{stays: running(true, time.Hour, 0), goes: running(true, time.Minute, 0)}.decide(ctx, n, world.ReplicationControllerKind)
+		})
+
+	forEachReplicator(func(kind string) {
+		for _, c := range []choice{
+			{"a pending one before one that runs, ready or not", running(false, 0, 0), pending},
+			{"one that is not ready before one that is", running(true, 0, 0), running(false, time.Hour, 0)},
+			{"one that has restarted more often before one that has been ready for as long", running(true, time.Hour, 0), running(true, time.Hour, 4)},
+		} {
+			spec(kind+"/statement 10", fmt.Sprintf("of two pods a %s deletes %s", kind, c.text),
+				func(ctx ginkgo.SpecContext, n *world.Namespace) { c.decide(ctx, n, kind) })
+		}
+		spec(kind+"/statement 10", "of two pods a "+kind+" deletes one that no node has taken before one that runs on a node",
+			func(ctx ginkgo.SpecContext, n *world.Namespace) {
+				labels := map[string]string{"app": "web"}
+				n.Create(ctx, world.NewPod("placed", labels))
+				n.Eventually(ctx, world.APod("placed"), world.Be(world.Pod.Ready, "a pod that runs"))
+				n.Create(ctx, world.NewPod("unplaced", labels, world.Held))
+				makeReady(ctx, n, time.Hour, "unplaced") // which counts for less
+				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
+				n.Eventually(ctx, world.PodsOf(set), named("placed", "unplaced"))
+				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
+				n.InTheEnd(ctx, world.PodsOf(set), named("placed"))
+			})
+	})
+})
+
+// decide has a set choose. The subject knows both pods as they are before it is to
+// choose: which names they have changes nothing.
+func (c choice) decide(ctx ginkgo.SpecContext, n *world.Namespace, kind string) {
+	ginkgo.GinkgoHelper()
+	set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.Held}.Build())
+	names := podsOf(ctx, n, set, 2).Names()
+	c.stays(ctx, n, names[0])
+	c.goes(ctx, n, names[1])
+	for _, name := range names {
+		n.Eventually(ctx, n.Told(podRef(name)), world.Be(func(told bool) bool { return told }, "the subject to know the pod as it is"))
+	}
+	n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
+	n.InTheEnd(ctx, world.PodsOf(set), named(names[0]))
+}

@@ -1,0 +1,118 @@
+package conformance
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
+)
+
+// What the specs found goes to the terminal, and to where the flag says.
+var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
+	if report.SuiteConfig.DryRun {
+		return
+	}
+	run := resultsOf(report)
+	gomega.Expect(table.Terminal(os.Stdout, run)).To(gomega.Succeed())
+	if *reportsDir == "" {
+		return
+	}
+	dir := filepath.Join(root, *reportsDir)
+	gomega.Expect(os.MkdirAll(dir, 0o755)).To(gomega.Succeed())
+	for name, write := range map[string]func(io.Writer, table.Run) error{"conformance.json": table.JSON, "TABLE.md": table.Markdown} {
+		file, err := os.Create(filepath.Join(dir, name))
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		gomega.Expect(write(file, run)).To(gomega.Succeed())
+		gomega.Expect(file.Close()).To(gomega.Succeed())
+	}
+})
+
+// resultsOf is what a report says, in the order in which the specs are written.
+func resultsOf(report types.Report) table.Run {
+	run := table.Run{
+		Kubernetes: embedded.Versions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
+	}
+	specs := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
+	slices.SortStableFunc(specs, func(a, b types.SpecReport) int {
+		return strings.Compare(a.LeafNodeLocation.String()+a.LeafNodeText, b.LeafNodeLocation.String()+b.LeafNodeText)
+	})
+	for _, spec := range specs {
+		for _, row := range rows.All() {
+			if !slices.Contains(spec.Labels(), label(rowLabel+row.ID())) {
+				continue
+			}
+			for _, subject := range run.Subjects {
+				if slices.Contains(spec.Labels(), label(subject)) {
+					run.Results = append(run.Results, table.Result{
+						Row: row.ID(), Spec: spec.LeafNodeText, Subject: subject, State: stateOf(spec), Why: spec.Failure.Message, Took: spec.RunTime,
+					})
+				}
+			}
+		}
+	}
+	return run
+}
+
+func stateOf(spec types.SpecReport) table.State {
+	switch {
+	case spec.State == types.SpecStatePassed:
+		return table.Passed
+	case spec.State == types.SpecStateSkipped && spec.Failure.Message != "":
+		return table.Skipped
+	case spec.State.Is(types.SpecStateSkipped | types.SpecStatePending | types.SpecStateInvalid):
+		return table.NotRun
+	default:
+		return table.Failed
+	}
+}
+
+// The table that is kept in the tree has a line for every spec of every row, and no
+// others, and is of the version of Kubernetes that is pinned.
+func TestTableIsInStep(t *testing.T) {
+	kept, err := os.ReadFile("TABLE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(kept), "Kubernetes "+version+".") {
+		t.Errorf("TABLE.md is not of Kubernetes %s; run make conformance-table", version)
+	}
+	specs := specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)
+	var want []string
+	for _, row := range rows.All() {
+		if row.Pending != "" {
+			want = append(want, table.Prefix(row)+"*pending: "+row.Pending+"*")
+		}
+		for _, spec := range specs[label(rowLabel+row.ID())] {
+			want = append(want, table.Prefix(row)+spec)
+		}
+	}
+	var got []string
+	for line := range strings.Lines(string(kept)) {
+		cells := strings.Split(strings.TrimSpace(line), " |")
+		if len(cells) > 3 && !strings.HasPrefix(line, "| row |") {
+			got = append(got, strings.Join(cells[:3], " |"))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("TABLE.md has no line %q; run make conformance-table", line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("TABLE.md has a line %q of no spec; run make conformance-table", line)
+		}
+	}
+}

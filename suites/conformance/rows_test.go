@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+)
+
+// What the list of rows owes, specs pay: each row as many as it has cases, unless
+// it says why it has none, and no spec is of a row that is not there.
+func TestEveryRowHasItsSpecs(t *testing.T) {
+	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
+		t.Error(problem)
+	}
+}
+
+// specsByRow are the texts of the specs of a subject, by the label that names their row.
+func specsByRow(report types.Report, subjects string) map[string][]string {
+	first, _, _ := strings.Cut(subjects, ",")
+	found := map[string][]string{}
+	for _, spec := range report.SpecReports.WithLeafNodeType(types.NodeTypeIt) {
+		labels := spec.Labels()
+		if !slices.Contains(labels, label(first)) {
+			continue
+		}
+		row := ""
+		if i := slices.IndexFunc(labels, func(l string) bool { return strings.HasPrefix(l, rowLabel) }); i >= 0 {
+			row = labels[i]
+		}
+		found[row] = append(found[row], spec.LeafNodeText)
+	}
+	return found
+}
+
+// mismatches are the ways in which rows and specs are out of step.
+func mismatches(all []rows.Row, specs map[string][]string) []string {
+	var problems []string
+	known := map[string]bool{}
+	for _, row := range all {
+		key := label(rowLabel + row.ID())
+		if known[key] {
+			problems = append(problems, fmt.Sprintf("%s: listed twice", row.ID()))
+		}
+		known[key] = true
+		switch has := len(specs[key]); {
+		case row.Pending != "" && has > 0:
+			problems = append(problems, fmt.Sprintf("%s: pending (%s), and has %d specs", row.ID(), row.Pending, has))
+		case row.Pending == "" && has != row.Cases:
+			problems = append(problems, fmt.Sprintf("%s: %d specs %q, expected %d", row.ID(), has, specs[key], row.Cases))
+		}
+	}
+	for key, texts := range specs {
+		if !known[key] {
+			problems = append(problems, fmt.Sprintf("specs of a row %q that is not listed: %q", key, texts))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// The comparison sees what it is there for.
+func TestMismatches(t *testing.T) {
+	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
+	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}
+	waits := rows.Row{Controller: rows.ReplicaSet, Name: "waits", Cases: 1, Pending: "no"}
+	got := mismatches([]rows.Row{has, lacks, waits, has}, map[string][]string{
+		"row:ReplicaSet-has": {"a"}, "row:ReplicaSet-lacks": {"b"}, "row:ReplicaSet-waits": {"c"}, "row:unknown": {"d"}, "": {"e"},
+	})
+	want := []string{
+		`ReplicaSet/has: listed twice`,
+		`ReplicaSet/lacks: 1 specs ["b"], expected 2`,
+		`ReplicaSet/waits: pending (no), and has 1 specs`,
+		`specs of a row "" that is not listed: ["e"]`,
+		`specs of a row "row:unknown" that is not listed: ["d"]`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Every numbered statement of the contract is in some row, and rows are of
+// statements that there are.
+func TestEveryStatementHasARow(t *testing.T) {
+	inContract := statementsOf(t, filepath.Join(root, "controllers", "CONTRACT.md"))
+	covered := map[string]bool{}
+	for _, row := range rows.All() {
+		for _, clause := range row.Clauses() {
+			covered[clause] = true
+			if !inContract[clause] {
+				t.Errorf("%s: of the statement %q, which the contract does not have", row.ID(), clause)
+			}
+		}
+	}
+	for clause := range inContract {
+		if !covered[clause] {
+			t.Errorf("the contract's statement %q is in no row", clause)
+		}
+	}
+}
+
+var (
+	heading  = regexp.MustCompile(`^## (\w+)$`)
+	numbered = regexp.MustCompile(`^(\d+)\. `)
+)
+
+// statementsOf are the numbered statements of a contract, as "ReplicaSet 5".
+func statementsOf(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, under, next := map[string]bool{}, "", 1
+	for line := range strings.Lines(string(text)) {
+		if match := heading.FindStringSubmatch(strings.TrimSpace(line)); match != nil {
+			under, next = match[1], 1
+		} else if match := numbered.FindStringSubmatch(line); match != nil {
+			if match[1] != strconv.Itoa(next) {
+				t.Fatalf("%s: %s %s follows %d", path, under, match[1], next-1)
+			}
+			found[fmt.Sprintf("%s %d", under, next)] = true
+			next++
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s: no numbered statements", path)
+	}
+	return found
+}

@@ -1,0 +1,222 @@
+// Package table shows what specs found: what each row, and each statement of the
+// contract, came to for every subject. It is pure: results go in, text comes out.
+package table
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	pretty "github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+)
+
+// State is what a spec came to.
+type State string
+
+// The states, the worst first.
+const (
+	Failed  State = "fail"
+	Skipped State = "skipped"
+	Passed  State = "pass"
+	NotRun  State = "-" // by a filter, say
+)
+
+// Result is what one spec came to for one subject.
+type Result struct {
+	Row     string        `json:"row"`  // its ID
+	Spec    string        `json:"spec"` // its text
+	Subject string        `json:"subject"`
+	State   State         `json:"state"`
+	Why     string        `json:"why,omitempty"` // it was skipped, or what failed
+	Took    time.Duration `json:"took"`          // in nanoseconds
+}
+
+// Run is what one run of the suite found.
+type Run struct {
+	Kubernetes string   `json:"kubernetes"` // upstream's version
+	Provider   string   `json:"provider"`
+	Profile    string   `json:"profile,omitempty"` // of faults
+	Subjects   []string `json:"subjects"`
+	Results    []Result `json:"results"`
+}
+
+// JSON writes a run for programs.
+func JSON(w io.Writer, run Run) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(run)
+}
+
+// Terminal writes a run for a person: statement by statement, and what did not
+// pass.
+func Terminal(w io.Writer, run Run) error {
+	t := pretty.NewWriter()
+	t.SetStyle(pretty.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.Style().Format.Footer = text.FormatDefault
+	header := pretty.Row{"statement", "specs"}
+	footer := pretty.Row{"all", len(specsOf(run.Results))}
+	for _, subject := range run.Subjects {
+		header = append(header, subject)
+		footer = append(footer, summary(run.Results, subject))
+	}
+	t.AppendHeader(header)
+	for _, clause := range clauses() {
+		of := run.of(clause)
+		line := pretty.Row{clause, len(specsOf(of))}
+		for _, subject := range run.Subjects {
+			line = append(line, summary(of, subject))
+		}
+		t.AppendRow(line)
+	}
+	t.AppendFooter(footer)
+	_, err := fmt.Fprintf(w, "%s\n%s", t.Render(), remarks(run))
+	return err
+}
+
+// remarks are the specs that failed or were skipped, and why.
+func remarks(run Run) string {
+	var b strings.Builder
+	for _, r := range run.Results {
+		if r.State == Failed || r.State == Skipped {
+			why, _, _ := strings.Cut(r.Why, "\n")
+			fmt.Fprintf(&b, "%s %s: %s (%s): %s\n", strings.ToUpper(string(r.State)), r.Subject, r.Spec, r.Row, why)
+		}
+	}
+	return b.String()
+}
+
+// clauses are the statements of the contract that rows are of, in the rows' order
+// of headings.
+func clauses() []string {
+	var all []string
+	for _, row := range rows.All() {
+		all = append(all, row.Clauses()...)
+	}
+	order := func(clause string) (heading, number int) {
+		name, digits, _ := strings.Cut(clause, " ")
+		_, _ = fmt.Sscan(digits, &number) // made of a number by the rows
+		return slices.Index(rows.Controllers, rows.Controller(name)), number
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		aHeading, aNumber := order(a)
+		bHeading, bNumber := order(b)
+		return cmp.Or(aHeading-bHeading, aNumber-bNumber)
+	})
+	return slices.Compact(all)
+}
+
+// of are the results that are about a statement.
+func (run Run) of(clause string) []Result {
+	var some []Result
+	for _, result := range run.Results {
+		if row, ok := rows.Find(result.Row); ok && slices.Contains(row.Clauses(), clause) {
+			some = append(some, result)
+		}
+	}
+	return some
+}
+
+// specsOf are the texts of the specs, each once.
+func specsOf(results []Result) []string {
+	var all []string
+	for _, result := range results {
+		all = append(all, result.Row+": "+result.Spec)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// summary says in a word what results of a subject come to.
+func summary(results []Result, subject string) string {
+	count := map[State]int{}
+	for _, result := range results {
+		if result.Subject == subject {
+			count[result.State]++
+		}
+	}
+	ran := count[Failed] + count[Passed]
+	switch {
+	case count[Failed] > 0:
+		return fmt.Sprintf("FAIL %d of %d", count[Failed], ran)
+	case count[Skipped] > 0 && ran > 0:
+		return fmt.Sprintf("pass, %d skipped", count[Skipped])
+	case count[Skipped] > 0:
+		return string(Skipped)
+	case ran > 0:
+		return string(Passed)
+	default:
+		return string(NotRun)
+	}
+}
+
+// Markdown writes a run as a page: row by row, with what is pending.
+func Markdown(w io.Writer, run Run) error {
+	var b strings.Builder
+	b.WriteString("# Conformance\n\n")
+	fmt.Fprintf(&b, "What the specs of `suites/conformance` found on the provider `%s`, against upstream's controllers of Kubernetes %s. Written by `make conformance-table`; a test keeps it in step with the list of rows. A row is a test of upstream's, named as there, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of those puts to the question; numbers are the statements that a row is about.\n", run.Provider, run.Kubernetes)
+	for _, controller := range rows.Controllers {
+		fmt.Fprintf(&b, "\n## %s\n\n", controller)
+		fmt.Fprintf(&b, "| row | statements | spec | %s |\n|---|---|---|%s\n", strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
+		for _, row := range rows.All() {
+			if row.Controller == controller {
+				run.lines(&b, row)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// lines writes a row: a line for each of its specs.
+func (run Run) lines(b *strings.Builder, row rows.Row) {
+	if row.Pending != "" {
+		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
+		return
+	}
+	var specs []string
+	for _, result := range run.Results {
+		if result.Row == row.ID() && !slices.Contains(specs, result.Spec) {
+			specs = append(specs, result.Spec)
+		}
+	}
+	for _, spec := range specs {
+		fmt.Fprintf(b, "%s%s |", Prefix(row), spec)
+		for _, subject := range run.Subjects {
+			fmt.Fprintf(b, " %s |", run.cell(row.ID(), spec, subject))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// Prefix is how every line of a row begins.
+func Prefix(row rows.Row) string {
+	numbers := make([]string, len(row.Statements))
+	for i, number := range row.Statements {
+		numbers[i] = fmt.Sprint(number)
+	}
+	name := row.Name
+	if row.Level == rows.Integration {
+		name = "`" + name + "`"
+	}
+	return fmt.Sprintf("| %s | %s | ", name, strings.Join(numbers, ", "))
+}
+
+func (run Run) cell(row, spec, subject string) string {
+	for _, r := range run.Results {
+		if r.Row == row && r.Spec == spec && r.Subject == subject {
+			if r.State == Skipped {
+				return "skipped: " + r.Why
+			}
+			return string(r.State)
+		}
+	}
+	return string(NotRun)
+}

@@ -1,0 +1,399 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Namespace is where one spec lives. What it does, it does as an admin would, and
+// fails the spec if that is refused.
+type Namespace struct {
+	Name  string
+	world *World
+	store *store
+	// heals undo what goes wrong at the moment, in the order in which it was injected.
+	heals    []func(context.Context) error
+	injected int // faults so far
+	barriers int // so far
+	// stop ends the watches, which group waits for.
+	stop  context.CancelFunc
+	group sync.WaitGroup
+}
+
+// Enter makes a namespace and returns when pods can be made in it. Whatever the
+// world's profile has goes wrong from then on, unless calm. The caller is to Leave.
+func (w *World) Enter(ctx context.Context, calm bool) (*Namespace, error) {
+	if err := w.broken(); err != nil {
+		return nil, err
+	}
+	made, err := w.admin.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: map[string]string{specLabel: "true"}}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n := &Namespace{Name: made.Name, world: w, store: newStore(), stop: stop}
+	n.store.watch(watching, w.admin, n.Name, &n.group)
+	w.witness.begin(n.store.touch)
+	_, err = n.await(ctx, Question{"every watch and the default service account", func(v *View) any {
+		return len(v.store.synced) == len(kinds) && v.Has(Ref{serviceAccountKind, "default"})
+	}}, gomega.BeTrue())
+	if err == nil && w.options.Profile != nil && !calm {
+		err = n.injectProfile(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.Leave(ctx))
+	}
+	return n, nil
+}
+
+// specLabel tells the namespaces of specs from others.
+const specLabel = "gauntlet/spec"
+
+// leaveWithin bounds the end of a namespace, but for its being gone.
+const leaveWithin = 30 * time.Second
+
+// Leave heals whatever goes wrong, has the namespace removed with all that is in
+// it, and says what did not hold that always should.
+func (n *Namespace) Leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	all := []error{healAll(ctx, n.heals)}
+	n.world.witness.begin(nil)
+	n.store.mu.Lock()
+	if n.store.violation != "" && !n.store.told {
+		all = append(all, errors.New(n.store.violation+n.tail(&View{n.store})))
+	}
+	n.store.mu.Unlock()
+	err := n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		all = append(all, err)
+	}
+	all = append(all, n.letGo(ctx))
+	n.stop()
+	n.group.Wait()
+	return errors.Join(all...)
+}
+
+// letGo removes the finalizer that has pods stay. No pod is made any more.
+func (n *Namespace) letGo(ctx context.Context) error {
+	left, err := n.world.admin.CoreV1().Pods(n.Name).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, pod := range left.Items {
+		if !slices.Contains(pod.Finalizers, Finalizer) {
+			continue
+		}
+		_, err := n.world.admin.CoreV1().Pods(n.Name).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if !apierrors.IsNotFound(err) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// injectProfile puts the profile's faults in force.
+func (n *Namespace) injectProfile(ctx context.Context) error {
+	if err := n.world.canFail(); err != nil {
+		return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+	}
+	for _, fault := range n.world.options.Profile.Faults {
+		if err := n.inject(ctx, fault); err != nil {
+			return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+		}
+	}
+	return nil
+}
+
+func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
+	heal, err := n.world.inject(ctx, fault, n.Name, n.injected)
+	if err != nil {
+		return err
+	}
+	n.injected++
+	n.heals = append(n.heals, heal)
+	return nil
+}
+
+// Inject has something go wrong between the subject and the API server: a fault of
+// the catalogue, with parameters as scenarios have them. It is healed by heal, or
+// with everything else. Where there is no way to do it the spec is skipped.
+func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
+	ginkgo.GinkgoHelper()
+	if err := n.world.canFail(); err != nil {
+		ginkgo.Skip(err.Error())
+	}
+	gomega.Expect(n.inject(ctx, FaultSpec{kind, params})).To(gomega.Succeed())
+	undo := n.heals[len(n.heals)-1]
+	return func(ctx context.Context) {
+		ginkgo.GinkgoHelper()
+		gomega.Expect(undo(ctx)).To(gomega.Succeed())
+	}
+}
+
+// Heal ends everything that goes wrong.
+func (n *Namespace) Heal(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	heals := n.heals
+	n.heals = nil
+	gomega.Expect(healAll(ctx, heals)).To(gomega.Succeed())
+}
+
+// Create makes an object and returns it as the API server has it.
+func (n *Namespace) Create(ctx context.Context, o Object) Ref {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(n.TryCreate(ctx, o)).To(gomega.Succeed())
+	return RefOf(o)
+}
+
+// TryCreate is Create that may be refused.
+func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
+	k := kindNamed(RefOf(o).Kind)
+	if err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o); err != nil {
+		return err
+	}
+	return n.see(ctx, k, o)
+}
+
+// CreatePods makes so many pods, several at a time.
+func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
+	ginkgo.GinkgoHelper()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i := range count {
+		group.Go(func() error { return n.TryCreate(ctx, pod(i)) })
+	}
+	gomega.Expect(group.Wait()).To(gomega.Succeed())
+}
+
+// Patch merges a patch in JSON into an object.
+func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
+}
+
+// TryPatch is Patch that may be refused.
+func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
+	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
+}
+
+// PatchSubresource merges a patch in JSON into an object's "status" or "scale".
+func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, merge string, args ...any) {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
+}
+
+func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
+	k := kindNamed(ref.Kind)
+	request := n.rest(k).Patch(types.MergePatchType).Namespace(n.Name).Resource(k.resource).Name(ref.Name)
+	if subresource != "" {
+		request = request.SubResource(subresource)
+	}
+	answer, err := request.Body([]byte(merge)).Do(ctx).Get()
+	if err != nil {
+		return err
+	}
+	return n.see(ctx, k, answer)
+}
+
+// see returns when the store has what an answer shows, so that no spec takes what
+// was before for what comes of it.
+func (n *Namespace) see(ctx context.Context, k kind, answer runtime.Object) error {
+	written, err := meta.Accessor(answer)
+	if err != nil {
+		return err
+	}
+	version, err := history.ParseVersion(written.GetResourceVersion())
+	if err != nil {
+		return err
+	}
+	_, err = n.await(ctx, Question{"the watch of " + k.resource + " to bring what was written", func(v *View) any {
+		return v.store.seen[k.name] >= version
+	}}, gomega.BeTrue())
+	return err
+}
+
+// Get reads something of an object, or one of its subresources, into an object.
+func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into Object) {
+	ginkgo.GinkgoHelper()
+	k := kindNamed(ref.Kind)
+	request := n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(ref.Name)
+	if subresource != "" {
+		request = request.SubResource(subresource)
+	}
+	gomega.Expect(request.Do(ctx).Into(into)).To(gomega.Succeed(), "reading %s", ref)
+}
+
+// Replace reads an object into one, edits it, and writes it back as a whole, as
+// kubectl replace does.
+func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
+	ginkgo.GinkgoHelper()
+	k, ref := kindNamed(RefOf(o).Kind), RefOf(o)
+	gomega.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		n.Get(ctx, ref, "", o)
+		edit()
+		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(o).Do(ctx).Into(o); err != nil {
+			return err
+		}
+		return n.see(ctx, k, o)
+	})).To(gomega.Succeed(), "replacing %s", ref)
+}
+
+// PutScale reads an object's scale, sets its replicas and writes it back.
+func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
+	ginkgo.GinkgoHelper()
+	k := kindNamed(ref.Kind)
+	gomega.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var scale autoscalingv1.Scale
+		n.Get(ctx, ref, "scale", &scale)
+		scale.Spec.Replicas = replicas
+		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).SubResource("scale").Body(&scale).Do(ctx).Into(&scale); err != nil {
+			return err
+		}
+		return n.see(ctx, k, &scale)
+	})).To(gomega.Succeed(), "scaling %s", ref)
+}
+
+// Delete begins the deletion of an object, with a propagation, or the default's "".
+func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
+	ginkgo.GinkgoHelper()
+	k := kindNamed(ref.Kind)
+	gomega.Expect(n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).
+		Body(deleteOptions(propagation)).Do(ctx).Error()).To(gomega.Succeed(), "deleting %s", ref)
+}
+
+// DeleteAll begins the deletion of all objects of a kind that have a label.
+func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
+	ginkgo.GinkgoHelper()
+	k := kindNamed(kind)
+	gomega.Expect(n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Param("labelSelector", selector).
+		Body(deleteOptions("")).Do(ctx).Error()).To(gomega.Succeed())
+}
+
+func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions {
+	if propagation == "" {
+		return &metav1.DeleteOptions{}
+	}
+	return &metav1.DeleteOptions{PropagationPolicy: &propagation}
+}
+
+// DeleteNamespace begins the deletion of the namespace itself.
+func (n *Namespace) DeleteNamespace(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	gomega.Expect(n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
+}
+
+// Restart ends the subject, with its time to finish, and starts it again. It leads
+// when its lease lets it. Where it stands by itself the spec is skipped.
+func (n *Namespace) Restart(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	subject := n.world.subject
+	if subject == nil {
+		ginkgo.Skip(fmt.Sprintf("on %s the subject stands by itself", n.world.options.Provider))
+	}
+	for _, replica := range subject.Replicas() {
+		_, err := subject.Terminate(ctx, replica)
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		gomega.Expect(subject.Start(ctx, replica)).To(gomega.Succeed())
+	}
+}
+
+// NeedsKubelet skips the spec where nodes are simulated.
+func (n *Namespace) NeedsKubelet(why string) {
+	ginkgo.GinkgoHelper()
+	if n.world.options.Provider == faults.Simulated {
+		ginkgo.Skip("needs a real kubelet: " + why)
+	}
+}
+
+// NeedsSimulation skips the spec where kubelets are real: they put right what others
+// write into a pod's status.
+func (n *Namespace) NeedsSimulation(why string) {
+	ginkgo.GinkgoHelper()
+	if n.world.options.Provider != faults.Simulated {
+		ginkgo.Skip("needs simulated kubelets: " + why)
+	}
+}
+
+// Requests are those that the subject has sent about a resource of the namespace:
+// Requests("create", "pods"). Where nobody has seen them the spec is skipped.
+func (n *Namespace) Requests(verb, resource string) []history.Request {
+	ginkgo.GinkgoHelper()
+	if err := n.world.canFail(); err != nil {
+		ginkgo.Skip(err.Error())
+	}
+	return n.world.witness.requests(n.Name, verb, resource)
+}
+
+func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.world.admin) }
+
+// Told asks whether the subject has been told of an object as it is now.
+func (n *Namespace) Told(ref Ref) Question {
+	return Question{fmt.Sprintf("the subject to be told of %s", ref), func(v *View) any {
+		object := v.store.objects[ref]
+		if object == nil {
+			return false
+		}
+		version, err := history.ParseVersion(object.GetResourceVersion())
+		return err == nil && n.world.witness.told(kindNamed(ref.Kind).recorded, n.Name, ref.Name) >= version
+	}}
+}
+
+// Fired asks how often the faults of a kind have fired.
+func (n *Namespace) Fired(kind string) Question {
+	return Question{"the fault " + kind + " to fire", func(*View) any { return n.world.witness.fired(kind) }}
+}
+
+// Gone waits until the namespaces of all specs are gone.
+func (w *World) Gone(ctx context.Context) error {
+	namespaces := w.admin.CoreV1().Namespaces()
+	left, err := namespaces.List(ctx, metav1.ListOptions{LabelSelector: specLabel})
+	if err != nil {
+		return err
+	}
+	watching, err := namespaces.Watch(ctx, metav1.ListOptions{LabelSelector: specLabel, ResourceVersion: left.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer watching.Stop()
+	var names []string
+	for _, namespace := range left.Items {
+		names = append(names, namespace.Name)
+	}
+	for len(names) > 0 {
+		select {
+		case event, ok := <-watching.ResultChan():
+			if !ok {
+				return fmt.Errorf("the watch of namespaces ended; not gone: %v", names)
+			}
+			if namespace, ok := event.Object.(*corev1.Namespace); ok && event.Type == "DELETED" {
+				names = slices.DeleteFunc(names, func(name string) bool { return name == namespace.Name })
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("namespaces of specs that are not gone: %v: %w", names, context.Cause(ctx))
+		}
+	}
+	return nil
+}
