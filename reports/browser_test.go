@@ -47,7 +47,8 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 		t.Skipf("no browser to open the page in: expected one of %s on the PATH", strings.Join(browsers, ", "))
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
-		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(pageWithin))
+		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(pageWithin),
+		chromedp.Env("TMPDIR="+t.TempDir())) // it leaves things there
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
