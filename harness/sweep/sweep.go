@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -102,6 +103,16 @@ type Mishap struct {
 // Mishaps is the table of all.
 var Mishaps = []Mishap{
 	{
+		Name:     "crash",
+		Sentence: "the subject is killed before it learns that the write has done its work",
+		fault: func(k int, _ Write) (scenario.Fault, error) {
+			fault, err := made("crash", &processes.CrashParams{Downtime: downtime})
+			fault.When = &scenario.Moment{Request: &scenario.RequestMoment{Verb: scenario.AnyWrite, Phase: scenario.Committed, Nth: k}}
+			fault.For = downtime
+			return fault, err
+		},
+	},
+	{
 		Name:     "lost",
 		Sentence: "the write does its work, and the subject is not told",
 		fault: func(_ int, w Write) (scenario.Fault, error) {
@@ -112,6 +123,9 @@ var Mishaps = []Mishap{
 		},
 	},
 }
+
+// downtime is for how long a subject is gone that has crashed.
+const downtime = 200 * time.Millisecond
 
 func made(name string, params any) (scenario.Fault, error) {
 	p, err := scenario.MakeParams(name, params)
