@@ -27,6 +27,8 @@ var All = []faults.Kind{
 	watches.Bookmarks,
 	watches.Stale,
 	pods.Churn,
+	pods.Relabel,
+	pods.Disown,
 	processes.Restart,
 	processes.Crash,
 	processes.Freeze,

@@ -18,15 +18,15 @@ import (
 // Churn is the kind "pod-churn".
 var Churn = faults.Kind{
 	Name:      "pod-churn",
-	Sentence:  "Again and again a random live pod of the workload is deleted, fails as if its node had evicted it, or is unready for a time.",
-	Healing:   "No more pods are touched, and those that are unready become ready; those that are gone stay gone.",
+	Sentence:  "Again and again a random live pod of the workload is deleted, evicted, fails or succeeds, starts again, is slow to go, or is unready for a time.",
+	Healing:   "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted, its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or it is not ready until a later tick (not with real kubelets).", Bounds: "one of " + strings.Join(actions, ", ")},
+		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or Succeeded; it is not ready until a later tick; its containers start again, which makes it unready too; it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; with real kubelets not succeed, unready, restart"},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
-		{Name: "downtime", Sentence: "How long a pod stays unready at the least.", Bounds: "10ms to 1h, with action unready only", Default: "500ms"},
+		{Name: "downtime", Sentence: "How long a pod stays unready, or is kept, at the least.", Bounds: "10ms to 1h, with action unready, restart or linger only", Default: "500ms"},
 		{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 		{Name: "orphans", Sentence: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
 	},
@@ -44,15 +44,6 @@ type ChurnParams struct {
 	Times              int            `yaml:"times"`
 	Orphans            bool           `yaml:"orphans"`
 }
-
-// The actions of a pod-churn.
-const (
-	actionDelete  = "delete"
-	actionFail    = "fail"
-	actionUnready = "unready"
-)
-
-var actions = []string{actionDelete, actionFail, actionUnready}
 
 const (
 	everyMin              = 10 * time.Millisecond
@@ -78,8 +69,8 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case down != nil && p.Action != actionUnready:
-		return nil, params.Errorf("downtime", "goes with action %s, not %s", actionUnready, p.Action)
+	case down != nil && deeds[p.Action].undo == nil:
+		return nil, params.Errorf("downtime", "goes with action %s, %s or %s, not %s", actionUnready, actionRestart, actionLinger, p.Action)
 	case down != nil && (*down < everyMin || *down > everyMax):
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
@@ -89,27 +80,34 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}
-	return &churn{params: p, downtime: ptr.Deref(p.Downtime, downtimeDefault)}, nil
+	return &churn{
+		action: p.Action, victims: Victims{Selector: p.Selector, Every: p.Every, Times: p.Times}, orphans: p.Orphans,
+		grace: p.GracePeriodSeconds, downtime: ptr.Deref(p.Downtime, downtimeDefault),
+	}, nil
 }
 
-// churn is a pod-churn in force.
+// churn is any of the faults of this package in force.
 type churn struct {
-	params   ChurnParams
-	downtime time.Duration
+	action   string // of [deeds]
+	victims  Victims
+	orphans  bool
+	grace    *int64        // of a delete
+	label    string        // of a relabelling
+	downtime time.Duration // until what was done is undone
 	env      *faults.Env
 	faults.Lasting
 
 	fired atomic.Int64
-	// unready are the pods to be made ready again, in the order in which they are
-	// due. They are the goroutine's until it has ended, then Heal's.
-	unready []unreadyPod
+	// touched are the pods to which something is to be undone, in the order in which
+	// they are due. They are the goroutine's until it has ended, then Heal's.
+	touched []touchedPod
 }
 
-// CannotHappenOn refuses to make a pod unready that a real kubelet keeps: it writes
-// its own opinion over anybody else's at once.
+// CannotHappenOn refuses what a real kubelet does not let stand: it writes its own
+// opinion over anybody else's at once.
 func (c *churn) CannotHappenOn(provider string) error {
-	if c.params.Action == actionUnready && provider != faults.Simulated {
-		return fmt.Errorf("%s: a real kubelet says itself which pods are ready", actionUnready)
+	if deeds[c.action].simulated && provider != faults.Simulated {
+		return fmt.Errorf("%s: a real kubelet says itself how pods are", c.action)
 	}
 	return nil
 }
@@ -122,19 +120,19 @@ func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 
 func (c *churn) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a %s of a pod: %w", c.params.Action, err)
+		return fmt.Errorf("waiting for a %s of a pod: %w", c.action, err)
 	}
 	return c.restoreAll(ctx)
 }
 
-func (c *churn) Tally() string { return fmt.Sprintf("%s of %d pods", c.params.Action, c.fired.Load()) }
+func (c *churn) Tally() string { return fmt.Sprintf("%s of %d pods", c.action, c.fired.Load()) }
 
 // run touches a pod at every tick.
 func (c *churn) run(ctx context.Context) {
-	ticker := c.env.Clock.NewTicker(c.params.Every)
+	ticker := c.env.Clock.NewTicker(c.victims.Every)
 	defer ticker.Stop()
 	troubled := false
-	for c.params.Times == 0 || c.fired.Load() < int64(c.params.Times) {
+	for c.victims.Times == 0 || c.fired.Load() < int64(c.victims.Times) {
 		select {
 		case <-c.Stopping():
 			return
@@ -152,22 +150,23 @@ func (c *churn) run(ctx context.Context) {
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
-			c.env.Report.Fired(0, ref, c.detail())
+			c.env.Report.Fired(0, ref, deeds[c.action].says(c))
 		}
 		troubled = err != nil
 	}
 }
 
-func (c *churn) detail() string {
-	switch grace := c.params.GracePeriodSeconds; {
-	case c.params.Action == actionFail && c.env.Provider != faults.Simulated:
+// failedHow and deletedHow say how.
+func failedHow(c *churn) string {
+	if c.env.Provider != faults.Simulated {
 		return "given a deadline that is over at once"
-	case c.params.Action == actionFail:
-		return "failed as if evicted"
-	case c.params.Action == actionUnready:
-		return "made unready"
-	case grace != nil:
-		return fmt.Sprintf("deleted with a grace period of %d s", *grace)
+	}
+	return "failed as if evicted"
+}
+
+func deletedHow(c *churn) string {
+	if c.grace != nil {
+		return fmt.Sprintf("deleted with a grace period of %d s", *c.grace)
 	}
 	return "deleted"
 }

@@ -34,16 +34,16 @@ func TestChurnParams(t *testing.T) {
 		{"{action: delete}", ""},
 		{"{action: delete, selector: 'app=web,tier notin (db)', every: 10ms, gracePeriodSeconds: 0, times: 3, orphans: true}", ""},
 		{"{action: fail, every: 1h}", ""},
-		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, fail, unready"},
-		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, fail, unready`},
+		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, evict, fail, succeed, unready, restart, linger"},
+		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, evict, fail, succeed, unready, restart, linger`},
 		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is no label selector; expected one such as app=web,tier!=db`},
 		{"{action: fail, every: 9ms}", "s.yaml:1:23: pod-churn.every: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, every: 2h}", "s.yaml:1:23: pod-churn.every: 2h0m0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, times: -1}", "s.yaml:1:23: pod-churn.times: -1 is out of bounds; expected 0 to 1000000"},
 		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: goes with action delete, not fail"},
 		{"{action: unready, downtime: 1h}", ""},
-		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, not fail"},
-		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, not fail"},
+		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
+		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
 		{"{action: unready, downtime: 0s}", "s.yaml:1:29: pod-churn.downtime: 0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: unready, downtime: 9ms}", "s.yaml:1:29: pod-churn.downtime: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
@@ -126,7 +126,7 @@ func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Objec
 		t.Fatal(err)
 	}
 	c.env = &faults.Env{
-		Rand: rand.New(rand.NewPCG(seed, 0)), Admin: c.client, Namespace: "ns", Clock: c.clock,
+		Rand: rand.New(rand.NewPCG(seed, 0)), Admin: c.client, Provider: faults.Simulated, Namespace: "ns", Clock: c.clock,
 		Report: faults.NewReporter(c, 0, "pod-churn"),
 	}
 	t.Cleanup(func() {

@@ -26,3 +26,15 @@ func sampleChurn(r *rand.Rand, _ faults.Occasion) any {
 	}
 	return p
 }
+
+func sampleVictims(r *rand.Rand) Victims {
+	return Victims{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
+}
+
+func sampleRelabel(r *rand.Rand, _ faults.Occasion) any {
+	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Victims: sampleVictims(r)}
+}
+
+func sampleDisown(r *rand.Rand, _ faults.Occasion) any {
+	return &DisownParams{How: faults.Pick(r, disownings...), Victims: sampleVictims(r)}
+}

@@ -16,11 +16,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// unreadyPod is a pod that was made unready.
-type unreadyPod struct {
+// touchedPod is a pod to which something was done that is to be undone.
+type touchedPod struct {
 	namespace, name string
 	uid             types.UID
-	due             time.Time // when it may be ready again
+	due             time.Time // when it is to be undone
 }
 
 func ready(pod *corev1.Pod) bool {
@@ -29,50 +29,51 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// makeUnready writes what a kubelet writes when a readiness probe fails. Whatever
-// may have been written, be its answer lost, is undone later.
+// makeUnready writes what a kubelet writes when a readiness probe fails.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	version, err := c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
-	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		c.unready = append(c.unready, unreadyPod{
-			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
-		})
-	}
-	return version, err
+	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
 }
 
-// restoreDue makes those pods ready again whose time is over. What fails is tried
+// makeReady undoes it, unless the pod has come to its end: such a one is never
+// ready again.
+func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil || finished(pod) {
+		return nil
+	}
+	_, err := c.writeReady(ctx, pod, corev1.ConditionTrue, "")
+	return err
+}
+
+// restoreDue undoes what was done to those pods whose time is over. What fails is tried
 // again at the next tick, and by Heal, which reports it.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
-	c.unready = slices.DeleteFunc(c.unready, func(p unreadyPod) bool {
+	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
 		return !p.due.After(now) && c.restore(ctx, p) == nil
 	})
 }
 
-// restoreAll makes every pod ready again.
+// restoreAll undoes what was done to every pod.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var all []error
-	c.unready = slices.DeleteFunc(c.unready, func(p unreadyPod) bool {
+	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
 		err := c.restore(ctx, p)
 		if err != nil {
-			all = append(all, fmt.Errorf("making pod %s ready again: %w", p.name, err))
+			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
 		}
 		return err == nil
 	})
 	return errors.Join(all...)
 }
 
-// restore makes a pod ready, if it is still there and has not come to its end:
-// such a one is never ready again.
-func (c *churn) restore(ctx context.Context, p unreadyPod) error {
+// restore undoes what was done to a pod, if it is still there.
+func (c *churn) restore(ctx context.Context, p touchedPod) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
-		if err != nil || pod.UID != p.uid || pod.DeletionTimestamp != nil || finished(pod) {
+		if err != nil || pod.UID != p.uid {
 			return err
 		}
-		_, err = c.writeReady(ctx, pod, corev1.ConditionTrue, "")
-		return err
+		return deeds[c.action].undo(c, ctx, pod)
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

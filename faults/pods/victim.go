@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -20,19 +19,14 @@ import (
 // next tick finds another.
 func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector:   c.params.Selector,
+		LabelSelector:   c.victims.Selector,
 		ResourceVersion: "0", // the API server's cache will do; what is stale in it conflicts
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
 	}
-	live := candidates(list.Items, c.params.Orphans)
-	if c.params.Action == actionUnready {
-		live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !ready(p) })
-	}
-	if c.params.Action == actionFail { // those that are about to fail anyway
-		live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds != nil })
-	}
+	live := candidates(list.Items, c.orphans)
+	live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !c.fits(p) })
 	if len(live) == 0 {
 		return nil, nil
 	}
@@ -40,23 +34,17 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	ref := &history.Ref{
 		Resource: "pods", Namespace: victim.Namespace, Name: victim.Name, UID: victim.UID,
 	}
-	switch c.params.Action {
-	case actionDelete:
-		err = c.delete(ctx, victim)
-	case actionFail:
-		fail := c.fail
-		if c.env.Provider != faults.Simulated {
-			fail = c.expire
-		}
-		ref.Version, err = fail(ctx, victim)
-	case actionUnready:
-		ref.Version, err = c.makeUnready(ctx, victim)
+	ref.Version, err = deeds[c.action].do(c, ctx, victim)
+	if deeds[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.touched = append(c.touched, touchedPod{ // be the answer lost, it may have been done
+			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
+		})
 	}
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil, nil
 	case err != nil:
-		return ref, fmt.Errorf("%s of %s: %w", c.params.Action, ref, err)
+		return ref, fmt.Errorf("%s of %s: %w", c.action, ref, err)
 	}
 	return ref, nil
 }
@@ -81,9 +69,18 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-func (c *churn) delete(ctx context.Context, victim *corev1.Pod) error {
-	return c.env.Admin.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: c.params.GracePeriodSeconds,
+// fits says whether the deed can befall a pod.
+func (c *churn) fits(pod *corev1.Pod) bool {
+	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], astray)) {
+		return false
+	}
+	fits := deeds[c.action].fits
+	return fits == nil || fits(pod)
+}
+
+func (c *churn) delete(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	return 0, c.env.Admin.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: c.grace,
 		Preconditions:      metav1.NewUIDPreconditions(string(victim.UID)),
 	})
 }
@@ -108,11 +105,7 @@ func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, 
 func (c *churn) expire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	doomed := victim.DeepCopy()
 	doomed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the least there is
-	written, err := c.env.Admin.CoreV1().Pods(doomed.Namespace).Update(ctx, doomed, metav1.UpdateOptions{})
-	if err != nil {
-		return 0, err
-	}
-	return history.ParseVersion(written.ResourceVersion)
+	return c.write(ctx, doomed)
 }
 
 // writeStatus writes the status of a pod, if the pod has not changed.

@@ -1,0 +1,134 @@
+package pods
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// deed is what a fault does to a pod.
+type deed struct {
+	// says what was done, in words.
+	says func(*churn) string
+	// fits says whether it can befall a live pod; nil is any.
+	fits func(*corev1.Pod) bool
+	// do does it, if the pod is as given. The version is that of the pod afterwards,
+	// 0 if that is not known.
+	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
+	// undo makes of a pod, as it is by then, what it would be without; nil is what
+	// stays.
+	undo func(*churn, context.Context, *corev1.Pod) error
+	// simulated: a real kubelet would write its own opinion over it at once.
+	simulated bool
+}
+
+func saying(words string) func(*churn) string { return func(*churn) string { return words } }
+
+// deeds are all of them: the actions of a pod-churn, and what the other kinds do.
+var deeds = map[string]deed{
+	actionDelete: {says: deletedHow, do: (*churn).delete},
+	actionEvict:  {says: saying("evicted through the API"), do: (*churn).evict},
+	actionFail: {
+		says: failedHow,
+		fits: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
+		do:   (*churn).failOrExpire,
+	},
+	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, simulated: true},
+	actionUnready: {says: saying("made unready"), fits: ready, do: (*churn).makeUnready, undo: (*churn).makeReady, simulated: true},
+	actionRestart: {says: saying("restarted its containers"), fits: ready, do: (*churn).restart, undo: (*churn).makeReady, simulated: true},
+	actionLinger:  {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
+	actionRelabel: {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
+	actionStrip:   {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
+	actionGive:    {says: saying("given to another controller"), fits: controlled, do: (*churn).give},
+}
+
+// The actions of a pod-churn, and the deeds of the other kinds.
+const (
+	actionDelete  = "delete"
+	actionEvict   = "evict"
+	actionFail    = "fail"
+	actionSucceed = "succeed"
+	actionUnready = "unready"
+	actionRestart = "restart"
+	actionLinger  = "linger"
+
+	actionRelabel = "relabel"
+
+	actionStrip = "strip"
+	actionGive  = "give"
+)
+
+var actions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
+
+// evict asks for an eviction, as a drain does. A disruption budget may refuse it.
+func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	return 0, c.env.Admin.CoreV1().Pods(victim.Namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(victim.UID))},
+	})
+}
+
+// succeed writes the status of a pod whose containers have all ended well.
+func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	ended := victim.DeepCopy()
+	ended.Status.Phase = corev1.PodSucceeded
+	now := metav1.NewTime(c.env.Clock.Now())
+	setCondition(&ended.Status, corev1.PodReady, corev1.ConditionFalse, "PodCompleted", now)
+	setCondition(&ended.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodCompleted", now)
+	return c.writeStatus(ctx, ended)
+}
+
+// restart writes what a kubelet does when it has to start every container of a pod
+// again: one restart more, and not ready until they are.
+func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	restarted := victim.DeepCopy()
+	for i := range restarted.Status.ContainerStatuses {
+		restarted.Status.ContainerStatuses[i].RestartCount++
+	}
+	return c.makeUnready(ctx, restarted)
+}
+
+// lingerFinalizer keeps a pod that is deleted.
+const lingerFinalizer = "gauntlet/linger"
+
+// linger deletes a pod that takes its time to go: a finalizer holds it.
+func (c *churn) linger(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	kept := victim.DeepCopy()
+	kept.Finalizers = append(kept.Finalizers, lingerFinalizer)
+	if _, err := c.write(ctx, kept); err != nil {
+		return 0, err
+	}
+	return c.delete(ctx, victim)
+}
+
+func (c *churn) letGo(ctx context.Context, pod *corev1.Pod) error {
+	free := pod.DeepCopy()
+	free.Finalizers = slices.DeleteFunc(free.Finalizers, func(f string) bool { return f == lingerFinalizer })
+	_, err := c.write(ctx, free)
+	return err
+}
+
+// write writes a pod, if it has not changed.
+func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return history.ParseVersion(written.ResourceVersion)
+}
+
+func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
+
+// failOrExpire has the kubelet fail the pod where there is a real one.
+func (c *churn) failOrExpire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	if c.env.Provider != faults.Simulated {
+		return c.expire(ctx, victim)
+	}
+	return c.fail(ctx, victim)
+}

@@ -1,0 +1,172 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Relabel is the kind "pod-relabel".
+var Relabel = faults.Kind{
+	Name:      "pod-relabel",
+	Sentence:  "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
+	Healing:   "Every such pod has its label back, if it still lives.",
+	Providers: faults.Providers,
+	Params: append([]faults.Param{
+		{Name: "label", Sentence: "The key of the label.", Bounds: "a label's key", Default: "app"},
+		{Name: "downtime", Sentence: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
+	}, victims...),
+	New:    NewRelabel,
+	Sample: sampleRelabel,
+}
+
+// Disown is the kind "pod-disown".
+var Disown = faults.Kind{
+	Name:      "pod-disown",
+	Sentence:  "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
+	Healing:   "No more pods are touched; whoever has them by then keeps them.",
+	Providers: faults.Providers,
+	Params: append([]faults.Param{
+		{Name: "how", Sentence: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
+	}, victims...),
+	New:    NewDisown,
+	Sample: sampleDisown,
+}
+
+// victims documents the parameters that say which pods are touched, and how often.
+var victims = []faults.Param{
+	{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
+	{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
+	{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+}
+
+// Victims are the parameters that say which pods are touched, and how often.
+type Victims struct {
+	Selector string        `yaml:"selector"`
+	Every    time.Duration `yaml:"every"`
+	Times    int           `yaml:"times"`
+}
+
+func (v *Victims) validate(params faults.Params) error {
+	if _, err := labels.Parse(v.Selector); err != nil {
+		return params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", v.Selector)
+	}
+	if v.Every < everyMin || v.Every > everyMax {
+		return params.Errorf("every", "%v is out of bounds; expected %v to %v", v.Every, everyMin, everyMax)
+	}
+	if v.Times < 0 || v.Times > timesMax {
+		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", v.Times, timesMax)
+	}
+	return nil
+}
+
+// RelabelParams are the parameters of a pod-relabel; [Relabel] documents them.
+type RelabelParams struct {
+	Label    string        `yaml:"label"`
+	Downtime time.Duration `yaml:"downtime"`
+	Victims
+}
+
+// NewRelabel makes the fault that params describe.
+func NewRelabel(params faults.Params) (faults.Fault, error) {
+	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Victims: Victims{Every: everyDefault}}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if len(validation.IsQualifiedName(p.Label)) > 0 {
+		return nil, params.Errorf("label", "%q is no label's key; expected one such as app", p.Label)
+	}
+	if p.Downtime < everyMin || p.Downtime > everyMax {
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	return &churn{action: actionRelabel, victims: p.Victims, label: p.Label, downtime: p.Downtime}, nil
+}
+
+// The ways to disown a pod.
+var disownings = []string{actionStrip, actionGive}
+
+// DisownParams are the parameters of a pod-disown; [Disown] documents them.
+type DisownParams struct {
+	How string `yaml:"how"`
+	Victims
+}
+
+// NewDisown makes the fault that params describe.
+func NewDisown(params faults.Params) (faults.Fault, error) {
+	p := DisownParams{Victims: Victims{Every: everyDefault}}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "how", p.How, disownings); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	return &churn{action: p.How, victims: p.Victims}, nil
+}
+
+// astray begins the value of a label that was changed.
+const astray = "astray-"
+
+func (c *churn) relabelled() string { return "made astray by its label " + c.label }
+
+// relabel changes the value of the label, and keeps the old one in the new.
+func (c *churn) relabel(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	away := victim.DeepCopy()
+	away.Labels[c.label] = astray + away.Labels[c.label]
+	return c.write(ctx, away)
+}
+
+func (c *churn) labelBack(ctx context.Context, pod *corev1.Pod) error {
+	value, ok := strings.CutPrefix(pod.Labels[c.label], astray)
+	if !ok || pod.DeletionTimestamp != nil {
+		return nil
+	}
+	back := pod.DeepCopy()
+	back.Labels[c.label] = value
+	_, err := c.write(ctx, back)
+	return err
+}
+
+// strip removes the controllerRef.
+func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	stripped := victim.DeepCopy()
+	stripped.OwnerReferences = slices.DeleteFunc(stripped.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Controller != nil && *o.Controller
+	})
+	return c.write(ctx, stripped)
+}
+
+// stranger is the object that pods are given to. The garbage collector looks for
+// owners, so it must exist.
+const stranger = "stranger"
+
+// give puts another controllerRef in the place of the one that there is.
+func (c *churn) give(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	maps := c.env.Admin.CoreV1().ConfigMaps(victim.Namespace)
+	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		owner, err = maps.Get(ctx, stranger, metav1.GetOptions{})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("making ConfigMap %s, the other controller: %w", stranger, err)
+	}
+	given := victim.DeepCopy()
+	given.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	return c.write(ctx, given)
+}
