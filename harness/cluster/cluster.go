@@ -52,8 +52,9 @@ type Cluster interface {
 	// proxy, and has no client-side rate limit.
 	Config(role Role) *rest.Config
 
-	// Health is nil when the control plane answers and all of its parts live.
-	// The error says which part does not and why, with the end of its log.
+	// Health is nil when the control plane answers and all of its parts live. What
+	// is out of order for a time (see [Breakable]) it gives the time to come back,
+	// within a bound of its own. The error says which part does not and why, with the end of its log.
 	Health(ctx context.Context) error
 
 	// Failed is closed when a part of the control plane ends that nobody asked

@@ -1,6 +1,6 @@
-// Package observe is the witness of the truth: it watches the API server
-// directly, past the fault proxy, and records every version of every object of
-// a run's namespace.
+// Package observe is the witness of the truth: it records every version of every
+// object of a run's namespace. Where etcd is within reach it follows that (see
+// [Follow]); elsewhere it watches the API server directly, past the fault proxy.
 //
 // It neither judges nor repairs. Where it cannot vouch for having seen
 // everything, it records a gap, which makes what follows unknown.
@@ -41,7 +41,8 @@ type Options struct {
 // Recorder takes the records of the truth.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records the truth until it is stopped.
+// Observer records the truth, as the API server tells it, until it is stopped. It
+// misses what an API server that ends has not told any more.
 type Observer struct {
 	witnesses []*witness
 	cancel    context.CancelFunc

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -120,6 +121,9 @@ func perform(ctx context.Context, o *Options, dir directory) (begun bool, err er
 // the history shows it.
 var errSubjectDied = errors.New("the subject died")
 
+// errInterrupted ends a run that somebody has had enough of.
+var errInterrupted = errors.New("interrupted")
+
 // supervise returns a context that ends when something that the run stands on
 // does: a part of the control plane, the recorder, the subject.
 func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -147,7 +151,7 @@ func (s *stage) because(ctx context.Context, err error) error {
 		s.progress("%v", s.subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
-		return errors.New("interrupted")
+		return errInterrupted
 	default:
 		return cause
 	}
@@ -170,7 +174,11 @@ const lowerWithin = 30 * time.Second
 // lower stops what was raised, last first. A run that broke off says so in its
 // history.
 func (s *stage) lower(ctx context.Context, broken error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lowerWithin)
+	ctx = context.WithoutCancel(ctx)
+	if broken != nil && !errors.Is(broken, errInterrupted) {
+		s.exportLogs(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lowerWithin)
 	defer cancel()
 	if broken != nil && s.recorder != nil {
 		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: broken.Error()}})
@@ -180,4 +188,23 @@ func (s *stage) lower(ctx context.Context, broken error) error {
 		all = append(all, s.raised[i](ctx))
 	}
 	return errors.Join(all...)
+}
+
+// exportWithin bounds the export of logs: they are for who wants to know more.
+const exportWithin = 20 * time.Second
+
+// exportLogs has a control plane that can write all that there is to know of it,
+// while it still stands. One that has failed does so by itself.
+func (s *stage) exportLogs(ctx context.Context) {
+	exporter, ok := s.cluster.(interface {
+		ExportLogs(ctx context.Context, dir string) error
+	})
+	if !ok || s.cluster.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, exportWithin, fmt.Errorf("not within %s", exportWithin))
+	defer cancel()
+	if err := exporter.ExportLogs(ctx, filepath.Join(s.dir.logs(), s.Provider)); err != nil {
+		s.progress("%v", err)
+	}
 }

@@ -45,12 +45,18 @@ type stage struct {
 	recorder *history.Recorder
 	lookout  *lookout // to it go the records of all witnesses
 	monitor  *monitor
-	observer *observe.Observer
+	observer observer
 	proxy    *proxy.Proxy
 	subject  *subject.Subject
 
 	// raised holds how to stop what stands, in the order in which it was raised.
 	raised []func(context.Context) error
+}
+
+// observer is the witness of the truth, wherever it watches; see package observe.
+type observer interface {
+	CatchUp(ctx context.Context)
+	Stop()
 }
 
 // raise brings up everything, in the order in which it depends on each other.
@@ -161,17 +167,37 @@ func (s *stage) raiseHistory(context.Context) (err error) {
 	return nil
 }
 
-func (s *stage) raiseObserver(ctx context.Context) (err error) {
-	s.observer, err = observe.Start(ctx, observe.Options{
-		Config:    s.cluster.Config(cluster.Admin),
-		Namespace: namespace,
-		Resources: observe.Resources,
-		Recorder:  s.lookout,
-	})
+// raiseObserver starts the witness of the truth, at etcd if that is within reach.
+func (s *stage) raiseObserver(ctx context.Context) error {
+	stored, ok := s.cluster.(cluster.Stored)
+	if !ok {
+		observer, err := observe.Start(ctx, observe.Options{
+			Config:    s.cluster.Config(cluster.Admin),
+			Namespace: namespace,
+			Resources: observe.Resources,
+			Recorder:  s.lookout,
+		})
+		if err != nil {
+			return err
+		}
+		return s.observe(observer)
+	}
+	etcd, err := stored.Etcd(ctx)
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, func(context.Context) error { s.observer.Stop(); return nil })
+	s.raised = append(s.raised, func(context.Context) error { return etcd.Close() })
+	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: s.lookout})
+	if err != nil {
+		return err
+	}
+	return s.observe(follower)
+}
+
+// observe has the truth witnessed by an observer from here on.
+func (s *stage) observe(by observer) error {
+	s.observer = by
+	s.raised = append(s.raised, func(context.Context) error { by.Stop(); return nil })
 	return nil
 }
 

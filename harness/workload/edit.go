@@ -76,9 +76,11 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 	var last *history.Ref
 	for _, name := range names {
 		var edited metav1.Object
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-			edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
-			return err
+		err := u.persist(ctx, func(bool) error {
+			return retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+				edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
+				return err
+			})
 		})
 		if target.Kind == scenario.Pod && apierrors.IsNotFound(err) {
 			continue

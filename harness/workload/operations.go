@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -26,7 +27,14 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	u.created[create.Target] = names
 	var last *history.Ref
 	for _, name := range names {
-		made, err := kind.create(ctx, u.Client, build(create, name, u.Namespace, controller))
+		var made metav1.Object
+		err := u.persist(ctx, func(repeated bool) (err error) {
+			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller))
+			if repeated && apierrors.IsAlreadyExists(err) { // a patch of nothing reads it
+				made, err = kind.patch(ctx, u.Client, u.Namespace, name, types.MergePatchType, []byte("{}"))
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +62,13 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	policy := propagations[del.Propagation]
 	names := u.names(del.Target)
 	for _, name := range names {
-		err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+		err := u.persist(ctx, func(repeated bool) error {
+			err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+			if repeated && apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
 		if err != nil && !(del.Kind == scenario.Pod && apierrors.IsNotFound(err)) {
 			return nil, err
 		}
@@ -73,10 +87,14 @@ const foreign = "foreign"
 // makes if need be.
 func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
 	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)
-	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: foreign}}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		owner, err = maps.Get(ctx, foreign, metav1.GetOptions{})
-	}
+	var owner *corev1.ConfigMap
+	err := u.persist(ctx, func(bool) (err error) {
+		owner, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: foreign}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			owner, err = maps.Get(ctx, foreign, metav1.GetOptions{})
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("making ConfigMap %s, the foreign controller: %w", foreign, err)
 	}

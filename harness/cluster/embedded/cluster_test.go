@@ -293,6 +293,8 @@ func clientFor(t *testing.T, c *Cluster, role cluster.Role) kubernetes.Interface
 
 func partNamed(t *testing.T, c *Cluster, name string) *part {
 	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, p := range c.parts {
 		if p.name == name {
 			return p

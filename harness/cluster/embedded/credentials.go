@@ -26,6 +26,13 @@ type credentials struct {
 	tokens       cluster.Tokens
 }
 
+// roots is the authority, as those have it who check a certificate.
+func (c *credentials) roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.authorityPEM)
+	return pool
+}
+
 // keyPair is a certificate and its key, PEM.
 type keyPair struct{ cert, key []byte }
 

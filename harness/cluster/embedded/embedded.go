@@ -5,20 +5,23 @@
 //
 // Every cluster has ports, keys, tokens and a state directory of its own, and
 // throws them away when it stops. It is not a cluster to keep: etcd does not
-// sync to disk, and a part that dies is not started again.
+// sync to disk, and a part that dies by itself is not started again.
 //
 // To read it: start.go is the procedure, components.go the programs and their
-// flags, stages.yaml what a simulated kubelet does.
+// flags, stages.yaml what a simulated kubelet does, halt.go how parts are out of
+// order for a time.
 package embedded
 
 import (
 	"context"
-	"crypto/x509"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
@@ -38,18 +41,24 @@ type Cluster struct {
 	stopOnce sync.Once
 	stopErr  error
 
+	mending sync.Mutex // held while what ended for want of the API server is started
+
 	mu       sync.Mutex
 	parts    []*part // in the order of their start
+	broken   bool    // from the halt of a part until everything is at work again
 	stopping bool
 	err      error // why failed is closed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// part is a running component.
+// part is a component and its process, the last one if it was started again.
 type part struct {
 	component
 	*process.Process
+	// down says that the process is meant to have ended: it was halted, or ended
+	// for want of a part that was.
+	down bool
 }
 
 // Name is "embedded".
@@ -72,6 +81,18 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	}
 }
 
+// Etcd returns a client of the cluster's etcd, who it is to etcd as the API
+// server is.
+func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
+	pair, err := tls.X509KeyPair(c.creds.etcdClient.cert, c.creds.etcdClient.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of etcd's client: %w", err)
+	}
+	return cluster.DialEtcd(localURL(c.layout.ports.etcd, ""), &tls.Config{
+		RootCAs: c.creds.roots(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+	})
+}
+
 // Failed is closed when a component ends that was not asked to.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
@@ -82,13 +103,29 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// Health asks every component that answers, and sees that the others run.
+// Health asks every component that answers, and sees that the others run. While
+// one is halted, and until all are back, it waits.
 func (c *Cluster) Health(ctx context.Context) error {
+	if c.whole() {
+		return c.look(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not whole within %s", mendWithin))
+	defer cancel()
+	return poll(ctx, "the control plane to be whole again", func(ctx context.Context) error {
+		if !c.whole() {
+			return errors.New("a part is out of order")
+		}
+		return c.look(ctx)
+	})
+}
+
+// look asks once.
+func (c *Cluster) look(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	parts, stopping := c.parts, c.stopping
+	parts, stopping := slices.Clone(c.parts), c.stopping
 	c.mu.Unlock()
 	if stopping {
 		return errors.New("the cluster has been stopped")
@@ -109,19 +146,24 @@ func unhealthy(p *part, err error) error {
 	return fmt.Errorf("%s is not healthy: %w; the end of its log:\n%s", p.name, err, p.LogTail())
 }
 
-// launch starts a component and has its death noticed.
+// launch starts a component and has its death noticed. A part of that name that
+// was there before it takes the place of.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
 		return err
 	}
-	part := &part{component, p}
+	started := &part{component: component, Process: p}
 	c.mu.Lock()
-	c.parts = append(c.parts, part)
+	if i := slices.IndexFunc(c.parts, func(p *part) bool { return p.name == component.name }); i >= 0 {
+		c.parts[i] = started
+	} else {
+		c.parts = append(c.parts, started)
+	}
 	c.mu.Unlock()
 	go func() {
 		<-p.Done()
-		c.fail(p.Err())
+		c.ended(started)
 	}()
 	return nil
 }
@@ -144,7 +186,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
 		c.stopping = true
-		parts := c.parts
+		parts := slices.Clone(c.parts)
 		c.mu.Unlock()
 		var errs []error
 		for _, wave := range stopWaves {
@@ -170,10 +212,8 @@ func stopAll(ctx context.Context, parts []*part, wave int) error {
 }
 
 func newCluster(layout layout, binaries Binaries, creds *credentials, release func()) *Cluster {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(creds.authorityPEM)
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, release: release, failed: make(chan struct{}),
-		probes: newProber(roots, creds.tokens[cluster.Admin]),
+		probes: newProber(creds.roots(), creds.tokens[cluster.Admin]),
 	}
 }

@@ -106,6 +106,7 @@ func TestClusters(t *testing.T) {
 		c := startCluster(t, 0)
 		testRoles(t, c)
 		testNoSubjectControllers(t, c)
+		testHalt(t, c)
 		testDeathIsNoticed(t, c)
 	})
 	t.Run("two workers", func(t *testing.T) {

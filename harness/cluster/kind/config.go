@@ -49,7 +49,7 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 			ExtraMounts: []v1alpha4.Mount{{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true}},
 		}},
 	}
-	for _, port := range o.Ports {
+	for _, port := range append([]int{etcdPort}, o.Ports...) {
 		config.Nodes[0].ExtraPortMappings = append(config.Nodes[0].ExtraPortMappings, v1alpha4.PortMapping{
 			// The port here is kind's to choose, which it does once: one that the
 			// engine chooses is another when the node was started again.

@@ -13,7 +13,8 @@
 // directory. It does not deploy the controllers under test.
 //
 // To read it: start.go is the procedure, config.go what kind and kubeadm are
-// told, network.go how pods are connected, remains.go what outlives a process.
+// told, network.go how pods are connected, halt.go how parts are out of order for a
+// time, remains.go what outlives a process.
 package kind
 
 import (
@@ -52,7 +53,10 @@ type Cluster struct {
 	stopOnce sync.Once
 	stopErr  error
 
+	breaking sync.Mutex // held while parts are halted and resumed
+
 	mu       sync.Mutex
+	halted   map[cluster.Part]bool
 	watches  map[string]*watch // of the nodes' containers
 	stopping bool
 	err      error // why failed is closed
@@ -110,8 +114,22 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// Health asks the API server, and whether every node is Ready that is not meant
-// to be down.
+// untilFailed returns a context that also ends when the cluster fails, with the
+// reason for a cause.
+func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-c.failed:
+			cancel(c.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// Health waits until the API server answers, every node is Ready that is not
+// meant to be down, and the kubelet says the same of the control plane's pods.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -124,13 +142,11 @@ func (c *Cluster) Health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, healthWithin, fmt.Errorf("not within %s", healthWithin))
 	defer cancel()
-	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
-	if err != nil {
-		return err
-	}
-	if err := apiServerReady(ctx, client); err != nil {
-		return err
-	}
+	return c.whole(ctx)
+}
+
+// nodesReady is nil when every node takes pods that is not meant to be down.
+func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("asking for the nodes: %w", err)
@@ -142,9 +158,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 			}
 		}
 	}
-	// The kubelet may have them wait for a startup probe, every 10 s, while they
-	// have long been at work.
-	return poll(ctx, "the control plane's pods", func(ctx context.Context) error { return componentsReady(ctx, client) })
+	return nil
 }
 
 // Stop writes the logs and removes the cluster: its nodes, its network and its

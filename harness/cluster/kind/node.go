@@ -58,15 +58,24 @@ func (n *Node) Follow(ctx context.Context, name, logPath string, command ...stri
 // started with. That it connects does not mean that anybody listens: the engine
 // may be asking only then.
 func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
-	address, err := n.cluster.engine.run(ctx, engineAnswerMax, "port", n.name, fmt.Sprintf("%d/tcp", port))
+	address, err := n.address(ctx, port)
 	if err != nil {
-		return nil, fmt.Errorf("asking where port %d of %s is: %w", port, n.name, err)
+		return nil, err
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to port %d of %s: %w", port, n.name, err)
 	}
 	return conn, nil
+}
+
+// address is where a port of the node is reached from this machine.
+func (n *Node) address(ctx context.Context, port int) (string, error) {
+	address, err := n.cluster.engine.run(ctx, engineAnswerMax, "port", n.name, fmt.Sprintf("%d/tcp", port))
+	if err != nil {
+		return "", fmt.Errorf("asking where port %d of %s is: %w", port, n.name, err)
+	}
+	return address, nil
 }
 
 // LoadImage puts the images of an archive, as `docker save` writes it, onto the

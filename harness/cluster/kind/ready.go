@@ -21,7 +21,7 @@ const (
 	// pollInterval is the time between two looks at something not ready yet.
 	pollInterval = 100 * time.Millisecond
 	// healthWithin bounds the answer to a question for the cluster's health.
-	healthWithin = 25 * time.Second
+	healthWithin = mendWithin
 )
 
 func poll(ctx context.Context, what string, look func(context.Context) error) error {

@@ -83,7 +83,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
 		dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir,
-		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*watch{},
+		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*watch{}, halted: map[cluster.Part]bool{},
 	}
 	c.nodes = nodeNames(c.name, opts.Workers)
 	// Made here and nowhere else, so that it is safe to remove.
@@ -133,15 +133,8 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-c.failed:
-			cancel(c.Err())
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := c.untilFailed(ctx)
+	defer cancel()
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)

@@ -1,0 +1,64 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// testHalt has the API server and etcd out of order, alone and together.
+func testHalt(t *testing.T, c *Cluster) {
+	admin := clientFor(t, c, cluster.Admin)
+	for name, parts := range map[string][]cluster.Part{
+		"api-server": {cluster.APIServer}, "both": {cluster.Etcd, cluster.APIServer},
+	} {
+		etcd, err := c.Etcd(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer etcd.Close()
+		before, err := etcd.Get(t.Context(), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if err := c.Halt(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !cluster.Down(err) {
+			t.Errorf("%s: a request meanwhile: %v", name, err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		if err := c.Health(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: health meanwhile: %v", name, err)
+		}
+		cancel()
+		begun := time.Now()
+		for _, part := range parts {
+			if err := c.Resume(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%s: back after %s", name, time.Since(begun).Round(time.Second))
+		if err := errors.Join(c.Health(t.Context()), c.Err()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		after, err := etcd.Get(t.Context(), "/")
+		if err != nil || after.Header.Revision < before.Header.Revision {
+			t.Errorf("%s: etcd is back at %v, %v; it was at %d", name, after, err, before.Header.Revision)
+		}
+		if _, err := admin.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Errorf("%s: a request afterwards: %v", name, err)
+		}
+	}
+	if err := c.Halt(t.Context(), "kubelet"); !errorHas(err, `"kubelet"`, "expected kube-apiserver or etcd") {
+		t.Errorf("halting what cannot be: %v", err)
+	}
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+// TestOutage: users try again what fails because the control plane is out of
+// order, also when it was done all the same, and lose their patience in the end.
+func TestOutage(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	const story = `
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+  - scale: {kind: ReplicaSet, name: web, replicas: 7}
+  - delete: {kind: ReplicaSet, name: web}
+`
+	tests := []struct {
+		name string
+		// lost: the work is done before the error comes back.
+		lost  bool
+		err   error
+		times int
+		want  string // of the error
+	}{
+		{"refused", false, refused, 3, ""},
+		{"done-and-not-told", true, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, ""},
+		{"not-ready-yet", false, apierrors.NewForbidden(appsv1.Resource("replicasets"), "web", errors.New("not yet ready to handle request")), 2, ""},
+		{"for-ever", false, refused, 1 << 30, "tried for 2m0s"},
+		{"not-an-outage", false, apierrors.NewForbidden(appsv1.Resource("replicasets"), "web", errors.New("quota")), 1, "quota"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, recorded := fake.NewClientset(), records{}
+				failed := map[string]int{}
+				client.PrependReactor("*", "replicasets", func(action kubetesting.Action) (bool, runtime.Object, error) {
+					if failed[action.GetVerb()]++; failed[action.GetVerb()] > test.times {
+						return false, nil, nil
+					}
+					if test.lost {
+						if _, _, err := kubetesting.ObjectReaction(client.Tracker())(action); err != nil {
+							t.Error(err)
+						}
+					}
+					return true, nil, test.err
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				err := Run(ctx, newEnv(client, &recorded), steps(t, story))
+				switch {
+				case test.want == "" && err != nil:
+					t.Error(err)
+				case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+					t.Errorf("error %v; expected %s", err, test.want)
+				}
+			})
+		})
+	}
+}
