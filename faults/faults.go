@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
@@ -54,6 +55,8 @@ type Env struct {
 	Proxy *proxy.Proxy
 	// Subject is what is under test.
 	Subject Subject
+	// Cluster is the control plane.
+	Cluster cluster.Cluster
 	// Admin leads straight to the API server and may do everything.
 	Admin kubernetes.Interface
 	// Provider is the name of the cluster's, one of [Providers].
@@ -105,6 +108,8 @@ type Kind struct {
 	// Providers are the clusters on which it works, by their names.
 	Providers []string
 	Params    []Param
+	// Outage says that the control plane is out of order while it lasts.
+	Outage bool
 	// New makes a fault from what a scenario says, or an error that says where the
 	// scenario is wrong.
 	New func(Params) (Fault, error)
@@ -112,6 +117,8 @@ type Kind struct {
 	// struct that New decodes, in which what is zero is not given; or nil if there
 	// is none. It draws nothing that no API server, cluster or user would do.
 	Sample func(*rand.Rand, Occasion) any
+	// Undrawn says, of a kind without Sample, why no generated scenario has it.
+	Undrawn string
 }
 
 // Param documents one parameter.

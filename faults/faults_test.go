@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -73,6 +74,23 @@ func TestLife(t *testing.T) {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestForgive: that the control plane is out of order is a failure of a fault
+// unless another is known to have seen to that.
+func TestForgive(t *testing.T) {
+	for _, forgiving := range []bool{false, true} {
+		var r recording
+		report := faults.NewReporter(&r, 0, "faulty")
+		if forgiving {
+			report.Forgive()
+		}
+		report.Failed(nil, errors.New("not allowed"))
+		report.Failed(nil, apierrors.NewServiceUnavailable("etcd is down"))
+		if want := map[bool]int{false: 2, true: 1}[forgiving]; len(r.records) != want {
+			t.Errorf("forgiving %t: %d records, want %d", forgiving, len(r.records), want)
+		}
 	}
 }
 

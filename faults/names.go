@@ -16,6 +16,10 @@ var (
 // Providers are the names of the clusters that there are.
 var Providers = []string{Simulated, Kubelets, Existing}
 
+// OwnClusters are the names of those that a run makes for itself, of which it may
+// break what it likes.
+var OwnClusters = []string{Simulated, Kubelets}
+
 // Simulated is the provider whose kubelets are simulated: what others write into
 // a pod's status stays. The pods of Kubelets run on real ones, and those of
 // Existing, which is a cluster that somebody else made, are taken to.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
@@ -15,6 +16,8 @@ type Reporter struct {
 	index    int
 	name     string
 	once     sync.Once // for the record of healing
+	// forgiving: what fails for want of a control plane is not recorded.
+	forgiving bool
 }
 
 // NewReporter makes the reporter of the fault at a place in its scenario,
@@ -35,8 +38,15 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
+// Forgive says that other faults of the run put the control plane out of order: that
+// it is so is from here on no failure of this one.
+func (r *Reporter) Forgive() { r.forgiving = true }
+
 // Failed records that the fault could not do what it should, to an object or nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
+	if r.forgiving && cluster.Down(err) {
+		return
+	}
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
 }
 

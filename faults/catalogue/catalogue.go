@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/controlplane"
+	"github.com/kube-gauntlet/gauntlet/faults/nodes"
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
@@ -32,6 +34,12 @@ var All = []faults.Kind{
 	processes.Restart,
 	processes.Crash,
 	processes.Freeze,
+	nodes.Cordon,
+	nodes.Drain,
+	nodes.Taint,
+	controlplane.APIServer,
+	controlplane.Etcd,
+	controlplane.Compact,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

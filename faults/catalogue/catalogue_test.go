@@ -43,8 +43,8 @@ func TestDocumented(t *testing.T) {
 		if !strings.HasSuffix(kind.Sentence, ".") || !strings.HasSuffix(kind.Healing, ".") || len(kind.Providers) == 0 {
 			t.Errorf("%s: expected a sentence, how it heals, and providers", kind.Name)
 		}
-		if kind.Sample == nil {
-			t.Errorf("%s: expected it to draw parameters, or nil, for scenarios that are generated", kind.Name)
+		if (kind.Sample == nil) != (kind.Undrawn != "") {
+			t.Errorf("%s: expected it either to draw parameters for scenarios that are generated, or to say why not", kind.Name)
 		}
 		var documented, read []string
 		for _, param := range kind.Params {
@@ -69,7 +69,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
-		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, restart, crash, freeze`
+		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, restart, crash, freeze, node-cordon, node-drain, node-taint, api-server-restart, etcd-restart, etcd-compact`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -126,7 +126,9 @@ func (o *Options) complete() error {
 	if o.Kinds == nil {
 		o.Kinds = catalogue.All
 	}
-	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Kind) bool { return !slices.Contains(kind.Providers, o.Provider) })
+	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Kind) bool {
+		return kind.Sample == nil || !slices.Contains(kind.Providers, o.Provider)
+	})
 	if len(o.Kinds) == 0 {
 		return fmt.Errorf("no fault can happen on %q", o.Provider)
 	}

@@ -80,7 +80,7 @@ func TestVariety(t *testing.T) {
 		all.Write(marshal(t, generated(t, options(seed))))
 	}
 	for _, kind := range catalogue.All {
-		if !strings.Contains(all.String(), "  - "+kind.Name+": ") {
+		if kind.Undrawn == "" && !strings.Contains(all.String(), "  - "+kind.Name+": ") {
 			t.Errorf("300 seeds do not draw %s", kind.Name)
 		}
 	}

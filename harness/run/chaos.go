@@ -82,6 +82,9 @@ func (s *stage) fault(ctx context.Context, index int, t times) error {
 	spec, random := s.Scenario.Faults[index], s.random(index)
 	for round := range max(spec.Times, 1) {
 		report := faults.NewReporter(s.lookout, index, spec.Name)
+		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
+			report.Forgive()
+		}
 		when := s.lookout.expect(spec.When, s.proxy.Controller, round > 0)
 		cause, came := s.begin(ctx, spec, when, t)
 		var err error
@@ -91,6 +94,7 @@ func (s *stage) fault(ctx context.Context, index int, t times) error {
 				Rand:      random,
 				Proxy:     s.proxy,
 				Subject:   s.subject,
+				Cluster:   s.cluster,
 				Admin:     s.admin,
 				Provider:  s.Provider,
 				Namespace: namespace,
@@ -167,6 +171,12 @@ func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t 
 	return ctx.Err()
 }
 
+// isOutage reports whether a fault puts the control plane out of order.
+func isOutage(spec scenario.Fault) bool {
+	kind, err := catalogue.Find(spec.Name)
+	return err == nil && kind.Outage
+}
+
 // newFault makes the fault that a scenario asks for. Its error says where the
 // scenario is wrong.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
@@ -208,20 +218,30 @@ func Supported(s *scenario.Scenario, provider string) error {
 	return nil
 }
 
-// brokenHealWithin bounds the healing once the run has broken off: the control
-// plane may be what broke.
-const brokenHealWithin = 3 * time.Second
+const (
+	// healWithin bounds the healing of a fault and what follows until the control
+	// plane is healthy again: parts of it may have to start first.
+	healWithin = 4 * time.Minute
+	// brokenHealWithin bounds the healing once the run has broken off: the control
+	// plane may be what broke.
+	brokenHealWithin = 3 * time.Second
+)
 
 // heal ends a fault, however the run ended, and sees that the control plane is
 // healthy again.
 func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
-	within := lowerWithin
+	within := healWithin
 	if ctx.Err() != nil { // there may be nothing left to be healed
 		within = brokenHealWithin
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	if err := faults.Heal(ctx, fault, env); err != nil {
+	err := faults.Heal(ctx, fault, env)
+	if err != nil && s.cluster.Health(ctx) == nil {
+		// Another fault may have had the API server down.
+		err = faults.Heal(ctx, fault, env)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.cluster.Health(ctx); err != nil {

@@ -86,7 +86,7 @@ func TestParseErrors(t *testing.T) {
 		{"await gone, not deleted", step("  - await: {kind: ReplicaSet, name: web, until: gone}"), "x.yaml:5:49: workload[1].await.until: found gone, but no step before this one deletes ReplicaSet web"},
 
 		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, select or await`},
-		{"short lease", minimal + "subject: {leaseDuration: 2s}\n", "x.yaml:5:26: subject.leaseDuration: found 2s; expected 3s to 1m0s"},
+		{"short lease", minimal + "subject: {leaseDuration: 2s}\n", "x.yaml:5:26: subject.leaseDuration: found 2s; expected 3s to 5m0s"},
 
 		// Deployments, Services and Endpoints
 		{"strategy of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, strategy: Recreate}"),

@@ -32,7 +32,7 @@ const (
 
 	// leaseDurationMin leaves a busy machine the time to renew a lease.
 	leaseDurationMin = 3 * time.Second
-	leaseDurationMax = time.Minute
+	leaseDurationMax = 5 * time.Minute
 
 	podStartDelayMax = time.Minute
 	afterMax         = 5 * time.Minute

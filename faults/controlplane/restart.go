@@ -1,0 +1,137 @@
+// Package controlplane has the faults that befall the API server and its etcd:
+// everybody's, not the subject's alone.
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// APIServer is the kind "api-server-restart".
+var APIServer = faults.Kind{
+	Name:      "api-server-restart",
+	Sentence:  "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
+	Healing:   "It is started at once if its downtime is not over, and the whole control plane is waited for.",
+	Providers: faults.OwnClusters,
+	Params:    restartParams,
+	Outage:    true,
+	New:       func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
+	Undrawn:   undrawn,
+}
+
+// Etcd is the kind "etcd-restart".
+var Etcd = faults.Kind{
+	Name:      "etcd-restart",
+	Sentence:  "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
+	Healing:   APIServer.Healing,
+	Providers: faults.OwnClusters,
+	Params:    restartParams,
+	Outage:    true,
+	New:       func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },
+	Undrawn:   undrawn,
+}
+
+// undrawn is why no generated scenario has these faults.
+const undrawn = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
+
+var restartParams = []faults.Param{
+	{Name: "downtime", Sentence: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
+}
+
+// RestartParams are the parameters of both.
+type RestartParams struct {
+	Downtime time.Duration `yaml:"downtime"`
+}
+
+const (
+	downtimeDefault = time.Second
+	// downtimeMax is below the time after which nodes count as lost, which nobody
+	// asked for.
+	downtimeMax = 30 * time.Second
+)
+
+func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
+	p := RestartParams{Downtime: downtimeDefault}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Downtime < 0 || p.Downtime > downtimeMax {
+		return nil, params.Errorf("downtime", "%v is out of bounds; expected 0s to %v", p.Downtime, downtimeMax)
+	}
+	return &restart{params: p, part: part}, nil
+}
+
+// restart is a restart in force, until the part is back at work.
+type restart struct {
+	params RestartParams
+	part   cluster.Part
+	env    *faults.Env
+	plane  cluster.Breakable
+	faults.Lasting
+
+	// These are the goroutine's until it has ended, then Heal's.
+	down bool
+	took time.Duration // from its end until everything was at work again
+}
+
+func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
+	plane, ok := env.Cluster.(cluster.Breakable)
+	if !ok {
+		return fmt.Errorf("the %s of a cluster of %s cannot be halted", r.part, env.Cluster.Name())
+	}
+	r.env, r.plane = env, plane
+	r.Begin(ctx, r.run)
+	return nil
+}
+
+// Heal cuts the downtime short and returns when everything works again. What the
+// goroutine could not resume is tried once more.
+func (r *restart) Heal(ctx context.Context) error {
+	if err := r.End(ctx); err != nil {
+		return fmt.Errorf("waiting for the restart of %s: %w", r.part, err)
+	}
+	return r.resume(ctx)
+}
+
+func (r *restart) Tally() string {
+	if r.took == 0 {
+		return fmt.Sprintf("no restart of %s", r.part)
+	}
+	return fmt.Sprintf("%s out of order for %.1f s", r.part, r.took.Seconds())
+}
+
+func (r *restart) run(ctx context.Context) {
+	begun := r.env.Clock.Now()
+	r.down = true // or may be, should it fail
+	if err := r.plane.Halt(ctx, r.part); err != nil {
+		r.env.Report.Failed(nil, err)
+		return
+	}
+	r.env.Report.Fired(0, nil, "killed "+string(r.part))
+	timer := r.env.Clock.NewTimer(r.params.Downtime)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-r.Stopping():
+	}
+	if err := r.resume(ctx); err != nil {
+		r.env.Report.Failed(nil, err)
+		return
+	}
+	r.took = r.env.Clock.Since(begun)
+}
+
+func (r *restart) resume(ctx context.Context) error {
+	if !r.down {
+		return nil
+	}
+	if err := r.plane.Resume(ctx, r.part); err != nil {
+		return err
+	}
+	r.down = false
+	return nil
+}

@@ -1,0 +1,156 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Drain is the kind "node-drain".
+var Drain = faults.Kind{
+	Name:      "node-drain",
+	Sentence:  "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
+	Healing:   "Nothing more is evicted, and the nodes take pods again; pods that are gone stay gone.",
+	Providers: faults.OwnClusters,
+	Params: []faults.Param{
+		countParam,
+		{Name: "patience", Sentence: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
+	},
+	New:     newDrain,
+	Undrawn: undrawn,
+}
+
+// DrainParams are the parameters of a node-drain; [Drain] documents them.
+type DrainParams struct {
+	Count    int           `yaml:"count"`
+	Patience time.Duration `yaml:"patience"`
+}
+
+const (
+	patienceDefault = 30 * time.Second
+	patienceMax     = time.Hour
+	// drainInterval is the time from one round of evictions to the next.
+	drainInterval = 200 * time.Millisecond
+)
+
+func newDrain(params faults.Params) (faults.Fault, error) {
+	p := DrainParams{Count: 1, Patience: patienceDefault}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := checkCount(params, p.Count); err != nil {
+		return nil, err
+	}
+	if p.Patience < 0 || p.Patience > patienceMax {
+		return nil, params.Errorf("patience", "%v is out of bounds; expected 0s to %v", p.Patience, patienceMax)
+	}
+	return &drain{params: p}, nil
+}
+
+// drain is a drain in force, until Heal.
+type drain struct {
+	params DrainParams
+	env    *faults.Env
+	marked *marked
+	faults.Lasting
+	evicted atomic.Int64
+}
+
+func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
+	d.env = env
+	if d.marked, err = cordoned.giveTo(ctx, env, d.params.Count); err != nil {
+		return err
+	}
+	nodes := slices.Clone(d.marked.nodes)
+	d.Begin(ctx, func(ctx context.Context) { d.run(ctx, nodes) })
+	return nil
+}
+
+func (d *drain) Heal(ctx context.Context) error {
+	if err := d.End(ctx); err != nil {
+		return fmt.Errorf("waiting for the end of a drain: %w", err)
+	}
+	return d.marked.takeBack(ctx)
+}
+
+func (d *drain) Tally() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
+
+// run evicts in rounds, until none are left that could be, or patience is.
+func (d *drain) run(ctx context.Context, nodes []string) {
+	ticker := d.env.Clock.NewTicker(drainInterval)
+	defer ticker.Stop()
+	for begun := d.env.Clock.Now(); ; {
+		left, err := d.round(ctx, nodes)
+		switch {
+		case err == nil && left == 0:
+			return
+		case d.env.Clock.Since(begun) >= d.params.Patience:
+			if err == nil {
+				err = fmt.Errorf("%d pods were not evicted within %s: a disruption budget protects them", left, d.params.Patience)
+			}
+			d.env.Report.Failed(nil, err)
+			return
+		}
+		select {
+		case <-d.Stopping():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// round tries to evict every pod once, and returns how many were refused.
+func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
+	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("listing the pods of %s: %w", d.env.Namespace, err)
+	}
+	var all []error
+	for _, pod := range evictable(list.Items, nodes) {
+		select {
+		case <-d.Stopping():
+			return 0, nil
+		default:
+		}
+		ref := &history.Ref{Resource: "pods", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+		err := d.env.Admin.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+		})
+		switch {
+		case err == nil:
+			d.evicted.Add(1)
+			d.env.Report.Fired(0, ref, "evicted from "+pod.Spec.NodeName)
+		case apierrors.IsTooManyRequests(err):
+			refused++
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // it is gone, and may have a successor
+			all = append(all, fmt.Errorf("evicting %s: %w", ref, err))
+		}
+	}
+	return refused, errors.Join(all...)
+}
+
+// evictable are the pods on the nodes that are to go, in the order of their names.
+func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
+	var all []*corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		if slices.Contains(nodes, p.Spec.NodeName) && p.DeletionTimestamp == nil && metav1.GetControllerOf(p) != nil {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,93 @@
+package nodes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
+)
+
+func TestMarkParams(t *testing.T) {
+	for _, kind := range []faults.Kind{Cordon, Taint} {
+		faulttest.Params(t, kind, []faulttest.Case{
+			{Text: "{}"},
+			{Text: "count: 3"},
+			{Text: "count: 0", Want: "s.yaml:1:8: " + kind.Name + ".count: 0 is out of bounds; expected 1 to 1000"},
+			{Text: "count: 1001", Want: "s.yaml:1:8: " + kind.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
+		})
+	}
+}
+
+func TestDrainParams(t *testing.T) {
+	faulttest.Params(t, Drain, []faulttest.Case{
+		{Text: "{}"},
+		{Text: "{count: 2, patience: 0s}"},
+		{Text: "count: -1", Want: "s.yaml:1:8: node-drain.count: -1 is out of bounds; expected 1 to 1000"},
+		{Text: "patience: 61m", Want: "s.yaml:1:11: node-drain.patience: 1h1m0s is out of bounds; expected 0s to 1h0m0s"},
+	})
+}
+
+// TestCandidates: a node is picked that is not so yet, and that holds no part of
+// the control plane.
+func TestCandidates(t *testing.T) {
+	node := func(name string, change func(*corev1.Node)) corev1.Node {
+		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		change(&n)
+		return n
+	}
+	nodes := []corev1.Node{
+		node("b", func(*corev1.Node) {}),
+		node("control-plane", func(n *corev1.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} }),
+		node("cordoned", cordoned.give),
+		node("tainted", tainted.give),
+		node("healed", func(n *corev1.Node) {
+			for _, m := range []mark{cordoned, tainted} {
+				m.give(n)
+				m.give(n)
+				m.take(n)
+			}
+		}),
+		node("a", func(*corev1.Node) {}),
+	}
+	for given, want := range map[*mark][]string{
+		&cordoned: {"a", "b", "healed", "tainted"},
+		&tainted:  {"a", "b", "cordoned", "healed"},
+	} {
+		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
+			t.Errorf("to be %s (-want +got):\n%s", given.given, diff)
+		}
+	}
+}
+
+// TestEvictable: pods are evicted that are on the node, live, and under a
+// controller, which makes others.
+func TestEvictable(t *testing.T) {
+	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{Controller: ptr.To(true)}}},
+			Spec:       corev1.PodSpec{NodeName: "node"},
+		}
+		change(&p)
+		return p
+	}
+	pods := []corev1.Pod{
+		pod("b", func(*corev1.Pod) {}),
+		pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "other" }),
+		pod("nowhere-yet", func(p *corev1.Pod) { p.Spec.NodeName = "" }),
+		pod("going", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
+		pod("stray", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		pod("a", func(*corev1.Pod) {}),
+	}
+	var names []string
+	for _, p := range evictable(pods, []string{"node"}) {
+		names = append(names, p.Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
