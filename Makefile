@@ -10,6 +10,9 @@ REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown
 LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COUNT       ?= 1
+# How many specs of make test run at once, each with control planes of its own.
+SPECS       ?= 3
+GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
 # Where make e2e runs, which of its specs, and the image of kind's nodes.
@@ -76,10 +79,13 @@ nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
 	@# Ginkgo runs a suite once per process, so that -count does not do. What
-	@# -short leaves out makes kind clusters, and is left to make e2e.
+	@# -short leaves out makes kind clusters, and is left to make e2e. The scenarios
+	@# come last and without the race detector, which makes gauntlet slow enough to
+	@# be what is tested: the packages' own tests have it.
 	@for i in $$(seq $(COUNT)); do \
-		$(GO) test $(RACE) -short -timeout 30m -count=1 ./... && \
-		(cd harness/upstream && $(GO) test -count=1 .) || exit 1; \
+		$(GO) test $(RACE) -short -timeout 30m -count=1 $$($(GO) list ./... | grep -v /suites/chaos$$) && \
+		(cd harness/upstream && $(GO) test -count=1 .) && \
+		$(GINKGO) --procs=$(SPECS) --randomize-all --timeout=30m ./suites/chaos || exit 1; \
 	done
 
 .PHONY: build
