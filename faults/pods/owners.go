@@ -40,8 +40,8 @@ var Disown = faults.Kind{
 	Params: append([]faults.Param{
 		{Name: "how", Sentence: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
 	}, victims...),
-	New:    NewDisown,
-	Sample: sampleDisown,
+	New:     NewDisown,
+	Undrawn: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
 }
 
 // victims documents the parameters that say which pods are touched, and how often.

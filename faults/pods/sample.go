@@ -34,7 +34,3 @@ func sampleVictims(r *rand.Rand) Victims {
 func sampleRelabel(r *rand.Rand, _ faults.Occasion) any {
 	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Victims: sampleVictims(r)}
 }
-
-// sampleDisown draws none: beside whatever has the controller delete pods, a pod
-// that changes hands is more than upstream survives.
-func sampleDisown(*rand.Rand, faults.Occasion) any { return nil }
