@@ -245,7 +245,7 @@ func TestSupportedByParameters(t *testing.T) {
 	if err := Supported(churn("unready"), "embedded"); err != nil {
 		t.Error(err)
 	}
-	const want = "test.yaml:6:5: pod-churn: cannot happen on kind: unready: a real kubelet says itself which pods are ready"
+	const want = "test.yaml:6:5: pod-churn: cannot happen on kind: unready: a real kubelet says itself how pods are"
 	if err := Supported(churn("unready"), "kind"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
 	}

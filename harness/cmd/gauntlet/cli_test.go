@@ -46,7 +46,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
 		{[]string{"up", "now"}, `unknown command "now"`},
 		{[]string{"down", "--all", "x"}, "--all and x: expected one or the other"},
-		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, burst`},
+		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, api-server-restart`},
 		{[]string{"run", bad}, bad + ":3:1: "},
 		{[]string{"run", "--profile=breeze"}, `profile "breeze": expected calm, steady, storm`},
 		{[]string{"run", "--seed=7", "--duration=1h"}, "duration 1h0m0s: expected 1s to 2m0s"},
