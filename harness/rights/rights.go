@@ -6,6 +6,7 @@ package rights
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,7 +55,8 @@ type Asked struct {
 	// Rights are those that its requests needed, sorted, each once.
 	Rights []Right `json:"rights"`
 	// Refused are the requests that the API server, not a fault, refused for want
-	// of a right, in words.
+	// of a right, in words. One that has just started refuses what it grants a
+	// moment later, before it has read its roles: that is left out.
 	Refused []string `json:"refused,omitempty"`
 }
 
@@ -62,6 +64,7 @@ type Asked struct {
 func AskedIn(records iter.Seq2[*history.Record, error]) (Asked, error) {
 	var asked Asked
 	requests := map[uint64]*history.Request{}
+	refusals := map[Right][]string{} // since the right was last granted
 	for record, err := range records {
 		if err != nil {
 			return Asked{}, err
@@ -70,9 +73,17 @@ func AskedIn(records iter.Seq2[*history.Record, error]) (Asked, error) {
 			requests[r.ID] = r
 			asked.Rights = append(asked.Rights, needed(r))
 		}
-		if r := record.Response; r != nil && requests[r.ID] != nil && refused(requests[r.ID], r) {
-			asked.Refused = append(asked.Refused, inWords(requests[r.ID]))
+		if r := record.Response; r != nil && requests[r.ID] != nil {
+			switch of := requests[r.ID]; {
+			case refused(of, r):
+				refusals[needed(of)] = append(refusals[needed(of)], inWords(of))
+			case granted(r):
+				delete(refusals, needed(of))
+			}
 		}
+	}
+	for _, right := range slices.Sorted(maps.Keys(refusals)) {
+		asked.Refused = append(asked.Refused, refusals[right]...)
 	}
 	slices.Sort(asked.Rights)
 	asked.Rights = slices.Compact(asked.Rights)
@@ -89,6 +100,15 @@ func needed(r *history.Request) Right {
 // right only where Rights shows it.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
+}
+
+// granted: whatever else came of the request, it got past the authorization.
+func granted(response *history.Response) bool {
+	switch response.ServerCode {
+	case 0, http.StatusUnauthorized, http.StatusForbidden:
+		return false
+	}
+	return response.ServerCode < http.StatusInternalServerError
 }
 
 func inWords(r *history.Request) string {

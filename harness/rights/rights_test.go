@@ -47,6 +47,13 @@ func TestAskedIn(t *testing.T) {
 		{"refused by a fault", []*history.Record{request(1, "get", "pods", ""), response(1, 403, 0)}, Asked{Rights: []Right{"get pods"}}},
 		{"refused, but a fault hid it", []*history.Record{request(1, "get", "pods", ""), response(1, 500, 403)},
 			Asked{Rights: []Right{"get pods"}, Refused: []string{"subject-0: get pods ns/web"}}},
+		{"refused, and granted a moment later", []*history.Record{
+			request(1, "get", "pods", ""), response(1, 403, 403), request(2, "get", "pods", ""), response(2, 404, 404),
+		}, Asked{Rights: []Right{"get pods"}}},
+		{"granted, and refused since", []*history.Record{
+			request(1, "get", "pods", ""), response(1, 200, 200), request(2, "get", "pods", ""), response(2, 403, 403),
+			request(3, "get", "pods", ""), response(3, 500, 500), request(4, "get", "pods", ""), response(4, 401, 401),
+		}, Asked{Rights: []Right{"get pods"}, Refused: []string{"subject-0: get pods ns/web"}}},
 		{"refused by a quota", []*history.Record{request(1, "create", "pods", ""), response(1, 403, 403)}, Asked{Rights: []Right{"create pods"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
