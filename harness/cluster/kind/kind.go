@@ -196,13 +196,17 @@ func (e engine) remove(ctx context.Context, name string) error {
 }
 
 func (e engine) removeNodes(ctx context.Context, name string) error {
-	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--filter", "label="+nodeLabel+"="+name)
+	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+nodeLabel+"="+name)
 	if err != nil || len(containers) == 0 {
 		return err
 	}
+	var frozen error // it may go all the same
+	for _, container := range containers {
+		frozen = errors.Join(frozen, thaw(container))
+	}
 	args := append([]string{"rm", "--force", "--volumes"}, containers...)
 	if _, err := e.run(ctx, engineWorkMax, args...); err != nil && !errors.Is(err, errNotAnyMore) {
-		return err
+		return errors.Join(err, frozen)
 	}
 	return nil
 }

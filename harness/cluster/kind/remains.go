@@ -47,10 +47,15 @@ func (c *Cluster) makeNetwork(ctx context.Context, keep bool) error {
 
 // removal is the shell script that does what [engine.remove] does, for a guard.
 // It tries again for as long as nodes are still being made by commands that
-// gauntlet's death did not stop.
+// gauntlet's death did not stop. See [thaw] for the loop in it.
 const removal = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	nodes=$(docker ps --all --quiet --filter "label=$1=$2")
+	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
+	for node in $nodes; do
+		grep -rl -e FROZEN -e FREEZING --include=freezer.state \
+			/sys/fs/cgroup/freezer/docker/$node /sys/fs/cgroup/freezer/system.slice/docker-$node.scope |
+			while read -r state; do echo THAWED >"$state"; done
+	done
 	[ -z "$nodes" ] || docker rm --force --volumes $nodes
 	docker network rm "$2"
 	docker network inspect "$2" || [ -n "$(docker ps --all --quiet --filter "label=$1=$2")" ] || exit 0
