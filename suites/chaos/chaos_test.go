@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
@@ -68,11 +70,19 @@ func labels(provider string, target subject.Target, asked *scenario.Scenario) gi
 	switch {
 	case provider == "embedded":
 		return append(all, "fast")
-	case asked.Cluster.Nodes <= 2:
+	case asked.Cluster.Nodes <= 2 && !slices.ContainsFunc(asked.Faults, lingers):
 		return append(all, "slow") // a cluster of containers for each
 	default:
 		return append(all, "slower")
 	}
+}
+
+// lingers reports whether a fault takes its time on real kubelets: parts of the
+// cluster have to come back, or it waits for a moment and then, as every fault,
+// for a healthy cluster, which takes seconds to say so.
+func lingers(fault scenario.Fault) bool {
+	kind, _ := catalogue.Find(fault.Name) // all that the library has are there: its own test
+	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
 // passes runs a scenario and expects it to pass. The run directory of one that
