@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -89,10 +90,21 @@ func (s *store) check() {
 		if s.violation != "" {
 			return
 		}
-		if err := i.holds(view); err != nil {
+		if err := i.look(view); err != nil {
 			s.violation = fmt.Sprintf("always: %s\notherwise: %v", i.what, err)
 		}
 	}
+}
+
+// look is nil if it holds. A look that panics does so in a goroutine of the watches,
+// where it would take every spec with it: it says so instead.
+func (i invariant) look(view *View) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("looking at it failed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return i.holds(view)
 }
 
 // feed is the store as the reflector of one kind fills it.

@@ -125,6 +125,14 @@ func TestAlways(t *testing.T) {
 		t.Errorf("await: %v", err)
 	}
 
+	panics := bare()
+	panics.Always("there is a pod", func(v *View) error { return errors.New(v.Pods()[0].Name) })
+	panics.feed(t, func(f feed) error { return f.Delete(pod("one", "1", corev1.PodRunning)) })
+	_, err = panics.await(t.Context(), AllPods(), gomega.BeEmpty())
+	if err == nil || !strings.Contains(err.Error(), "always: there is a pod\notherwise: looking at it failed: runtime error: index out of range") {
+		t.Errorf("await: %v", err)
+	}
+
 	other := bare()
 	other.Always("never", func(v *View) error {
 		if len(v.Pods()) > 0 {
