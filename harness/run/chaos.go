@@ -30,8 +30,10 @@ func (s *stage) chaos(ctx context.Context) error {
 	worked := make(chan struct{}) // closed when the workload has ended
 	t := times{begun: s.Clock.Now(), worked: worked, idle: s.idle(ctx, worked)}
 	var group errgroup.Group
-	for i := range s.Scenario.Faults {
-		group.Go(func() error { return s.fault(ctx, i, t) })
+	for i, spec := range s.Scenario.Faults {
+		// Before the workload begins, so that no moment passes unseen.
+		first := s.lookout.expect(spec.When, s.proxy.Controller, false)
+		group.Go(func() error { return s.fault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
 		defer close(worked)
@@ -77,15 +79,18 @@ func (s *stage) idle(ctx context.Context, worked <-chan struct{}) <-chan struct{
 	return idle
 }
 
-// fault has one fault act, as often as its moment comes and it may.
-func (s *stage) fault(ctx context.Context, index int, t times) error {
+// fault has one fault act, as often as its moment comes and it may, when for the
+// first time.
+func (s *stage) fault(ctx context.Context, index int, when *expected, t times) error {
 	spec, random := s.Scenario.Faults[index], s.random(index)
 	for round := range max(spec.Times, 1) {
+		if round > 0 {
+			when = s.lookout.expect(spec.When, s.proxy.Controller, true)
+		}
 		report := faults.NewReporter(s.lookout, index, spec.Name)
 		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
 			report.Forgive()
 		}
-		when := s.lookout.expect(spec.When, s.proxy.Controller, round > 0)
 		cause, came := s.begin(ctx, spec, when, t)
 		var err error
 		switch {
