@@ -31,7 +31,6 @@ PROCS       ?= 3
 REPEAT      ?= 1
 PROFILE     ?=
 FILTER      ?=
-GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 
 .DEFAULT_GOAL := help
 
@@ -52,7 +51,7 @@ compare: build upstream ## run scenarios on ours and upstream in turn and compar
 	bin/gauntlet compare $(SCENARIOS) --pairs=$(PAIRS) --seed=$(SEED) $(ARGS)
 
 .PHONY: e2e
-e2e: build upstream ## run the suites on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slow')
+e2e: build upstream ## run scenarios on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slower')
 	@# Everything that a CI keeps goes to out/e2e.
 	@mkdir -p out/e2e
 	$(GO) test -count=1 -timeout 30m ./harness/cluster/kind ./harness/keep
@@ -79,7 +78,8 @@ nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
 	@# Ginkgo runs a suite once per process, so that -count does not do. What
-	@# -short leaves out makes kind clusters, and is left to make e2e. The scenarios
+	@# -short leaves out makes kind clusters or is conformance, and is left to make e2e
+	@# and make conformance. The scenarios
 	@# come last and without the race detector, which makes gauntlet slow enough to
 	@# be what is tested: the packages' own tests have it.
 	@for i in $$(seq $(COUNT)); do \

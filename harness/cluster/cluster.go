@@ -1,6 +1,6 @@
 // Package cluster says what a control plane is to the rest of the harness: a
 // place with a configuration per role, a health that can be asked for, parts
-// whose death is noticed, and an end. The providers (embedded, later kind and
+// whose death is noticed, and an end. The providers (embedded, kind and
 // existing) live in packages below this one.
 //
 // It is not about what runs on the cluster: the controllers under test belong

@@ -2,8 +2,9 @@
 // subject was told, what it asked for, which faults fired and what the users
 // did, in one append-only file of JSON lines.
 //
-// Two independent witnesses write into it. The observer watches the API server
-// directly and records the truth: every version of every relevant object. The
+// Two independent witnesses write into it. The observer follows etcd, or, where that
+// is out of reach, the API server, and records the truth: every version of every
+// relevant object. The
 // fault proxy records the subject's view: every request it makes, every
 // response it gets, every watch event at the moment it is handed over. Put
 // together they tell, for each write of the subject, what it could have known.

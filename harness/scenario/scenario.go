@@ -73,8 +73,8 @@ type Fault struct {
 	// Times is how often at most it acts, each time that its moment comes; 0 is once.
 	Times int
 	// From is when it begins to act: since its moment came, or else since the
-	// workload began. Without a moment it does not begin if the workload has ended
-	// by then.
+	// workload began. Without a moment, and with no For, it does not begin if the
+	// workload has ended by then.
 	From time.Duration
 	// For is how long it acts; 0 means until the workload has ended. A fault that
 	// acts for longer than the workload is given its time.

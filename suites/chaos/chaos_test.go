@@ -25,7 +25,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -101,8 +100,10 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 		Progress:  func(message string) { ginkgo.GinkgoWriter.Println(message) },
 		Clock:     clock.RealClock{},
 		Revision:  "test",
-		Versions:  embedded.Versions(""),
 	}
+	var err error
+	options.Versions, err = run.Versions(provider, "", options.Existing)
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	if err := run.Supported(asked, provider); err != nil {
 		ginkgo.Skip(err.Error())
 	}

@@ -4,7 +4,7 @@
 // specs and the list in step.
 //
 //	make conformance SUBJECTS=ours,upstream
-//	go test ./suites/conformance -args -subject=exec:./my-kcm -ginkgo.label-filter='Deployment && !slow'
+//	go test ./suites/conformance -args -subject=exec:/path/to/my-kcm -ginkgo.label-filter=Deployment
 //
 // A spec lives in a namespace of its own, so that any of them runs alone, in any
 // order and beside any other; see package world for how it states what is always

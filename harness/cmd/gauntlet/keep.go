@@ -53,7 +53,7 @@ The path of its kubeconfig is all that goes to standard output.`,
 		},
 	}
 	f := cmd.Flags()
-	providerFlag(f, &provider)
+	f.StringVar(&provider, "provider", "embedded", "the kind of control plane: embedded, kind")
 	f.StringVar(&target, "subject", noSubject, "whose controllers run on it: "+noSubject+", or as for gauntlet run")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of them there are, of which one leads")
 	nodeImageFlag(f, &plane.NodeImage)

@@ -25,7 +25,7 @@ func newNightly(code *int) *cobra.Command {
 		Long: `Run scenarios on every subject, with one seed after another, until time is up.
 
 Runs that did not pass are kept. At the end each distinct failure is printed in
-a line, with the first run that showed it; the same lines, and the reports of the
+a line, with the smallest run that showed it; the same lines, and the reports of the
 runs that were kept, are in the directory nightly-TIME beside them.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error

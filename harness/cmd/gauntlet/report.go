@@ -19,7 +19,7 @@ func newReport(code *int) *cobra.Command {
 		Long: `Write verdicts.json, junit.xml, summary.md and report.html of saved runs, from the
 verdicts that are in their directories.
 
-RUNDIR is the directory of a run, or one that nightly or an earlier report left. One
+RUNDIR is the directory of a run, or one that nightly, sweep or an earlier report left. One
 run gets a page with its timeline. Several get one page together: what went wrong,
 how it went from day to day, and the way to the page of each.`,
 		Args: cobra.MinimumNArgs(1),

@@ -83,7 +83,7 @@ generated from the seed.`,
 func (f *runFlags) shared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
-	flags.IntVar(&f.parallel, "parallel", 0, "how many runs there are at the same time; 0 is what cores and memory allow, or 1 on kind")
+	flags.IntVar(&f.parallel, "parallel", 0, "how many runs there are at the same time; 0 is what cores and memory allow, or 1 on kind and on an existing cluster, which takes no more")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)

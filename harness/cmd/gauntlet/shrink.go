@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -55,6 +56,9 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := run.Judge(path)
 	if err != nil {
 		return err
+	}
+	if failed.Provider == faults.Existing {
+		return fmt.Errorf("%s: a run on a cluster that was there already; expected one on a control plane of its own", path)
 	}
 	original, err := scenario.Load(run.ScenarioFile(path))
 	if err != nil {
