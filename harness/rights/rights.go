@@ -6,7 +6,6 @@ package rights
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,8 +54,10 @@ type Asked struct {
 	// Rights are those that its requests needed, sorted, each once.
 	Rights []Right `json:"rights"`
 	// Refused are the requests that the API server, not a fault, refused for want
-	// of a right, in words. One that has just started refuses what it grants a
-	// moment later, before it has read its roles: that is left out.
+	// of a right, in words. One that has just started refuses whatever is asked,
+	// before it has read its roles. So what is asked of anything that is granted
+	// later is left out, be it by another verb: a client lists, is refused, and
+	// watches then. That no verb is missing is seen by Rights.
 	Refused []string `json:"refused,omitempty"`
 }
 
@@ -64,7 +65,7 @@ type Asked struct {
 func AskedIn(records iter.Seq2[*history.Record, error]) (Asked, error) {
 	var asked Asked
 	requests := map[uint64]*history.Request{}
-	refusals := map[Right][]string{} // since the right was last granted
+	var refusals []*history.Request // of what was not granted since
 	for record, err := range records {
 		if err != nil {
 			return Asked{}, err
@@ -76,14 +77,16 @@ func AskedIn(records iter.Seq2[*history.Record, error]) (Asked, error) {
 		if r := record.Response; r != nil && requests[r.ID] != nil {
 			switch of := requests[r.ID]; {
 			case refused(of, r):
-				refusals[needed(of)] = append(refusals[needed(of)], inWords(of))
+				refusals = append(refusals, of)
 			case granted(r):
-				delete(refusals, needed(of))
+				refusals = slices.DeleteFunc(refusals, func(refusal *history.Request) bool {
+					return needed(refusal) == needed(of) || sameObject(refusal, of)
+				})
 			}
 		}
 	}
-	for _, right := range slices.Sorted(maps.Keys(refusals)) {
-		asked.Refused = append(asked.Refused, refusals[right]...)
+	for _, refusal := range refusals {
+		asked.Refused = append(asked.Refused, inWords(refusal))
 	}
 	slices.Sort(asked.Rights)
 	asked.Rights = slices.Compact(asked.Rights)
@@ -100,6 +103,16 @@ func needed(r *history.Request) Right {
 // right only where Rights shows it.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
+}
+
+// sameObject: or the same objects, where no name is given. Events are written once
+// and not again when they are refused: one is as good as another.
+func sameObject(a, b *history.Request) bool {
+	if a.Resource != b.Resource || a.Subresource != b.Subresource {
+		return false
+	}
+	resource, _, _ := strings.Cut(a.Resource, ".")
+	return resource == "events" || a.Namespace == b.Namespace && a.Name == b.Name
 }
 
 // granted: whatever else came of the request, it got past the authorization.

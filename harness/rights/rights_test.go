@@ -50,6 +50,12 @@ func TestAskedIn(t *testing.T) {
 		{"refused, and granted a moment later", []*history.Record{
 			request(1, "get", "pods", ""), response(1, 403, 403), request(2, "get", "pods", ""), response(2, 404, 404),
 		}, Asked{Rights: []Right{"get pods"}}},
+		{"refused, and granted by another verb", []*history.Record{
+			request(1, "list", "pods", ""), response(1, 403, 403), request(2, "watch", "pods", ""), response(2, 200, 200),
+		}, Asked{Rights: []Right{"list pods", "watch pods"}}},
+		{"refused, and something else granted", []*history.Record{
+			request(1, "list", "pods", ""), response(1, 403, 403), request(2, "watch", "services", ""), response(2, 200, 200),
+		}, Asked{Rights: []Right{"list pods", "watch services"}, Refused: []string{"subject-0: list pods ns/web"}}},
 		{"granted, and refused since", []*history.Record{
 			request(1, "get", "pods", ""), response(1, 200, 200), request(2, "get", "pods", ""), response(2, 403, 403),
 			request(3, "get", "pods", ""), response(3, 500, 500), request(4, "get", "pods", ""), response(4, 401, 401),
