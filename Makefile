@@ -12,6 +12,9 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 COUNT       ?= 1
 # How many specs of make test run at once, each with control planes of its own.
 SPECS       ?= 3
+# How often a scenario is tried before its spec fails. One that fails at first is
+# reported as flaked, and its run directory stays.
+ATTEMPTS    ?= 1
 GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
@@ -55,7 +58,7 @@ e2e: build upstream ## run scenarios on kind clusters, against ours and upstream
 	@# Everything that a CI keeps goes to out/e2e.
 	@mkdir -p out/e2e
 	$(GO) test -count=1 -timeout 30m ./harness/cluster/kind ./harness/keep
-	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all \
+	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all -ginkgo.flake-attempts=$(ATTEMPTS) \
 		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
 		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
 
@@ -85,7 +88,7 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	@for i in $$(seq $(COUNT)); do \
 		$(GO) test $(RACE) -short -timeout 30m -count=1 $$($(GO) list ./... | grep -v /suites/chaos$$) && \
 		(cd harness/upstream && $(GO) test -count=1 .) && \
-		$(GINKGO) --procs=$(SPECS) --randomize-all --timeout=30m ./suites/chaos || exit 1; \
+		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m ./suites/chaos || exit 1; \
 	done
 
 .PHONY: build
