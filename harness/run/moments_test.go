@@ -83,6 +83,9 @@ settle: {within: 60s, quiet: 1s}
 // TestFreeze: from a moment to another the leader does nothing at all, another one
 // takes over, and the first then goes on, or is started again if it ends.
 func TestFreeze(t *testing.T) {
+	if testing.Short() {
+		t.Skip("now and then, on upstream, it wakes before another takes over; why is not known yet")
+	}
 	runMoments(t, `
 name: freeze
 description: the leader stands still until another has taken over
