@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -147,6 +148,17 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 		}
 	})
 	return Endpoint{URL: "https://" + listener.Addr().String(), CA: p.ca}, nil
+}
+
+// Route opens the way of one subject instance, as Listen does, and has a
+// configuration that leads straight to the API server take it.
+func (p *Proxy) Route(subject string, config *rest.Config) error {
+	endpoint, err := p.Listen(subject)
+	if err != nil {
+		return err
+	}
+	config.Host, config.CAData = endpoint.URL, endpoint.CA
+	return nil
 }
 
 // OnRequest lets a fault see every request from now on. When remove has

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
@@ -25,8 +26,6 @@ type provider struct {
 	// replicas makes what a subject on it is made of.
 	replicas func(context.Context, *stage) (replicas, error)
 }
-
-const existingProvider = "existing"
 
 // providers is the table of all.
 var providers = []provider{
@@ -72,7 +71,7 @@ var providers = []provider{
 		},
 	},
 	{
-		name:     existingProvider,
+		name:     faults.Existing,
 		missing:  sharedMissing,
 		replicas: sharedReplicas,
 		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
@@ -106,7 +105,7 @@ func Providers() []string {
 // Versions are those of what a run on a provider's control plane runs on, as far
 // as they are known beforehand.
 func Versions(provider, upstreamDir string, o existing.Options) (map[string]string, error) {
-	if provider != existingProvider {
+	if provider != faults.Existing {
 		return embedded.Versions(upstreamDir), nil
 	}
 	version, err := existing.Version(o.Kubeconfig, o.Context)

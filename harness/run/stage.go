@@ -267,12 +267,7 @@ func (s *stage) route(replica string, config *rest.Config) error {
 	if s.Direct {
 		return nil
 	}
-	endpoint, err := s.proxy.Listen(replica)
-	if err != nil {
-		return err
-	}
-	config.Host, config.CAData = endpoint.URL, endpoint.CA
-	return nil
+	return s.proxy.Route(replica, config)
 }
 
 // hold leaves everything standing until the caller has had enough.

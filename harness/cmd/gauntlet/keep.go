@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/keep"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -167,7 +168,7 @@ control planes that nobody uses and nobody asked to keep. With
 --provider=existing, what a run left on a cluster that somebody else made.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if provider != "" && provider != "existing" {
+			if provider != "" && provider != faults.Existing {
 				return fmt.Errorf("--provider=%s: expected existing, or nothing for all others", provider)
 			}
 			if provider != "" {

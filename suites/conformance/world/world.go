@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
@@ -103,7 +102,7 @@ func (w *World) start(ctx context.Context) error {
 			return err
 		}
 	}
-	resident := run.Resident{Target: w.options.Target, Replicas: 1, Ours: w.options.Ours, Route: w.route}
+	resident := run.Resident{Target: w.options.Target, Replicas: 1, Ours: w.options.Ours, Route: w.proxy.Route}
 	if w.subject, err = resident.Install(ctx, w.cluster, plane); err != nil {
 		return err
 	}
@@ -148,15 +147,6 @@ func (w *World) startProxy(ctx context.Context) error {
 		return err
 	}
 	w.stops = append(w.stops, w.proxy.Stop)
-	return nil
-}
-
-func (w *World) route(replica string, config *rest.Config) error {
-	endpoint, err := w.proxy.Listen(replica)
-	if err != nil {
-		return err
-	}
-	config.Host, config.CAData = endpoint.URL, endpoint.CA
 	return nil
 }
 
