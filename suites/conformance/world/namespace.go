@@ -177,13 +177,15 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	return n.see(ctx, k, o)
 }
 
-// CreatePods makes so many pods, several at a time.
+// CreatePods makes so many pods, several at a time. They may share what they are
+// made of, such as labels: each is copied before the answers are read into it.
 func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
 	ginkgo.GinkgoHelper()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 	for i := range count {
-		group.Go(func() error { return n.TryCreate(ctx, pod(i)) })
+		own := pod(i).DeepCopy()
+		group.Go(func() error { return n.TryCreate(ctx, own) })
 	}
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
