@@ -144,6 +144,14 @@ var All = []Check{
 		New:       newMaxUnavailable,
 	},
 	{
+		ID:        "revisions",
+		Guarantee: "A ReplicaSet's revision and a Deployment's collisionCount never fall, the count rises only where a name is another's, and no template gets a second ReplicaSet while the controller knows of one.",
+		Clause:    "Deployment 4, 5, 14",
+		Property:  Safety,
+		Traps:     []int{12, 29, 37},
+		New:       newRevisions,
+	},
+	{
 		ID:        "recreate",
 		Guarantee: "The new ReplicaSet of a Deployment of strategy Recreate is neither made nor scaled up while the controller knows of an old pod that has not ended.",
 		Clause:    "Deployment 10",

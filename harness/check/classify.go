@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"time"
 
@@ -122,6 +123,9 @@ func (p *process) settleRollout(c *call, r *history.Response, at time.Duration) 
 	c.rollout.settle(at)
 	if c.verb == callStatus && r.OK() {
 		c.rollout.report(at)
+	}
+	if c.scaling != nil && c.scaling.creates && r.Code == http.StatusConflict {
+		c.rollout.taken[c.scaling.name] = at
 	}
 	if !r.OK() || r.Object == nil || r.Object.Resource != setResource || len(r.Object.Body) == 0 {
 		return

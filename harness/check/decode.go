@@ -83,6 +83,13 @@ func remember[T any](d *decoder, o *history.Object, decode func(*history.Object)
 	return decoded, nil
 }
 
+// recall returns a version of an object that was decoded of late, nil if it is
+// not to be had.
+func recall[T any](d *decoder, uid types.UID, at history.Version) *T {
+	known, _ := d.known[version{uid: uid, at: at}].(*T)
+	return known
+}
+
 func decodePod(o *history.Object) (*pod, error) {
 	var body struct {
 		Status struct {
@@ -141,6 +148,7 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 		template: pods,
 		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
 		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
+		created:  o.Created,
 	}
 	if ref := o.ControllerRef(); ref != nil {
 		set.controller = *ref

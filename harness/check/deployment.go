@@ -50,6 +50,7 @@ type deploymentStatus struct {
 	ReadyReplicas       int   `json:"readyReplicas"`
 	AvailableReplicas   int   `json:"availableReplicas"`
 	UnavailableReplicas int   `json:"unavailableReplicas"`
+	CollisionCount      int   `json:"collisionCount"`
 	Conditions          []deploymentCondition
 }
 
@@ -159,6 +160,14 @@ func (w *world) setsOf(d *deployment) []*owner {
 	}
 	slices.SortFunc(sets, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
 	return sets
+}
+
+// highest is the highest revision of some ReplicaSets, 0 of none.
+func highest(sets []*owner) (revision int64) {
+	for _, set := range sets {
+		revision = max(revision, set.revision)
+	}
+	return revision
 }
 
 // beingScaled reports whether one of the ReplicaSets was last scaled for another

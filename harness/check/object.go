@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,6 +130,13 @@ type setFacts struct {
 	template   *template
 	revision   int64 // as annotated; 0: not at all
 	desired    int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
+	created    time.Time
+}
+
+// before reports whether a ReplicaSet is older than another, by name where that
+// is equal.
+func (o *owner) before(other *owner) bool {
+	return cmp.Or(o.created.Compare(other.created), strings.Compare(o.Name, other.Name)) < 0
 }
 
 // String is how evidence names the owner: kind namespace/name.

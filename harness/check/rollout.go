@@ -32,6 +32,9 @@ type rollout struct {
 	// origins says of each version that the process made of a ReplicaSet from which
 	// one it did, as long as that may matter to a round that goes on.
 	origins map[version]origin
+	// taken is when the process was last told of a name that it may not give to a
+	// new ReplicaSet, since one has it.
+	taken map[string]time.Duration
 }
 
 // origin is the version that a process wrote from, and when it was answered.
@@ -77,7 +80,7 @@ func (w *window) settle(at time.Duration) {
 }
 
 func newRollout(p *process, uid types.UID) *rollout {
-	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}}
+	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}}
 }
 
 // look takes in what has become of the Deployment and its ReplicaSets.
@@ -145,6 +148,7 @@ func (r *rollout) send(at time.Duration) {
 	r.window.send(r.process, at)
 	r.deployments, r.sets = recent(r.deployments, r.from), recent(r.sets, r.from)
 	maps.DeleteFunc(r.origins, func(_ version, o origin) bool { return o.at < r.from })
+	maps.DeleteFunc(r.taken, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
 // knows takes in that the process has seen a version of the Deployment, since

@@ -20,6 +20,8 @@ type rolloutRules struct {
 	twins         bool // does not find its ReplicaSet by its template
 	noReport      bool // never writes the status
 	rewrites      bool // writes the status every so often, whether it has changed or not
+	recounts      bool // takes its own ReplicaSet for a collision
+	renumbers     bool // gives a ReplicaSet that it goes back to a low revision
 }
 
 // deployer is a life of a controller of Deployments that goes by its cache alone.
@@ -146,7 +148,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	}
 	r := &round{d: decoded.(*deployment), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
-		if set := d.cache[uid]; set.Resource == setResource {
+		if set := d.cache[uid]; set.Resource == setResource && set.ControllerRef() != nil {
 			decoded, err := d.sim.facts.owner(kindByResource(setResource), set)
 			if err != nil {
 				panic(err)
@@ -294,6 +296,9 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 	if r.now == plans[0].set {
 		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highest(r.old)+1))
 	}
+	if d.rules.renumbers {
+		o.Annotations[revisionAnnotation] = "1"
+	}
 	d.update(o, "", plans[0].to != plans[0].set.replicas, then)
 }
 
@@ -329,6 +334,10 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 		o.Name += "-twin"
 		o.UID = types.UID(o.Name + "-uid")
 	}
+	if collisions := r.d.status.CollisionCount; collisions > 0 {
+		o.Name += fmt.Sprint("-", collisions)
+		o.UID = types.UID(o.Name + "-uid")
+	}
 	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
 	asked := o
 	asked.UID = ""
@@ -337,15 +346,19 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 			return 409, nil
 		}
 		return 201, &thing{Object: *d.sim.commit(history.Added, o)}
-	}, then)
+	}, func(code int, made *thing) {
+		if holder := d.cache[o.UID]; code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
+			d.avoid(r)
+			return
+		}
+		then(code, made)
+	})
 }
 
-// highest is the highest revision of some ReplicaSets, 0 of none.
-func highest(sets []*owner) (revision int64) {
-	for _, set := range sets {
-		revision = max(revision, set.revision)
-	}
-	return revision
+// avoid has the next round take another name for its new ReplicaSet.
+func (d *deployer) avoid(r *round) {
+	o := edited(*d.cache["web-uid"], "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
+	d.update(o, "status", false, func(int, *thing) { r.finished(false) })
 }
 
 // report writes the status, if it has changed.

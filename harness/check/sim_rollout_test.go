@@ -23,7 +23,8 @@ type rolloutConditions struct {
 	conditions
 	setLag      time.Duration // at most, of ReplicaSets' events
 	recreate    bool
-	surge, down int // maxSurge and maxUnavailable
+	surge, down int  // maxSurge and maxUnavailable
+	taken       bool // some names of its ReplicaSets are somebody else's
 }
 
 type rolloutSim struct {
@@ -189,6 +190,16 @@ func (s *rolloutSim) disturb() {
 	}
 }
 
+// takeNames makes ReplicaSets that are nobody's, under the names that versions
+// of the template would have.
+func (s *rolloutSim) takeNames(versions ...string) {
+	for _, version := range versions {
+		o := setOf("web", version, 0, 0)
+		o.Owners, o.Labels = nil, nil
+		s.commit(history.Added, o)
+	}
+}
+
 // simulateRollout runs a controller with the given rules.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
@@ -207,6 +218,9 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 			"selector": fields{"matchLabels": fields{"app": "web"}}, "template": podTemplate("web", "v1", ""),
 		}}),
 	})
+	if c.taken {
+		s.takeNames("v2", "v4", "v5")
+	}
 	s.run(10 * time.Millisecond)
 	s.restart(r)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
@@ -249,6 +263,7 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 			},
 			setLag:   ms("ReplicaSet lag", 1500),
 			recreate: rapid.IntRange(0, 3).Draw(r, "recreate") == 0,
+			taken:    rapid.Bool().Draw(r, "taken"),
 			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
 		}
 		for _, result := range judged(t, simulateRollout(c, rolloutRules{})) {
@@ -268,6 +283,8 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 	}
 	recreate := under
 	recreate.recreate = true
+	losing := under
+	losing.lost, losing.setLag = 0.3, 2*time.Second
 	for _, c := range []struct {
 		name  string
 		rules rolloutRules
@@ -279,6 +296,9 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 19},
 		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 12},
 		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 15},
+		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 15},
+		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 5},
+		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 15},
 		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 19},
 		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 19},
 	} {

@@ -109,6 +109,23 @@ func (s *story) resize(set *history.Object, replicas int) *ask {
 	return s.request(history.Request{Verb: "update", Resource: setResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
+// renumber asks for another revision of a ReplicaSet, from the version given.
+func (s *story) renumber(set *history.Object, revision string) *ask {
+	o := *set
+	o.Annotations = maps.Clone(o.Annotations)
+	o.Annotations[revisionAnnotation] = revision
+	return s.request(history.Request{Verb: "update", Resource: setResource, Namespace: namespace, Name: o.Name, Object: &o})
+}
+
+// report asks for parts of a Deployment's status to be changed, from the version
+// given.
+func (s *story) report(d *history.Object, status fields) *ask {
+	o := edited(*d, "status", status)
+	return s.request(history.Request{
+		Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &o,
+	})
+}
+
 // takes commits what a write of a ReplicaSet asks for and answers it, and tells
 // the subject no more than that.
 func (a *ask) takes() *history.Object {
