@@ -108,7 +108,7 @@ func TestAlive(t *testing.T) {
 	died := func(s *story) {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exit status 2"}})
 	}
-	lease := func(s *story, code int) {
+	trouble := func(s *story, code int) {
 		s.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l"}).answered(code)
 	}
 	judge(t, "alive", []tale{
@@ -119,14 +119,14 @@ func TestAlive(t *testing.T) {
 			s.restart("subject-0")
 		}},
 		{name: "exits for it lost its lease", want: Pass, tell: func(s *story) {
-			lease(s, 500)
+			trouble(s, 500)
 			s.wait(10 * time.Second)
 			died(s)
 		}},
 		{name: "dies long after trouble with its lease", want: Fail, says: "died", tell: func(s *story) {
-			lease(s, 500)
+			trouble(s, 500)
 			s.wait(time.Minute)
-			lease(s, 200)
+			trouble(s, 200)
 			died(s)
 		}},
 		{name: "it dies before it has said a word", want: Fail, says: "subject-9 died", tell: func(s *story) {

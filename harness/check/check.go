@@ -128,6 +128,14 @@ var All = []Check{
 		New:       newNotBelowDesired,
 	},
 	{
+		ID:        "choice",
+		Guarantee: "Of an owner's pods, one that it deletes is not worth more than one that it leaves: on a node, running, ready, dear to delete, old.",
+		Clause:    "ReplicaSet 10",
+		Property:  Safety,
+		Traps:     []int{20, 22, 39, 41},
+		New:       newChoice,
+	},
+	{
 		ID:        "max-surge",
 		Guarantee: "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
 		Clause:    "Deployment 8, 9, 11",
@@ -206,6 +214,14 @@ var All = []Check{
 		Property:  Liveness,
 		Traps:     []int{31, 32},
 		New:       newQuiet,
+	},
+	{
+		ID:        "leadership",
+		Guarantee: "What a process writes for its work, it writes while the lease is its own, by what it was told and by its own clock.",
+		Clause:    "The binary",
+		Property:  Safety,
+		Traps:     []int{36, 41},
+		New:       newLeadership,
 	},
 	{
 		ID:        "alive",

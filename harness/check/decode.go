@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -90,14 +91,22 @@ func recall[T any](d *decoder, uid types.UID, at history.Version) *T {
 	return known
 }
 
+// phases is the phases of pods that have not ended, in the order in which pods go.
+var phases = []string{"Pending", "Unknown", "Running"}
+
+// costAnnotation says what it costs to delete a pod.
+const costAnnotation = "controller.kubernetes.io/pod-deletion-cost"
+
 func decodePod(o *history.Object) (*pod, error) {
 	var body struct {
+		Spec   struct{ NodeName string }
 		Status struct {
 			Phase      string
 			Conditions []struct {
 				Type, Status       string
 				LastTransitionTime time.Time
 			}
+			ContainerStatuses []struct{ RestartCount int }
 		}
 	}
 	if err := unmarshalSome(o.Body, &body); err != nil {
@@ -118,6 +127,15 @@ func decodePod(o *history.Object) (*pod, error) {
 		if condition.Type == "Ready" && condition.Status == "True" {
 			p.ready, p.readySince = true, condition.LastTransitionTime
 		}
+	}
+	p.priority = priority{
+		assigned: body.Spec.NodeName != "",
+		phase:    max(0, slices.Index(phases, phase)),
+		cost:     int(wholeNumber(o.Annotations[costAnnotation], 0)),
+		created:  o.Created,
+	}
+	for _, container := range body.Status.ContainerStatuses {
+		p.restarts = max(p.restarts, container.RestartCount)
 	}
 	return p, nil
 }

@@ -155,6 +155,9 @@ func (m *Model) answer(r *history.Response) {
 	if c := m.calls[r.ID]; c != nil {
 		delete(m.calls, r.ID)
 		c.process.settle(c, r, m.at)
+		if c.verb == callLease && c.writes {
+			c.process.tenure.told(r, m.seq, m.at)
+		}
 		m.answered = &answer{call: c, response: r}
 	}
 }

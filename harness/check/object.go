@@ -86,6 +86,17 @@ type pod struct {
 	active      bool // neither terminating nor ended
 	ready       bool
 	readySince  time.Time
+	priority
+}
+
+// priority is what else decides which of an owner's pods goes first when there
+// are too many (contract ReplicaSet 10).
+type priority struct {
+	assigned bool // to a node
+	phase    int  // its place in the order in which phases go: 0 goes first
+	cost     int  // of its deletion
+	restarts int  // of the container that has restarted most
+	created  time.Time
 }
 
 // managed reports whether the subject runs the controller of the pod's owner.
@@ -99,6 +110,12 @@ func (p *pod) orphan() bool { return p.controller.UID == "" }
 // may claim it.
 func (p *pod) sameClaim(other *pod) bool {
 	return p.controller == other.controller && p.active == other.active && maps.Equal(p.labels, other.labels)
+}
+
+// stands reports whether two versions of a pod are alike in all that decides
+// which goes first.
+func (p *pod) stands(other *pod) bool {
+	return p.sameClaim(other) && p.priority == other.priority && p.ready == other.ready && p.readySince.Equal(other.readySince)
 }
 
 // owner is what the checks need of one version of an owner. It never changes.

@@ -44,6 +44,8 @@ type process struct {
 	adopted map[types.UID]types.UID
 	// reads is the last answered live read of each owner.
 	reads map[types.UID]liveRead
+	// tenure is how it stands with the lease.
+	tenure tenure
 	// leaseLost is when a call for a lease last failed; leaseFailed, whether any has.
 	leaseLost   time.Duration
 	leaseFailed bool
@@ -80,6 +82,7 @@ type call struct {
 	pod         *pod            // that it deletes or claims, as the process has it; nil if never shown
 	claim       claim           // of callClaim
 
+	writes     bool            // of callLease: it writes the lease
 	effectSeen bool            // of callDelete: the pod left the view before the answer
 	made       history.Version // of callCreate: the pod's first version
 }
@@ -138,6 +141,10 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
 	if r.Resource == leaseResource {
 		c.verb = callLease
+		if r.Object != nil {
+			c.writes = true
+			p.tenure.asks(r, seq, at)
+		}
 		return c
 	}
 	p.rouse(at)

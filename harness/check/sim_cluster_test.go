@@ -197,7 +197,7 @@ func (s *cluster) sent(r history.Request) uint64 {
 	return r.ID
 }
 
-// addPod makes a pod, which becomes ready soon.
+// addPod makes a pod, which becomes ready soon, or, of some, only later.
 func (s *cluster) addPod(app string, owners []history.Owner) *thing {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
@@ -205,7 +205,11 @@ func (s *cluster) addPod(app string, owners []history.Owner) *thing {
 		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Labels: map[string]string{"app": app}, Owners: owners,
 	}})
-	s.after(s.upTo(100*time.Millisecond), func() {
+	start := 100 * time.Millisecond
+	if s.chance(0.2) {
+		start = 15 * time.Second
+	}
+	s.after(s.upTo(start), func() {
 		if p := s.things[t.UID]; p != nil && p.active() {
 			ready := *p
 			ready.ready = true

@@ -22,6 +22,7 @@ type rules struct {
 	noLowering     bool // a failed create stays expected (R16)
 	countsDying    bool // counts terminating pods when it scales down (R2)
 	repeatsBatch   bool // a new leader creates as if there were no pods (R28)
+	choosesAnyhow  bool // deletes whichever pods (R13)
 }
 
 // controller is a life of a controller that counts what it observes, as
@@ -229,6 +230,9 @@ func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok boo
 		c.expected[o.UID] = &expected{creates: n}
 		c.create(o, n, 1, done)
 	case excess > 0:
+		if !c.choosesAnyhow {
+			slices.SortStableFunc(mine, func(a, b *thing) int { return compareBool(a.ready, b.ready) })
+		}
 		c.delete(o, mine[:min(excess, limit)], done)
 	default:
 		done(true)

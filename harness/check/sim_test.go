@@ -76,6 +76,8 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 	many := conditions{podLag: 2 * time.Second, resource: replicaSets, replicas: 1200, unrest: 10}
 	graceful := lagging
 	graceful.grace, graceful.podLag = 4*time.Second, 300*time.Millisecond
+	settled := lagging
+	settled.podLag = 100 * time.Millisecond
 	restarting := lagging
 	restarting.restarts = 2
 	for _, c := range []struct {
@@ -90,11 +92,12 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
 		{"no slow start", rules{noSlowStart: true}, lagging, "slow-start", 20, 20},
 		{"no back-off", rules{noBackOff: true}, outage, "back-off", 10, 9},
-		{"counts failed pods", rules{countsFailed: true}, lagging, "converged", 20, 10},
+		{"counts failed pods", rules{countsFailed: true, choosesAnyhow: true}, lagging, "converged", 20, 10},
 		{"takes foreign pods", rules{takesForeign: true}, lagging, "ownership", 20, 4},
 		{"adopts without a live read (R10)", rules{noLiveRead: true}, lagging, "ownership", 20, 15},
 		{"failed creates stay expected (R16)", rules{noLowering: true}, failing, "converged", 20, 15},
 		{"counts terminating pods (R2)", rules{countsDying: true}, graceful, "not-below-desired", 20, 5},
+		{"chooses anyhow (R13)", rules{choosesAnyhow: true}, settled, "choice", 20, 10},
 		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {

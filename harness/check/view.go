@@ -22,6 +22,8 @@ type view struct {
 	// claim it; former is how pods stood before, of late.
 	claims map[types.UID]int64
 	former map[types.UID][]sighting
+	// standings is how each pod has stood of late among those that may be deleted.
+	standings map[types.UID][]shown[*pod]
 	// shown is when each pod came into view.
 	shown map[types.UID]time.Duration
 }
@@ -64,7 +66,10 @@ func newView(facts *decoder) *view {
 		pages:   map[feed][]history.Object{},
 		claims:  map[types.UID]int64{},
 		former:  map[types.UID][]sighting{},
-		shown:   map[types.UID]time.Duration{},
+
+		standings: map[types.UID][]shown[*pod]{},
+
+		shown: map[types.UID]time.Duration{},
 	}
 }
 
@@ -179,6 +184,9 @@ func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
 	if v.pods[p.UID] == nil {
 		v.shown[p.UID] = at
 	}
+	if n := len(v.standings[p.UID]); n == 0 || !v.standings[p.UID][n-1].value.stands(p) {
+		v.standings[p.UID] = append(recent(v.standings[p.UID], at-memory), shown[*pod]{at, p})
+	}
 	if old := v.pods[p.UID]; old == nil || !old.sameClaim(p) {
 		v.retire(p.UID, at)
 		v.claims[p.UID] = seq
@@ -196,6 +204,7 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.retire(uid, at)
 	delete(v.claims, uid)
 	delete(v.shown, uid)
+	delete(v.standings, uid)
 	v.removePod(uid)
 }
 
