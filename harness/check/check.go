@@ -136,6 +136,14 @@ var All = []Check{
 		New:       newChoice,
 	},
 	{
+		ID:        "status",
+		Guarantee: "What a controller writes into the status of a ReplicaSet or ReplicationController was true of it by what the controller knew of its pods and its generation.",
+		Clause:    "ReplicaSet 13, 14",
+		Property:  Safety,
+		Traps:     []int{22, 25, 26, 27},
+		New:       newStatus,
+	},
+	{
 		ID:        "max-surge",
 		Guarantee: "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
 		Clause:    "Deployment 8, 9, 11",

@@ -70,6 +70,11 @@ func TestConverged(t *testing.T) {
 			s.revise("web", "status", map[string]any{"readyReplicas": 1})
 			s.wait(time.Minute)
 		}},
+		{name: "a failure long past", want: Fail, says: "the condition ReplicaFailure is still there", tell: func(s *story) {
+			settles(s)
+			s.revise("web", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}})
+			s.wait(time.Minute)
+		}},
 		{name: "a generation not observed", want: Fail, says: "observedGeneration is 1 at generation 2", tell: func(s *story) {
 			settles(s)
 			s.revise("web", "spec", map[string]any{"minReadySeconds": 0})

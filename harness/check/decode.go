@@ -148,7 +148,10 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 			Selector        json.RawMessage
 			Template        json.RawMessage
 		}
-		Status ownerStatus
+		Status struct {
+			ownerStatus
+			Conditions []deploymentCondition
+		}
 	}
 	if err := unmarshalSome(o.Body, &body); err != nil {
 		return nil, err
@@ -179,7 +182,8 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 		replicas:    orOne(body.Spec.Replicas),
 		selector:    selector,
 		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
-		status:      body.Status,
+		status:      body.Status.ownerStatus,
+		failing:     slices.ContainsFunc(body.Status.Conditions, deploymentCondition.failure),
 		setFacts:    set,
 	}, nil
 }

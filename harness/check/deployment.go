@@ -56,6 +56,9 @@ type deploymentStatus struct {
 
 type deploymentCondition struct{ Type, Status, Reason string }
 
+// failure reports whether a condition says that pods could not be made or deleted.
+func (c deploymentCondition) failure() bool { return c.Type == "ReplicaFailure" && c.Status == "True" }
+
 // condition returns the condition of that type, a zero one if there is none.
 func (s *deploymentStatus) condition(name string) deploymentCondition {
 	for _, c := range s.Conditions {

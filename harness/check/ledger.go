@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
@@ -51,6 +52,8 @@ type ledger struct {
 	// view otherwise than by this process' own hand.
 	joined countSinceIdle
 	left   countSinceIdle
+	// knew is what the process may report of the owner.
+	knew knowledge
 
 	// ready: the process has seen the owner, and all pods at least once.
 	ready bool
@@ -191,6 +194,7 @@ func (l *ledger) look(t touch, at time.Duration) {
 	}
 	l.ceiling.note(at, ceiling)
 	l.floor.note(at, floor)
+	l.knew.look(o, before, l.tally, view.replaced, at)
 }
 
 func (l *ledger) reselect(o *owner) {
@@ -282,8 +286,10 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 		if len(l.creates.inFlight) == 0 {
 			clear(l.early)
 		}
+		l.knew.manage(r.OK(), at)
 	case callDelete:
 		delete(l.deletes.inFlight, c.id)
+		l.knew.manage(r.OK() || r.Code == http.StatusNotFound, at)
 		switch p := l.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.active:
 			l.deletes.await(c.pod.UID, c)
@@ -291,6 +297,10 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 			l.left.add(at, 1)
 		case !r.OK():
 			delete(l.process.deleting, c.pod.UID)
+		}
+	case callStatus:
+		if r.OK() { // whatever it does next, it decides on anew
+			l.knew.idle(at)
 		}
 	}
 }
@@ -327,5 +337,6 @@ func (l *ledger) idle(at time.Duration) {
 	l.floor.idle(at)
 	l.joined.idle(at)
 	l.left.idle(at)
+	l.knew.idle(at)
 	l.closed = l.owner() == nil && l.creates.outstanding()+l.deletes.outstanding() == 0
 }

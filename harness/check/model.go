@@ -220,6 +220,7 @@ func (m *Model) look(p *process, complete bool) {
 		m.wakes = append(m.wakes, wake{item{process: p, service: name}, t.itself})
 	}
 	p.view.settle()
+	p.view.replaced = false
 }
 
 // lookAtRollouts enters what has changed about Deployments. The pods of a

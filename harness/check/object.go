@@ -128,6 +128,7 @@ type owner struct {
 	selector    labels.Selector
 	minReady    time.Duration
 	status      ownerStatus
+	failing     bool // its status says that pods could not be made or deleted
 	setFacts
 }
 
@@ -138,6 +139,7 @@ type ownerStatus struct {
 	ReadyReplicas        int   `json:"readyReplicas"`
 	AvailableReplicas    int   `json:"availableReplicas"`
 	ObservedGeneration   int64 `json:"observedGeneration"`
+	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: it does not say
 }
 
 // setFacts is what a Deployment's controller goes by in a ReplicaSet.

@@ -70,6 +70,13 @@ func TestRolloutComplete(t *testing.T) {
 		{name: "unavailable pods, though none is (D20)", want: Fail, says: "status.unavailableReplicas is -1", tell: spoilt(func(s *story) {
 			s.revise("web", "status", fields{"unavailableReplicas": -1})
 		})},
+		{name: "a failure that is none of its ReplicaSets'", want: Fail, says: "none of its ReplicaSets has it", tell: spoilt(func(s *story) {
+			s.revise("web", "status", fields{"conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"},
+			}})
+		})},
 		{name: "a generation not observed", want: Fail, says: "observedGeneration is 2 at generation 3", tell: spoilt(func(s *story) {
 			s.revise("web", "spec", fields{"x": 1})
 		})},

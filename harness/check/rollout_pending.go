@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 )
 
@@ -117,6 +118,8 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner) {
 		want = deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
 	}
 	list.expectCondition(s, want)
+	failing := slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
+	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "the condition ReplicaFailure is still there, and none of its ReplicaSets has it")
 	switch {
 	case !d.deadline:
 		list.expect(s.condition("Progressing") == deploymentCondition{}, "it has no deadline, and the condition %v", s.condition("Progressing"))

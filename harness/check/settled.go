@@ -139,6 +139,7 @@ func (w *world) pending(o *owner, now time.Time) []pending {
 	} {
 		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
 	}
+	list.expect(!o.failing, "the condition ReplicaFailure is still there")
 	list.add(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
 	list.add(soon == 0, true, "%d ready pods not yet available", soon)
 	list.add(t.dying == 0, true, "%d pods being deleted", t.dying)

@@ -23,6 +23,10 @@ type rules struct {
 	countsDying    bool // counts terminating pods when it scales down (R2)
 	repeatsBatch   bool // a new leader creates as if there were no pods (R28)
 	choosesAnyhow  bool // deletes whichever pods (R13)
+	saysAllReady   bool // reports every pod as ready
+	saysSpec       bool // reports as many pods as there should be
+	saysLater      bool // reports a generation that is yet to come
+	saysFirst      bool // reports the first generation again and again
 }
 
 // controller is a life of a controller that counts what it observes, as
@@ -359,12 +363,27 @@ func (c *controller) writeStatus(o *thing, mine []*thing, done func(ok bool)) {
 			ready++
 		}
 	}
-	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation}
+	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation, nil}
+	switch {
+	case c.saysAllReady:
+		status.ReadyReplicas, status.AvailableReplicas = len(mine), len(mine)
+	case c.saysSpec:
+		status.Replicas = o.replicas
+	case c.saysLater:
+		status.ObservedGeneration++
+	case c.saysFirst && o.status.ObservedGeneration > 0:
+		status.ObservedGeneration = o.status.ObservedGeneration
+	}
 	if o.status == status {
 		done(true)
 		return
 	}
-	request := history.Request{Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name}
+	said := *o
+	said.status = status
+	said.Body = ownerBody(&said)
+	request := history.Request{
+		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &said.Object,
+	}
 	c.call(request, func() (int, *thing) {
 		now := *c.things[o.UID]
 		if now.Version != o.Version {

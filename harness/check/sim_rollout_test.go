@@ -135,7 +135,7 @@ func (s *rolloutSim) tend(o *history.Object) {
 	for ; live < set.replicas; live++ {
 		s.addPod(o)
 	}
-	status := ownerStatus{live, live, ready, ready, o.Generation}
+	status := ownerStatus{live, live, ready, ready, o.Generation, nil}
 	if set.status != status {
 		s.commit(history.Modified, edited(*o, "status", fields{
 			"replicas": live, "fullyLabeledReplicas": live, "readyReplicas": ready, "availableReplicas": ready, "observedGeneration": o.Generation,

@@ -98,6 +98,10 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 		{"failed creates stay expected (R16)", rules{noLowering: true}, failing, "converged", 20, 15},
 		{"counts terminating pods (R2)", rules{countsDying: true}, graceful, "not-below-desired", 20, 5},
 		{"chooses anyhow (R13)", rules{choosesAnyhow: true}, settled, "choice", 20, 10},
+		{"reports every pod as ready", rules{saysAllReady: true}, lagging, "status", 20, 20},
+		{"reports the pods that there should be", rules{saysSpec: true}, lagging, "status", 20, 20},
+		{"reports a generation to come", rules{saysLater: true}, lagging, "status", 20, 20},
+		{"reports the first generation for ever", rules{saysFirst: true}, lagging, "status", 20, 20},
 		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {

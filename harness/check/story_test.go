@@ -318,6 +318,14 @@ func (s *story) writeStatus(owner *history.Object) *ask {
 	return s.request(history.Request{Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name})
 }
 
+// says asks for parts of an owner's status to be changed, from the version given.
+func (s *story) says(owner *history.Object, status fields) *ask {
+	a := edited(*owner, "status", status)
+	return s.request(history.Request{
+		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &a,
+	})
+}
+
 // readLive asks the API server for an owner and is told its present version.
 func (s *story) readLive(owner *history.Object) {
 	a := s.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})

@@ -26,6 +26,9 @@ type view struct {
 	standings map[types.UID][]shown[*pod]
 	// shown is when each pod came into view.
 	shown map[types.UID]time.Duration
+	// replaced: the present look is at a list, which a cache takes in one object
+	// after another.
+	replaced bool
 }
 
 // sighting is a pod as the process had it for a time.
@@ -141,6 +144,7 @@ func (v *view) list(f feed, l *history.List, seq int64, at time.Duration) (compl
 // replace makes the view what a complete list says, older or newer. What the
 // list lacks is gone, unless the list was of some objects only.
 func (v *view) replace(f feed, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
+	v.replaced = true
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
 		listed[objects[i].UID] = true

@@ -58,6 +58,7 @@ type tally struct {
 	ready      int // of the replicas, those that are ready
 	orphans    int // nobody controls, and its selector matches: what it may adopt
 	dying      int // it controls, and they are being deleted
+	leaving    int // of the dying, those that its selector matches and that have not ended
 }
 
 func newWorld() *world {
@@ -325,10 +326,16 @@ func (t *tally) add(o *owner, p *pod, sign int) {
 	if p.terminating && !p.orphan() {
 		t.dying += sign
 	}
-	if !p.active {
+	if !p.active && !p.terminating {
 		return
 	}
 	matches := o.selector.Matches(p.labels)
+	if !p.active {
+		if matches && !p.ended && !p.orphan() {
+			t.leaving += sign
+		}
+		return
+	}
 	if p.orphan() {
 		if matches {
 			t.orphans += sign

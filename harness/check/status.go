@@ -1,0 +1,166 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// This file judges what a controller says of an owner and its pods.
+
+// knowledge is between which bounds lies what a process may know of an owner and
+// its pods when it reports them: since its last report that got through, or since
+// it was last idle, and for the lag before that.
+type knowledge struct {
+	generation sinceIdle
+	replicas   sinceIdle
+	labeled    sinceIdle
+	ready      sinceIdle
+	leaving    sinceIdle
+	orphans    sinceIdle
+	minReady   sinceIdle // in seconds
+	failing    sinceIdle // 1 where the status said that pods could not be made or deleted
+	// unready counts pods that were ready and are so no more, or not the owner's;
+	// failures, calls for its pods that failed.
+	unready  countSinceIdle
+	failures countSinceIdle
+}
+
+// look takes in what has become of the owner, nil if it is gone, and its pods.
+func (k *knowledge) look(o *owner, before, now tally, replaced bool, at time.Duration) {
+	if replaced { // on the way a cache may have some of the old pods and some of the new
+		k.note(tally{}, at)
+		k.note(before.plus(now), at)
+	}
+	k.note(now, at)
+	k.unready.add(at, max(0, before.ready-now.ready))
+	if o == nil {
+		return
+	}
+	k.generation.note(at, int(o.generation))
+	k.minReady.note(at, int(o.minReady/time.Second))
+	failing := 0
+	if o.failing {
+		failing = 1
+	}
+	k.failing.note(at, failing)
+}
+
+func (k *knowledge) note(t tally, at time.Duration) {
+	k.replicas.note(at, t.replicas)
+	k.labeled.note(at, t.labeled)
+	k.ready.note(at, t.ready)
+	k.leaving.note(at, t.leaving)
+	k.orphans.note(at, t.orphans)
+}
+
+// manage takes in the answer to a create or delete.
+func (k *knowledge) manage(ok bool, at time.Duration) {
+	if !ok {
+		k.failures.add(at, 1)
+	}
+}
+
+func (k *knowledge) idle(at time.Duration) {
+	for _, s := range []*sinceIdle{
+		&k.generation, &k.replicas, &k.labeled, &k.ready, &k.leaving, &k.orphans, &k.minReady, &k.failing,
+	} {
+		s.idle(at)
+	}
+	k.unready.idle(at)
+	k.failures.idle(at)
+}
+
+// plus adds up what two tallies say of pods that are reported.
+func (t tally) plus(other tally) tally {
+	t.replicas += other.replicas
+	t.labeled += other.labeled
+	t.ready += other.ready
+	t.leaving += other.leaving
+	t.orphans += other.orphans
+	return t
+}
+
+// statusJudge: each number that a process writes into an owner's status lies
+// between the lowest and the highest that it may have known. Orphans that it may
+// adopt count as they like. A pod is available no earlier than its own time and
+// minReadySeconds say, and the condition ReplicaFailure has a failure to it.
+type statusJudge struct{ findings }
+
+func newStatus(Setting) Judge { return &statusJudge{} }
+
+func (j *statusJudge) Observe(m *Model, r *history.Record) {
+	c := m.sent
+	if c == nil || c.verb != callStatus || c.ledger == nil || r.Request.Subresource != "status" || r.Request.Object == nil {
+		return
+	}
+	l, o := c.ledger, c.ledger.owner()
+	said, err := m.facts.decodeOwner(kindByResource(r.Request.Resource), r.Request.Object)
+	if !l.ready || err != nil || said.UID != "" && said.UID != l.uid { // the API server refuses what cannot be read
+		return
+	}
+	j.tested++
+	for _, claim := range l.claims(said, m.start.Time.Add(m.now)) {
+		if claim.said >= claim.low && claim.said <= claim.high {
+			continue
+		}
+		j.violate(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, claim.field, claim.said),
+				fmt.Sprintf("from %d to %d, by what it knew", claim.low, claim.high))
+		})
+	}
+	if said.failing && l.knew.failing.whole.high == 0 && l.knew.failures.total() == 0 && l.creates.awaits(c)+l.deletes.awaits(c) == 0 {
+		j.violate(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote the condition ReplicaFailure", o, c.process.name),
+				"none, for no pod could not be made or deleted")
+		})
+	}
+}
+
+// statusClaim is a number in a status, and between which bounds it may lie.
+type statusClaim struct {
+	field     string
+	said      int
+	low, high int
+}
+
+// claims are the numbers that a status says, at some time.
+func (l *ledger) claims(said *owner, now time.Time) []statusClaim {
+	k, s := &l.knew, &said.status
+	adoptable := k.orphans.whole.high
+	fewestAvailable := k.ready.whole.low
+	if k.minReady.whole.high > 0 {
+		fewestAvailable = 0
+	}
+	claims := []statusClaim{
+		{"observedGeneration", int(s.ObservedGeneration), k.generation.whole.low,
+			max(k.generation.whole.high, int(l.process.reads[l.uid].generation))},
+		{"replicas", s.Replicas, k.replicas.whole.low, k.replicas.whole.high + adoptable},
+		{"fullyLabeledReplicas", s.FullyLabeledReplicas, k.labeled.whole.low, k.labeled.whole.high + adoptable},
+		{"readyReplicas", s.ReadyReplicas, k.ready.whole.low, k.ready.whole.high + adoptable},
+		{"availableReplicas", s.AvailableReplicas, fewestAvailable, l.mostAvailable(now) + adoptable},
+	}
+	if s.TerminatingReplicas != nil {
+		claims = append(claims, statusClaim{"terminatingReplicas", *s.TerminatingReplicas, k.leaving.whole.low, k.leaving.whole.high})
+	}
+	return claims
+}
+
+// mostAvailable is how many pods of the owner the process may take to be
+// available at some time: those that have been ready for long enough, and as many
+// more as have ceased to be ready in the time from which its report may date.
+func (l *ledger) mostAvailable(now time.Time) int {
+	ready := l.knew.ready.whole.high
+	minReady := time.Duration(l.knew.minReady.whole.low) * time.Second
+	if minReady == 0 {
+		return ready
+	}
+	available := l.knew.unready.total()
+	for _, p := range l.process.view.controlled[l.uid] {
+		if p.active && p.ready && !p.readySince.Add(minReady-tolerance).After(now) {
+			available++
+		}
+	}
+	return min(ready, available)
+}
