@@ -74,6 +74,17 @@ conformance: build upstream ## run the conformance specs (SUBJECTS=ours,upstream
 conformance-table: conformance ## run them, and keep what they found as suites/conformance/TABLE.md
 	cp out/conformance/TABLE.md suites/conformance/TABLE.md
 
+# Which mutants make mutants tries; none is all.
+MUTANTS     ?=
+
+.PHONY: mutants
+mutants: build upstream ## break controllers on purpose and see which check catches each (MUTANTS='R1 D5')
+	bin/gauntlet mutants $(MUTANTS) $(ARGS)
+
+.PHONY: mutants-table
+mutants-table: mutants ## try them, and keep where all stand as harness/mutant/TABLE.md
+	cp out/mutants/TABLE.md out/mutants/outcomes.json harness/mutant/
+
 .PHONY: nightly
 nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)
 	bin/gauntlet nightly --duration=$(DURATION) --seed=$(SEED) $(ARGS)

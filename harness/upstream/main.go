@@ -12,7 +12,8 @@
 //	go run -C harness/upstream .
 //
 // With -nodes it builds what a kind node image is made of instead; most of that
-// is the same.
+// is the same. With -edited it builds a kube-controller-manager that differs in
+// some files, and puts it where -output says.
 package main
 
 import (
@@ -30,12 +31,18 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	nodes := flag.Bool("nodes", false, "build the programs of a kind node image, not those of the embedded control plane")
+	edited := flag.String("edited", "", "build kube-controller-manager alone, with the files in this `directory` in place of those at the same paths of k8s.io/kubernetes")
+	output := flag.String("output", "", "the `file` that goes to")
 	flag.Parse()
-	wanted := forEmbedded
-	if *nodes {
-		wanted = forNodes
+	var err error
+	switch {
+	case *edited != "":
+		err = buildEdited(ctx, *edited, *output)
+	case *nodes:
+		err = run(ctx, forNodes)
+	default:
+		err = run(ctx, forEmbedded)
 	}
-	err := run(ctx, wanted)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)

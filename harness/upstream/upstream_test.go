@@ -167,3 +167,39 @@ func errorHas(err error, want string) bool {
 	}
 	return err != nil && strings.Contains(err.Error(), want)
 }
+
+func TestOverlayOf(t *testing.T) {
+	module, edited := t.TempDir(), t.TempDir()
+	for _, path := range []string{filepath.Join(module, "pkg", "a.go"), filepath.Join(edited, "pkg", "a.go")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("package a\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `{"Replace":{"` + filepath.Join(module, "pkg", "a.go") + `":"` + filepath.Join(edited, "pkg", "a.go") + `"}}`
+	if got, err := overlayOf(edited, module); err != nil || string(got) != want {
+		t.Errorf("overlayOf() = %s, %v; want %s", got, err, want)
+	}
+	if _, err := overlayOf(t.TempDir(), module); !errorHas(err, "expected edited files") {
+		t.Errorf("of no files: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(edited, "b.go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := overlayOf(edited, module); !errorHas(err, "b.go: expected a file of k8s.io/kubernetes") {
+		t.Errorf("of a file that the module does not have: %v", err)
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	modfile, err := replaced(t.Context(), t.TempDir(), "/somewhere/kubernetes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(modfile)
+	if err != nil || !strings.Contains(string(content), "replace k8s.io/kubernetes => /somewhere/kubernetes") {
+		t.Errorf("the module is not replaced (%v):\n%s", err, content)
+	}
+}

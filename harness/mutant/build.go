@@ -1,0 +1,134 @@
+package mutant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Workshop builds mutants. Nothing that they are made from is changed.
+type Workshop struct {
+	// Tree is the top of this project.
+	Tree string
+	// Dir is where mutants and their edited files go; it is made if need be.
+	Dir string
+}
+
+// Executable is where Build puts a mutant.
+func (w *Workshop) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
+
+// Build compiles a mutant, and returns where its executable is.
+func (w *Workshop) Build(ctx context.Context, m *Mutant) (string, error) {
+	executable, err := filepath.Abs(w.Executable(m))
+	if err != nil {
+		return "", err
+	}
+	source := w.Tree
+	if m.Base == Upstream {
+		if source, err = UpstreamSource(ctx, w.Tree); err != nil {
+			return "", err
+		}
+	}
+	edited, err := m.Apply(func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(source, filepath.FromSlash(file))) })
+	if err != nil {
+		return "", err
+	}
+	dir := executable + ".edited"
+	if err := write(dir, edited); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if m.Base == Upstream {
+		// Which knows how its programs are built, and that the module cache is not to
+		// be laid over.
+		_, err = goCommand(ctx, filepath.Join(w.Tree, "harness", "upstream"), "run", ".", "-edited="+dir, "-output="+executable)
+	} else {
+		err = w.buildOurs(ctx, dir, edited, executable)
+	}
+	if err != nil {
+		return "", fmt.Errorf("building mutant %s: %w", m.ID, err)
+	}
+	return executable, nil
+}
+
+// buildOurs builds our controllers, with the edited files in dir laid over the tree.
+func (w *Workshop) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
+	tree, err := filepath.Abs(w.Tree)
+	if err != nil {
+		return err
+	}
+	replaced := map[string]string{}
+	for file := range edited {
+		file = filepath.FromSlash(file)
+		replaced[filepath.Join(tree, file)] = filepath.Join(dir, file)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, overlay, 0o644); err != nil {
+		return err
+	}
+	_, err = goCommand(ctx, tree, "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./controllers/cmd/workload-controller-manager")
+	return err
+}
+
+// UpstreamSource is the directory of the module k8s.io/kubernetes, at the version
+// that harness/upstream pins.
+func UpstreamSource(ctx context.Context, tree string) (string, error) {
+	out, err := goCommand(ctx, filepath.Join(tree, "harness", "upstream"), "list", "-m", "-f={{.Dir}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", err
+	}
+	if out = strings.TrimSpace(out); out == "" {
+		return "", errors.New("the module k8s.io/kubernetes is not in the module cache: expected `make upstream` to have put it there")
+	}
+	return out, nil
+}
+
+// write puts files, by their paths with slashes, into a directory that is made anew.
+func write(dir string, files map[string]string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	for file, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goCommand runs the go command in a directory and returns what it printed. It
+// ends with ctx, and with this process, and its compilers with it.
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	// The signal that Pdeathsig asks for is bound to the thread that forks.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(complaints.String()))
+	}
+	return string(out), nil
+}

@@ -1,0 +1,323 @@
+package library
+
+import "github.com/kube-gauntlet/gauntlet/harness/mutant"
+
+// Where Deployments are dealt with.
+const (
+	deploymentSync        = "controllers/deployment/sync.go"
+	deploymentSets        = "controllers/deployment/sets.go"
+	deploymentNewSet      = "controllers/deployment/newset.go"
+	deploymentRolling     = "controllers/deployment/rolling.go"
+	deploymentRecreate    = "controllers/deployment/recreate.go"
+	deploymentLimits      = "controllers/deployment/limits.go"
+	deploymentScale       = "controllers/deployment/scale.go"
+	deploymentRollback    = "controllers/deployment/rollback.go"
+	deploymentHistory     = "controllers/deployment/history.go"
+	deploymentProgress    = "controllers/deployment/progress.go"
+	deploymentStatus      = "controllers/deployment/status.go"
+	deploymentAnnotations = "controllers/deployment/annotations.go"
+	deploymentEngine      = "controllers/deployment/controller.go"
+)
+
+// deployments are the mutants of the Deployment controller.
+var deployments = []mutant.Mutant{
+	{
+		ID: "D1", Base: mutant.Ours,
+		Broken:    "A hash that is taken is tried again for ever.",
+		Edits:     []mutant.Edit{edit(deploymentSets, `r.refused, r.collided = true, true`, `r.refused = true`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "D3", Base: mutant.Ours,
+		Broken:    "Its own ReplicaSet, made by a create whose answer was lost, is a collision.",
+		Edits:     []mutant.Edit{edit(deploymentSets, `if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {`, `if created != nil || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {`)},
+		Scenarios: []string{"lost-replicaset"},
+		Checks:    []string{"revisions"},
+	},
+	{
+		ID: "D5", Base: mutant.Ours,
+		Broken: "A new leader does not wait until it has seen which ReplicaSets there are.",
+		Edits: []mutant.Edit{edit(deploymentEngine, `	c.synced, err = workloop.Handle(c.sources(config)...)
+	return c, err
+`, `	c.synced, err = workloop.Handle(c.sources(config)...)
+	c.synced = c.synced[:1]
+	return c, err
+`)},
+		Scenarios: []string{"slow-lists", "failover"},
+		Checks:    []string{"max-surge", "max-unavailable"},
+	},
+	{
+		ID: "D7", Base: mutant.Ours,
+		Broken:    "A Deployment of strategy Recreate waits for old pods that have failed to be deleted.",
+		Edits:     []mutant.Edit{edit(deploymentRecreate, `	return !anyRuns(pods)`, `	return len(pods) == 0`)},
+		Scenarios: []string{"evicted", "rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "D8", Base: mutant.Ours,
+		Broken: "A rollback that the cache does not show yet is done again.",
+		Edits: []mutant.Edit{
+			edit(deploymentRollback, `if c.putOff(ctx, r, "rollback") {`, `if ctx == nil && c.putOff(ctx, r, "rollback") {`),
+			edit(deploymentRollback, `	plan := planRollback(d, r.sets, wish)
+`, `	plan := planRollback(d, r.sets, wish)
+	plan.to.ResourceVersion = ""
+`),
+		},
+		Scenarios: []string{"rollbacks"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-rollback-ignored", Base: mutant.Ours,
+		Broken:    "A rollback that is asked for is not done, and the wish is cleared.",
+		Edits:     []mutant.Edit{edit(deploymentRollback, `	plan := planRollback(d, r.sets, wish)`, `	plan := planRollback(d, nil, wish)`)},
+		Scenarios: []string{"rollbacks"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-wish-stays", Base: mutant.Ours,
+		Broken:    "The wish to roll back stays when it has been fulfilled.",
+		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {`, `if value, has := deployment[key]; has {`)},
+		Scenarios: []string{"rollbacks"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "D10", Base: mutant.Ours,
+		Broken: "The deadline of a rollout runs since the end of the one before.",
+		Edits: []mutant.Edit{
+			edit(deploymentProgress, `if c == nil || c.Reason == newSetAvailable || c.Reason == deadlineExceeded {`, `if c == nil || c.Reason == deadlineExceeded {`),
+			edit(deploymentSets, "		r.note(corev1.ConditionTrue, newSetCreated, \"Created new replica set %q\", set.Name)\n", ""),
+		},
+		Scenarios: []string{"deadlines"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "D11", Base: mutant.Ours,
+		Broken:    "That a rollout has missed its deadline is not told.",
+		Edits:     []mutant.Edit{edit(deploymentProgress, `case running && wait <= 0:`, `case running && wait <= 0 && r == nil:`)},
+		Scenarios: []string{"deadlines"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "D14", Base: mutant.Ours,
+		Broken: "Where neither surge nor unavailability is allowed, nothing is.",
+		Edits: []mutant.Edit{edit(deploymentLimits, `		l.unavailable = 1
+`, "")},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "D15", Base: mutant.Ours,
+		Broken: "Old pods that are not available are not scaled down before new ones are.",
+		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range f.sizes {
+		left[i] = s.replicas
+		if i != f.current {
+			cut(i, s.replicas-s.available)
+		}
+	}
+`, `	for i, s := range f.sizes {
+		left[i] = s.replicas
+		if i != f.current {
+			budget -= s.replicas - s.available
+		}
+	}
+`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "D16", Base: mutant.Ours,
+		Broken:    "Old pods are scaled down as if every new one were available.",
+		Edits:     []mutant.Edit{edit(deploymentRolling, `budget := f.total() - l.leastAvailable() - (fresh.replicas - fresh.available)`, `budget := f.total() - l.leastAvailable() - min(0, fresh.replicas)`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"max-unavailable"},
+	},
+	{
+		ID: "D17", Base: mutant.Ours,
+		Broken:    "ReplicaSets do not say for which size of the Deployment they were sized last.",
+		Edits:     []mutant.Edit{edit(deploymentSets, `sized.Annotations = withSize(set.Annotations, r.limits)`, `sized.Annotations = set.Annotations`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"max-surge", "rollout-complete"},
+	},
+	{
+		ID: "D19", Base: mutant.Ours,
+		Broken:    "No old ReplicaSet is ever deleted.",
+		Edits:     []mutant.Edit{edit(deploymentHistory, `if limit == nil || *limit == math.MaxInt32 {`, `if limit == nil || *limit < math.MaxInt32 {`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-newest-deleted", Base: mutant.Ours,
+		Broken:    "Of the history the newest revisions are deleted, and the oldest kept.",
+		Edits:     []mutant.Edit{edit(deploymentHistory, `cmp.Compare(revisionA, revisionB)`, `cmp.Compare(revisionB, revisionA)`)},
+		Scenarios: []string{"history", "rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-history-early", Base: mutant.Ours,
+		Broken: "History is deleted while a rollout is under way.",
+		Edits: []mutant.Edit{edit(deploymentSync, `	if !complete(r.deployment, r.limits, &r.deployment.Status) {
+		return nil
+	}
+`, "")},
+		Scenarios: []string{"history", "rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "D20", Base: mutant.Ours,
+		Broken:    "The status counts fewer than no unavailable replicas.",
+		Edits:     []mutant.Edit{edit(deploymentStatus, `max(0, wanted-status.AvailableReplicas)`, `wanted - status.AvailableReplicas`)},
+		Scenarios: []string{"rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "D21", Base: mutant.Ours,
+		Broken: "A sync that fails is tried again for a fifth of a second.",
+		Edits: []mutant.Edit{edit(workLoop, `		l.queue.AddRateLimited(key)
+`, `		if l.queue.NumRequeues(key) > 5 {
+			l.queue.Forget(key)
+			return
+		}
+		l.queue.AddRateLimited(key)
+`)},
+		Scenarios: []string{"api-errors"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "D22", Base: mutant.Ours,
+		Broken: "While a Deployment of strategy Recreate has no new ReplicaSet, its name is read all the same.",
+		Edits: []mutant.Edit{edit(deploymentProgress, `	if set := r.newSet(); set != nil {
+		return fmt.Sprintf("ReplicaSet %q", set.Name)
+	}
+	return fmt.Sprintf("Deployment %q", r.deployment.Name)
+`, `	return fmt.Sprintf("ReplicaSet %q", r.newSet().Name)
+`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"alive"},
+	},
+	{
+		ID: "D24", Base: mutant.Ours,
+		Broken: "A change of minReadySeconds does not reach the ReplicaSet.",
+		Edits: []mutant.Edit{
+			edit(deploymentNewSet, ` && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {`, ` {`),
+			edit(deploymentNewSet, `	adjusted.Spec.MinReadySeconds = d.Spec.MinReadySeconds
+`, ""),
+		},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "D25", Base: mutant.Ours,
+		Broken: "A ReplicaSet is made under another name each time, and never found again by it.",
+		Edits: []mutant.Edit{edit(deploymentNewSet, `			Name:            setName(d.Name, hash),
+`, `			GenerateName:    setName(d.Name, hash) + "-",
+`)},
+		Scenarios: []string{"lost-replicaset", "crash"},
+		Checks:    []string{"revisions"},
+	},
+	{
+		ID: "own-surge-down", Base: mutant.Ours,
+		Broken:    "maxSurge rounds down.",
+		Edits:     []mutant.Edit{edit(deploymentLimits, `share(rolling.MaxSurge, l.replicas, true)`, `share(rolling.MaxSurge, l.replicas, false)`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"max-unavailable"},
+	},
+	{
+		ID: "own-unavailable-up", Base: mutant.Ours,
+		Broken:    "maxUnavailable rounds up.",
+		Edits:     []mutant.Edit{edit(deploymentLimits, `share(rolling.MaxUnavailable, l.replicas, false)`, `share(rolling.MaxUnavailable, l.replicas, true)`)},
+		Scenarios: []string{"rounding", "rollout"},
+		Checks:    []string{"max-unavailable"},
+	},
+	{
+		ID: "own-no-surge-limit", Base: mutant.Ours,
+		Broken:    "The new ReplicaSet grows to its full size at once.",
+		Edits:     []mutant.Edit{edit(deploymentRolling, `room := max(0, l.most()-f.total())`, `room := max(l.replicas, l.most()-f.total())`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"max-surge"},
+	},
+	{
+		ID: "own-recreate-overlaps", Base: mutant.Ours,
+		Broken:    "A Deployment of strategy Recreate does not wait for its old pods to end.",
+		Edits:     []mutant.Edit{edit(deploymentSync, `if !stopped(r.oldSets(), pods) {`, `if len(pods) < 0 && !stopped(r.oldSets(), pods) {`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"recreate"},
+	},
+	{
+		ID: "own-paused-rolls", Base: mutant.Ours,
+		Broken: "A Deployment that is paused is rolled out all the same.",
+		Edits: []mutant.Edit{edit(deploymentSync, `	case d.Spec.Paused:
+`, `	case d.Spec.Paused && len(r.sets) == 0:
+`)},
+		Scenarios: []string{"rollout", "paused"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-not-proportional", Base: mutant.Ours,
+		Broken:    "What a scale changes while a rollout is under way, the newest ReplicaSet gets alone.",
+		Edits:     []mutant.Edit{edit(deploymentScale, `gain := between(portion(s, most, reported)-s.replicas, missing)`, `gain := between((portion(s, most, reported)-s.replicas)*min(0, n), missing)`)},
+		Scenarios: []string{"proportions", "rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-revision-falls", Base: mutant.Ours,
+		Broken:    "The revision of a ReplicaSet may fall.",
+		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had && before == revision {`)},
+		Scenarios: []string{"history", "rollout"},
+		Checks:    []string{"revisions"},
+	},
+	{
+		ID: "own-revision-kept", Base: mutant.Ours,
+		Broken:    "A ReplicaSet that is taken up again keeps its old revision.",
+		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had {`)},
+		Scenarios: []string{"history", "rollout"},
+		Checks:    []string{"revisions"},
+	},
+	{
+		ID: "own-always-available", Base: mutant.Ours,
+		Broken:    "The condition Available is always true.",
+		Edits:     []mutant.Edit{edit(deploymentStatus, `available(int(status.AvailableReplicas) >= r.limits.leastAvailable())`, `available(int(status.AvailableReplicas) >= min(0, r.limits.leastAvailable()))`)},
+		Scenarios: []string{"rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-generation-ahead-of-sync", Base: mutant.Ours,
+		Broken:    "The status claims to have observed a generation before it is acted on.",
+		Edits:     []mutant.Edit{edit(deploymentStatus, `ObservedGeneration:  r.deployment.Generation,`, `ObservedGeneration:  r.deployment.Generation + 1,`)},
+		Scenarios: []string{"rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-resume-untold", Base: mutant.Ours,
+		Broken:    "That a Deployment is paused is not told in its conditions.",
+		Edits:     []mutant.Edit{edit(deploymentProgress, `case is && !known:`, `case is && !known && r == nil:`)},
+		Scenarios: []string{"paused", "rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-rewrites-deployment", Base: mutant.Ours,
+		Broken:    "The status of a Deployment is written whether it says anything new or not.",
+		Edits:     []mutant.Edit{edit("controllers/deployment/report.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"quiet"},
+	},
+	{
+		ID: "own-inherits-nothing", Base: mutant.Ours,
+		Broken:    "ReplicaSets do not get the annotations of their Deployment.",
+		Edits:     []mutant.Edit{edit(deploymentAnnotations, `return with(annotations, shared(deployment))`, `return with(annotations, shared(nil))`)},
+		Scenarios: []string{"rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-hash-unlabelled", Base: mutant.Ours,
+		Broken: "The pods of a Deployment's ReplicaSet have no pod-template-hash.",
+		Edits: []mutant.Edit{
+			edit(deploymentNewSet, `	template.Labels = with(template.Labels, map[string]string{templatehash.Label: hash})
+`, ""),
+			edit(deploymentNewSet, `	selector.MatchLabels = with(selector.MatchLabels, map[string]string{templatehash.Label: hash})
+`, ""),
+		},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"max-unavailable"},
+	},
+}

@@ -1,0 +1,242 @@
+package library
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+)
+
+// tree is the top of this project, as these tests see it.
+var tree = filepath.Join("..", "..", "..")
+
+func TestAllAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range All() {
+		for _, problem := range problemsOf(m) {
+			t.Errorf("%s: %s", m.ID, problem)
+		}
+		if seen[m.ID] {
+			t.Errorf("%s: listed twice", m.ID)
+		}
+		seen[m.ID] = true
+	}
+}
+
+// problemsOf says what a mutant lacks.
+func problemsOf(m mutant.Mutant) []string {
+	var problems []string
+	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.Open == "")
+	none := len(m.Edits) == 0 && len(m.Scenarios) == 0 && len(m.Checks) == 0
+	switch {
+	case m.Unseen == "" && !tried:
+		problems = append(problems, "expected edits, scenarios, and checks or why none catches it")
+	case m.Unseen != "" && !(none && m.Open == ""):
+		problems = append(problems, "expected nothing but a reason of one that nobody can observe")
+	}
+	if !strings.HasSuffix(m.Broken, ".") || strings.ContainsAny(m.Broken+m.Open+m.Unseen, "|\n") {
+		problems = append(problems, "expected a sentence that fits a table")
+	}
+	for _, name := range m.Scenarios {
+		s, err := Scenario(name)
+		if err == nil {
+			err = run.Validate(s)
+		}
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	for _, id := range m.Checks {
+		if _, ok := check.Find(id); !ok {
+			problems = append(problems, "there is no check "+id)
+		}
+	}
+	return problems
+}
+
+func TestProblems(t *testing.T) {
+	whole := mutant.Mutant{ID: "x", Broken: "It is.", Edits: []mutant.Edit{edit("a", "b", "c")}, Scenarios: []string{"burst"}, Checks: []string{"quiet"}}
+	for name, spoil := range map[string]func(*mutant.Mutant){
+		"no edits":         func(m *mutant.Mutant) { m.Edits = nil },
+		"no sentence":      func(m *mutant.Mutant) { m.Broken = "It is" },
+		"edits and unseen": func(m *mutant.Mutant) { m.Unseen = "nobody looks" },
+		"checks, and none": func(m *mutant.Mutant) { m.Open = "nobody looks" },
+		"no such check":    func(m *mutant.Mutant) { m.Checks = []string{"quite"} },
+		"no such scenario": func(m *mutant.Mutant) { m.Scenarios = []string{"brust"} },
+	} {
+		m := whole
+		if spoil(&m); len(problemsOf(m)) != 1 {
+			t.Errorf("%s: found %q; expected one problem", name, problemsOf(m))
+		}
+	}
+	if problems := problemsOf(whole); len(problems) > 0 {
+		t.Errorf("found %q; expected no problem", problems)
+	}
+}
+
+// TestScenariosAreUsed: each file is the scenario of that name, and some mutant's.
+func TestScenariosAreUsed(t *testing.T) {
+	files, err := fs.Glob(own, "scenarios/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".yaml")
+		s, err := Scenario(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if s.Name != name {
+			t.Errorf("%s holds scenario %s", file, s.Name)
+		}
+		if !slices.ContainsFunc(All(), func(m mutant.Mutant) bool { return slices.Contains(m.Scenarios, name) }) {
+			t.Errorf("%s: no mutant needs it", file)
+		}
+	}
+}
+
+// TestTableIsOfAll: the table that is kept is that of these mutants, and of what was
+// found of them.
+func TestTableIsOfAll(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "outcomes.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]mutant.Outcome{}
+	if err := json.Unmarshal(content, &outcomes); err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := mutant.Table(&want, All(), outcomes); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join("..", "TABLE.md")); err != nil || string(kept) != want.String() {
+		t.Errorf("TABLE.md is of other mutants or outcomes (%v); expected `make mutants-table` to have written it", err)
+	}
+}
+
+// TestEditsOfOurs: every edit fits the tree as it is, and leaves what is gofmt-clean
+// and compiles.
+func TestEditsOfOurs(t *testing.T) {
+	compiler := newCompiler(t)
+	for _, m := range All() {
+		if m.Base != mutant.Ours || m.Unseen != "" {
+			continue
+		}
+		t.Run(m.ID, func(t *testing.T) {
+			edited, err := m.Apply(func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(tree, file)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			packages := map[string]bool{}
+			for file, content := range edited {
+				packages[path.Dir(file)] = true
+				clean, err := format.Source([]byte(content))
+				if err != nil || string(clean) != content {
+					t.Errorf("%s is not gofmt-clean with the edit (%v)", file, err)
+				}
+			}
+			for dir := range packages {
+				if err := compiler.check(dir, edited); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestEditsOfUpstream: every edit fits the module that harness/upstream pins, if it
+// has been downloaded.
+func TestEditsOfUpstream(t *testing.T) {
+	source, err := mutant.UpstreamSource(t.Context(), tree)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, m := range All() {
+		if m.Base != mutant.Upstream {
+			continue
+		}
+		if _, err := m.Apply(func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(source, file)) }); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// compiler type-checks packages of controllers/ with some files replaced. What they
+// import it takes as the go command has compiled it.
+type compiler struct {
+	files   *token.FileSet
+	imports types.Importer
+}
+
+func newCompiler(t *testing.T) *compiler {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Export", "./controllers/...")
+	list.Dir = tree
+	var complaints bytes.Buffer
+	list.Stderr = &complaints
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, complaints.String())
+	}
+	exports := map[string]string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var listed struct{ ImportPath, Export string }
+		if err := decoder.Decode(&listed); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[listed.ImportPath] = listed.Export
+	}
+	files := token.NewFileSet()
+	return &compiler{files, importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+}
+
+// check type-checks the package in a directory of the tree, where edited has what
+// takes the place of some files. Nothing that others import may change.
+func (c *compiler) check(dir string, edited map[string]string) error {
+	names, err := filepath.Glob(filepath.Join(tree, dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	var parsed []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		var content any
+		if text, has := edited[path.Join(dir, filepath.Base(name))]; has {
+			content = text
+		}
+		file, err := parser.ParseFile(c.files, name, content, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		parsed = append(parsed, file)
+	}
+	config := types.Config{Importer: c.imports}
+	if _, err := config.Check(dir, c.files, parsed, nil); err != nil {
+		return fmt.Errorf("%s does not compile with the edit: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package library
+
+import "github.com/kube-gauntlet/gauntlet/harness/mutant"
+
+// election is where a leader is elected.
+const election = "controllers/manager/election.go"
+
+// managers are the mutants of what runs the controllers.
+var managers = []mutant.Mutant{
+	{
+		ID: "own-no-lease", Base: mutant.Ours,
+		Broken: "Every replica works, whether it leads or not.",
+		Edits: []mutant.Edit{edit(election, `	select {
+	case <-ctx.Done():
+	case leading := <-elected:
+`, `	at := make(chan context.Context, 1)
+	at <- ctx
+	select {
+	case <-ctx.Done():
+	case leading := <-at:
+`)},
+		Scenarios: []string{"failover", "moments"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-lease-lost", Base: mutant.Ours,
+		Broken:    "A leader that has lost its lease goes on.",
+		Edits:     []mutant.Edit{edit(election, `workErr := work(leading, ctx.Done())`, `workErr := work(context.WithoutCancel(leading), ctx.Done())`)},
+		Scenarios: []string{"frozen-leader"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-lease-kept", Base: mutant.Ours,
+		Broken:    "A leader that is asked to end keeps its lease.",
+		Edits:     []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
+		Scenarios: []string{"orphan-endpoints"},
+		Open:      "no check looks at that yet",
+	},
+}

@@ -1,0 +1,345 @@
+package library
+
+import "github.com/kube-gauntlet/gauntlet/harness/mutant"
+
+// Where ReplicaSets and ReplicationControllers are dealt with.
+const (
+	replicaSync     = "controllers/replicaset/sync.go"
+	replicaStatus   = "controllers/replicaset/status.go"
+	replicaPlan     = "controllers/replicaset/plan.go"
+	replicaRank     = "controllers/replicaset/rank.go"
+	replicaHandlers = "controllers/replicaset/handlers.go"
+	replicaEngine   = "controllers/replicaset/controller.go"
+	expectations    = "controllers/internal/expectations/expectations.go"
+	claim           = "controllers/internal/ownership/claim.go"
+	podFacts        = "controllers/internal/podfacts/podfacts.go"
+	podControl      = "controllers/internal/podcontrol/podcontrol.go"
+	slowStart       = "controllers/internal/slowstart/slowstart.go"
+	workLoop        = "controllers/internal/workloop/workloop.go"
+)
+
+// replicas are the mutants of ReplicaSets and ReplicationControllers, which share
+// their engine.
+var replicas = []mutant.Mutant{
+	{
+		ID: "R1", Base: mutant.Ours,
+		Broken: "Pods are listed, which takes its time, before expectations are looked at.",
+		Edits: []mutant.Edit{
+			edit(replicaSync, `	settled := c.expectations.Satisfied(id)
+	pods, err := c.claim(ctx, owner)
+	if err != nil {
+		return err
+	}
+`, `	pods, err := c.claim(ctx, owner)
+	if err != nil {
+		return err
+	}
+	<-time.After(30 * time.Millisecond)
+	settled := c.expectations.Satisfied(id)
+`),
+			edit(replicaSync, `	"sync"
+`, `	"sync"
+	"time"
+`),
+		},
+		Scenarios: []string{"watch-delay-pods", "everything"},
+		Checks:    []string{"expectations", "not-above-desired"},
+	},
+	{
+		ID: "R2", Base: mutant.Ours,
+		Broken: "Deletions are awaited by number: a graceful one counts when it begins and when it ends.",
+		Edits: []mutant.Edit{edit(expectations, `		delete(e.deleted, child)
+		e.observe(child)
+`, `		for other := range e.deleted {
+			delete(e.deleted, other)
+			break
+		}
+		e.observe(child)
+`)},
+		Scenarios: []string{"watch-delay-pods", "pod-churn", "everything"},
+		Checks:    []string{"expectations", "not-below-desired"},
+	},
+	{
+		ID: "R4", Base: mutant.Ours,
+		Broken: "Expectations never expire.",
+		Unseen: "it shows after five minutes in which news is missing for good, which no watch of an API server keeps back for so long",
+	},
+	{
+		ID: "R7", Base: mutant.Ours,
+		Broken:    "All creates of a sync go out at once.",
+		Edits:     []mutant.Edit{edit(slowStart, `for size := 1; started`, `for size := n; started`)},
+		Scenarios: []string{"api-errors", "everything"},
+		Checks:    []string{"slow-start"},
+	},
+	{
+		ID: "R8", Base: mutant.Ours,
+		Broken:    "A key whose sync failed is tried again at once.",
+		Edits:     []mutant.Edit{edit(workLoop, `l.queue.AddRateLimited(key)`, `l.queue.Add(key)`)},
+		Scenarios: []string{"api-errors"},
+		Checks:    []string{"back-off"},
+	},
+	{
+		ID: "R10", Base: mutant.Ours,
+		Broken:    "Orphans are adopted by what the cache has of the owner.",
+		Edits:     []mutant.Edit{edit(claim, `checked, checkErr = true, c.checkLive(ctx)`, `checked = true`)},
+		Scenarios: []string{"watch-delay-owners"},
+		Checks:    []string{"ownership", "converged"},
+	},
+	{
+		ID: "R11", Base: mutant.Ours,
+		Broken: "Every pod that the selector matches is taken for the owner's, whoever controls it.",
+		Edits: []mutant.Edit{
+			edit(replicaSync, `	orphans, err := childindex.Orphans[*corev1.Pod](c.pods, owner.Object.GetNamespace())
+	if err != nil {
+		return podSet{}, err
+	}
+`, `	var orphans []*corev1.Pod
+	for _, object := range c.pods.List() {
+		pod := object.(*corev1.Pod)
+		if pod.Namespace == owner.Object.GetNamespace() && !metav1.IsControlledBy(pod, owner.Object) {
+			orphans = append(orphans, pod)
+		}
+	}
+`),
+			edit(claim, `case ref.UID != owner.GetUID():`, `case ref.UID != owner.GetUID() && !matches:`),
+		},
+		Scenarios: []string{"pod-churn", "everything"},
+		Checks:    []string{"ownership"},
+	},
+	{
+		ID: "R13", Base: mutant.Ours,
+		Broken: "On a scale-down nobody looks at how long a pod has been ready, how often it restarted or how old it is.",
+		Edits: []mutant.Edit{edit(replicaRank, `		cmp.Compare(r.readyAge, other.readyAge),
+		cmp.Compare(r.restarts, other.restarts),
+		cmp.Compare(r.sidecars, other.sidecars),
+		cmp.Compare(r.age, other.age),
+`, "")},
+		Scenarios: []string{"victims"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "R15", Base: mutant.Ours,
+		Broken: "That a pod has lost its owner is no event.",
+		Edits: []mutant.Edit{
+			edit(replicaHandlers, `if moved && oldRef != nil {`, `if moved && oldRef != nil && ref != nil {`),
+			edit(replicaHandlers, `if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
+		},
+		Scenarios: []string{"strays"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "R16", Base: mutant.Ours,
+		Broken: "A create that failed is still waited for.",
+		Edits: []mutant.Edit{edit(replicaSync, `		} else if !podcontrol.NamespaceTerminating(err) {
+			c.expectations.CreationsFailed(id, 1)
+		}
+`, `		}
+`)},
+		Scenarios: []string{"api-errors"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "R16-skipped", Base: mutant.Ours,
+		Broken: "Creates that slow start did not come to are waited for.",
+		Edits: []mutant.Edit{edit(replicaSync, `	c.expectations.CreationsFailed(id, n-started)
+`, `	_ = started
+`)},
+		Scenarios: []string{"api-errors"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "R17", Base: mutant.Ours,
+		Broken:    "That a pod to be deleted is gone already is a failure.",
+		Edits:     []mutant.Edit{edit(replicaSync, `if !apierrors.IsNotFound(err) {`, `if err != nil || apierrors.IsNotFound(err) {`)},
+		Scenarios: []string{"everything", "pod-churn"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "R19", Base: mutant.Ours,
+		Broken:    "A pod is replaced when it is gone, not when it begins to go.",
+		Edits:     []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return !Terminal(pod)`)},
+		Scenarios: []string{"strays", "pod-churn", "everything"},
+		Checks:    []string{"status"},
+	},
+	{
+		ID: "R21", Base: mutant.Ours,
+		Broken:    "A terminating namespace is a failure like any other.",
+		Edits:     []mutant.Edit{edit(podControl, `return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)`, `return err != nil && apierrors.HasStatusCause(nil, corev1.NamespaceTerminatingCause)`)},
+		Scenarios: []string{"watch-delay-owners"},
+		Checks:    []string{"back-off"},
+	},
+	{
+		ID: "R23", Base: mutant.Ours,
+		Broken: "A list that lags is trusted after a restart.",
+		Unseen: "client-go lists so, upstream's controllers do as well, and no promise forbids it",
+	},
+	{
+		ID: "R24", Base: mutant.Ours,
+		Broken: "A ReplicaSet is acted on before the caches show what was last written for it.",
+		Unseen: "expectations guard it for five minutes, and no watch of an API server lags for so long",
+	},
+	{
+		ID: "R25", Base: mutant.Ours,
+		Broken: "The queue is made when caches have been filled, and handlers need it before.",
+		Edits: []mutant.Edit{
+			edit(replicaEngine, `	c.loop = workloop.New(traits.Queue, c.sync)
+`, ""),
+			edit(replicaEngine, `	c.loop.Run(ctx, drain, c.synced, workers)
+`, `	cache.WaitForCacheSync(ctx.Done(), c.synced...)
+	c.loop = workloop.New(c.traits.Queue, c.sync)
+	c.loop.Run(ctx, drain, c.synced, workers)
+`),
+		},
+		Scenarios: []string{"crash", "failover"},
+		Checks:    []string{"alive"},
+	},
+	{
+		ID: "R26", Base: mutant.Ours,
+		Broken:    "Pods that are too many are deleted when the owner has changed, and not when it has not.",
+		Edits:     []mutant.Edit{edit(replicaSync, `case step.deletes > 0:`, `case step.deletes > 0 && owner.Object.GetGeneration() != owner.Status.ObservedGeneration:`)},
+		Scenarios: []string{"lost-responses", "everything"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "R28", Base: mutant.Ours,
+		Broken: "A new leader does not wait until it has seen which pods there are.",
+		Edits: []mutant.Edit{edit(replicaEngine, `	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+	return c, err
+`, `	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+	c.synced = c.synced[:1]
+	return c, err
+`)},
+		Scenarios: []string{"slow-lists", "failover"},
+		Checks:    []string{"not-above-desired", "converged"},
+	},
+	{
+		ID: "R29", Base: mutant.Ours,
+		Broken:    "An owner that is being deleted has its pods replaced.",
+		Edits:     []mutant.Edit{edit(replicaSync, `if settled && !owner.Terminating() {`, `if settled {`)},
+		Scenarios: []string{"foreground"},
+		Checks:    []string{"not-above-desired"},
+	},
+	{
+		ID: "own-no-expectations", Base: mutant.Ours,
+		Broken:    "Nothing is waited for that was asked for before.",
+		Edits:     []mutant.Edit{edit(replicaSync, `settled := c.expectations.Satisfied(id)`, `settled := c.expectations.Satisfied(id) || id.Key != ""`)},
+		Scenarios: []string{"watch-delay-pods"},
+		Checks:    []string{"expectations"},
+	},
+	{
+		ID: "own-burst", Base: mutant.Ours,
+		Broken:    "One sync creates up to 5000 pods.",
+		Edits:     []mutant.Edit{edit(replicaPlan, `const Burst = 500`, `const Burst = 5000`)},
+		Scenarios: []string{"burst"},
+		Checks:    []string{"burst-limit"},
+	},
+	{
+		ID: "own-failed-counts", Base: mutant.Ours,
+		Broken:    "Pods that have failed count as replicas.",
+		Edits:     []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded`)},
+		Scenarios: []string{"pod-churn"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-no-release", Base: mutant.Ours,
+		Broken:    "Pods that the selector no longer matches are not released.",
+		Edits:     []mutant.Edit{edit(claim, `			if err := c.release(ctx, child); err != nil {`, `			if err := c.release(ctx, child); err != nil && ctx == nil {`), edit(claim, `	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})`, `	var err error`)},
+		Scenarios: []string{"strays"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-unassigned-last", Base: mutant.Ours,
+		Broken:    "Pods without a node go last on a scale-down.",
+		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.assigned, other.assigned)`, `cmp.Compare(other.assigned, r.assigned)`)},
+		Scenarios: []string{"no-room"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-ready-first", Base: mutant.Ours,
+		Broken:    "Ready pods go first on a scale-down.",
+		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.ready, other.ready)`, `cmp.Compare(other.ready, r.ready)`)},
+		Scenarios: []string{"victims"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-restarts-last", Base: mutant.Ours,
+		Broken:    "Pods that restarted often go last on a scale-down.",
+		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.restarts, other.restarts)`, `cmp.Compare(other.restarts, r.restarts)`)},
+		Scenarios: []string{"victims"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-cost-ignored", Base: mutant.Ours,
+		Broken:    "The annotation pod-deletion-cost is not looked at.",
+		Edits:     []mutant.Edit{edit(replicaRank, "		cmp.Compare(r.cost, other.cost),\n", "")},
+		Scenarios: []string{"strays"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-min-ready-ignored", Base: mutant.Ours,
+		Broken:    "A pod is available as soon as it is ready.",
+		Edits:     []mutant.Edit{edit(podFacts, `case minReady <= 0:`, `case minReady <= 0 || ready:`)},
+		Scenarios: []string{"min-ready"},
+		Checks:    []string{"status"},
+	},
+	{
+		ID: "own-never-available", Base: mutant.Ours,
+		Broken: "Nobody looks again when the next pod becomes available.",
+		Edits: []mutant.Edit{edit(replicaSync, `	if wait, ok := nextAvailable(pods.active, owner.MinReady, f.now); ok {
+		c.loop.AddAfter(key, wait)
+	}
+`, "")},
+		Scenarios: []string{"min-ready"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-no-ready-count", Base: mutant.Ours,
+		Broken:    "The status counts every pod as ready.",
+		Edits:     []mutant.Edit{edit(replicaStatus, `if _, ready := podfacts.Ready(pod); ready {`, `if _, ready := podfacts.Ready(pod); ready || !ready {`)},
+		Scenarios: []string{"pod-churn", "everything"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-rewrites-status", Base: mutant.Ours,
+		Broken:    "The status is written whether it says anything new or not.",
+		Edits:     []mutant.Edit{edit(replicaStatus, `if equality.Semantic.DeepEqual(base.Status, status) {`, `if equality.Semantic.DeepEqual(base.Status, status) && ctx == nil {`)},
+		Scenarios: []string{"watch-delay-pods"},
+		Checks:    []string{"quiet"},
+	},
+	{
+		ID: "own-generation-ahead", Base: mutant.Ours,
+		Broken:    "The status claims to have observed a generation that is not there yet.",
+		Edits:     []mutant.Edit{edit(replicaStatus, `ObservedGeneration: f.owner.Object.GetGeneration(),`, `ObservedGeneration: f.owner.Object.GetGeneration() + 1,`)},
+		Scenarios: []string{"watch-delay-pods"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-failure-stays", Base: mutant.Ours,
+		Broken:    "The condition ReplicaFailure stays when creates succeed again.",
+		Edits:     []mutant.Edit{edit(replicaStatus, `case f.failure == nil && at >= 0:`, `case f.failure == nil && at >= 0 && f.now.IsZero():`)},
+		Scenarios: []string{"api-errors"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-no-failure", Base: mutant.Ours,
+		Broken:    "Failing creates are not told in a condition.",
+		Edits:     []mutant.Edit{edit(replicaStatus, `case f.failure != nil && at < 0:`, `case f.failure != nil && at < 0 && f.now.IsZero():`)},
+		Scenarios: []string{"api-errors"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-no-annotations", Base: mutant.Ours,
+		Broken: "Pods are made without the annotations of the template.",
+		Edits: []mutant.Edit{edit(podControl, `			Annotations:     template.Annotations,
+`, "")},
+		Scenarios: []string{"rollout"},
+		Open:      "no check looks at that yet",
+	},
+	{
+		ID: "own-give-up", Base: mutant.Ours,
+		Broken:    "A sync that fails is not tried again.",
+		Edits:     []mutant.Edit{edit(workLoop, `l.queue.AddRateLimited(key)`, `l.queue.Forget(key)`)},
+		Scenarios: []string{"api-errors", "endpoints"},
+		Checks:    []string{"converged"},
+	},
+}

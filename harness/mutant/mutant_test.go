@@ -1,0 +1,241 @@
+package mutant
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+func TestApply(t *testing.T) {
+	const source = "package a\n\nvar x, y = 1, 1\n"
+	read := func(file string) ([]byte, error) {
+		if file != "a.go" {
+			return nil, errors.New("no file " + file)
+		}
+		return []byte(source), nil
+	}
+	for _, tc := range []struct {
+		name      string
+		edits     []Edit
+		want, err string
+	}{
+		{name: "one", edits: []Edit{{"a.go", "x, y", "x, z"}}, want: "package a\n\nvar x, z = 1, 1\n"},
+		{name: "one upon the other", edits: []Edit{{"a.go", "x, y", "x, z"}, {"a.go", "z =", "w ="}}, want: "package a\n\nvar x, w = 1, 1\n"},
+		{name: "absent", edits: []Edit{{"a.go", "v, w", "x"}}, err: `a.go has the text "v, w" 0 times; expected it once`},
+		{name: "twice", edits: []Edit{{"a.go", "1", "2"}}, err: `a.go has the text "1" 2 times; expected it once`},
+		{name: "nothing", edits: []Edit{{"a.go", "", "2"}}, err: "expected it once"},
+		{name: "no Go", edits: []Edit{{"a.go", "var", "vary"}}, err: "expected declaration"},
+		{name: "no file", edits: []Edit{{"b.go", "var", "const"}}, err: "mutant M: no file b.go"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			edited, err := (&Mutant{ID: "M", Edits: tc.edits}).Apply(read)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error %v; expected one with %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || edited["a.go"] != tc.want {
+				t.Errorf("%q, %v; expected %q", edited, err, tc.want)
+			}
+		})
+	}
+}
+
+// laboratory is what trials of the tests run: what a check says of an executable in
+// a scenario. What it does not know passes.
+type laboratory struct {
+	mu   sync.Mutex
+	says map[[2]string]reports.Run
+	ran  []string
+	// absent is how often runs cannot begin at first, by what ran would call them.
+	absent map[string]int
+}
+
+func (l *laboratory) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := label + " in " + scenario
+	l.ran = append(l.ran, name)
+	if l.absent[name] > 0 {
+		l.absent[name]--
+		return nil, errors.New("no control plane")
+	}
+	judged, has := l.says[[2]string{executable, scenario}]
+	if !has {
+		judged = reports.Run{Verdict: check.Pass}
+	}
+	return &judged, nil
+}
+
+func failing(at time.Duration, ids ...string) reports.Run {
+	judged := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
+	for _, id := range ids {
+		judged.Results = append(judged.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
+		at /= 2
+	}
+	return judged
+}
+
+// try makes a trial, and returns what became of each mutant.
+func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
+	outcomes := map[string]Outcome{}
+	trial := Trial{
+		Mutants: mutants, Seed: 7, Parallel: 2,
+		Unbroken: func(base Base) (string, error) { return string(base), nil },
+		Build:    func(_ context.Context, m *Mutant) (string, error) { return m.ID, nil },
+		Run:      l.run,
+		Done:     func(o Outcome) error { outcomes[o.Mutant] = o; return nil },
+	}
+	err := trial.Do(t.Context())
+	return outcomes, err
+}
+
+func TestTrial(t *testing.T) {
+	l := &laboratory{says: map[[2]string]reports.Run{
+		{"caught", "second"}:   failing(4*time.Second, "late", "early"),
+		{"caught", "third"}:    failing(time.Second, "never asked"),
+		{"unclear", "first"}:   {Verdict: check.Unknown, Reason: "too little happened"},
+		{"upstream", "shaky"}:  failing(time.Second, "wolf"),
+		{"lucky", "shaky"}:     failing(time.Second, "wolf"),
+		{"half", "first"}:      failing(2*time.Second, "sharp"),
+		{"upstream", "second"}: failing(time.Second, "wolf"),
+	}}
+	outcomes, err := l.try(t,
+		Mutant{ID: "caught", Base: Ours, Scenarios: []string{"first", "second", "third"}},
+		Mutant{ID: "unclear", Base: Ours, Scenarios: []string{"first"}},
+		Mutant{ID: "lucky", Base: Upstream, Scenarios: []string{"shaky"}},
+		Mutant{ID: "half", Base: Upstream, Scenarios: []string{"shaky", "first"}},
+		Mutant{ID: "unseen", Base: Ours, Unseen: "nobody looks"},
+	)
+	if err == nil || !strings.Contains(err.Error(), "unbroken upstream in shaky: fail: it is broken") {
+		t.Errorf("error %v; expected it to tell of the unbroken", err)
+	}
+	caught := outcomes["caught"]
+	if caught.State != Caught || caught.Scenario != "second" || caught.Seed != 7 || caught.After != 2*time.Second || !slices.Equal(caught.Checks, []string{"early", "late"}) {
+		t.Errorf("caught: %+v", caught)
+	}
+	for id, want := range map[string]State{"unclear": NotCaught, "lucky": Void, "half": Caught} {
+		if outcomes[id].State != want {
+			t.Errorf("%s: %+v; expected it to be %s", id, outcomes[id], want)
+		}
+	}
+	if why := outcomes["unclear"].Why; why != "first: unknown: too little happened" {
+		t.Errorf("unclear, because %q", why)
+	}
+	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 4 {
+		t.Errorf("tried %v; expected all but the one that nobody can observe", outcomes)
+	}
+	for _, place := range []string{"unbroken ours in first", "unbroken upstream in shaky"} {
+		if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != place })); n != 1 {
+			t.Errorf("%s: run %d times; expected once", place, n)
+		}
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != "unclear in first" })); n != 1 {
+		t.Errorf("a run that could be made was made %d times", n)
+	}
+	if slices.Contains(l.ran, "caught in third") {
+		t.Error("a mutant that has been caught is run on")
+	}
+}
+
+// TestTrialOfRunsThatCannotBegin: such a run is tried once more, and keeps no other
+// from being made.
+func TestTrialOfRunsThatCannotBegin(t *testing.T) {
+	l := &laboratory{absent: map[string]int{"unbroken ours in first": 1, "slow in first": 1, "gone in first": 2}}
+	outcomes, err := l.try(t,
+		Mutant{ID: "slow", Base: Ours, Scenarios: []string{"first"}},
+		Mutant{ID: "gone", Base: Ours, Scenarios: []string{"first"}},
+	)
+	if err == nil || err.Error() != "trying mutant gone: no control plane" {
+		t.Errorf("error %v; expected it to tell of the one that did not begin twice", err)
+	}
+	if _, tried := outcomes["gone"]; tried || outcomes["slow"].State != NotCaught {
+		t.Errorf("%+v; expected an outcome of the other alone", outcomes)
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}}
+	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Caught}
+	if got := m.StateOf(last); got != Caught {
+		t.Errorf("%s; expected what was found", got)
+	}
+	changed := m
+	changed.Edits = []Edit{{"a.go", "x", "z"}}
+	if got := changed.StateOf(last); got != NotRun {
+		t.Errorf("%s; expected that what was found of another is not held against it", got)
+	}
+	m.Unseen = "nobody looks"
+	if got := m.StateOf(last); got != Unobservable {
+		t.Errorf("%s of one that nobody can observe", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	all := []Mutant{
+		{ID: "R1", Base: Ours, Broken: "It is.", Scenarios: []string{"first"}},
+		{ID: "R2", Base: Upstream, Broken: "It is, too.", Scenarios: []string{"first", "second"}, Open: "no check looks"},
+		{ID: "R3", Base: Ours, Broken: "It is as well.", Scenarios: []string{"first"}},
+		{ID: "R4", Base: Ours, Broken: "It may be.", Unseen: "nobody can"},
+	}
+	var b strings.Builder
+	err := Table(&b, all, map[string]Outcome{
+		"R1": {Of: all[0].Fingerprint(), State: Caught, Scenario: "first", Checks: []string{"quiet", "alive"}, After: 1250 * time.Millisecond},
+		"R2": {Of: all[1].Fingerprint(), State: NotCaught},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1 of 2 mutants caught (50 %), 1 not run, 1 unobservable.",
+		"| R1 | ours | It is. | caught | `quiet`, `alive` | first | 1.2 s |",
+		"| R2 | upstream | It is, too. | not caught | no check looks | first, second |  |",
+		"| R3 | ours | It is as well. | not run |  |  |  |",
+		"| R4 | ours | It may be. | unobservable | nobody can |  |  |",
+	} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("expected the line %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestBuild builds a mutant of this very tree, which does not change.
+func TestBuild(t *testing.T) {
+	const file = "controllers/manager/manager.go"
+	tree := filepath.Join("..", "..")
+	before, err := os.ReadFile(filepath.Join(tree, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Workshop{Tree: tree, Dir: t.TempDir()}
+	const mark = "a mark that only a mutant has"
+	executable, err := w.Build(t.Context(), &Mutant{ID: "M", Base: Ours, Edits: []Edit{{file, "Workers did not finish in time, aborting them", mark}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := os.ReadFile(executable)
+	if err != nil || !strings.Contains(string(built), mark) {
+		t.Errorf("the executable does not have the edit (%v)", err)
+	}
+	if after, err := os.ReadFile(filepath.Join(tree, file)); err != nil || string(after) != string(before) {
+		t.Errorf("the tree has changed (%v)", err)
+	}
+	left, err := os.ReadDir(w.Dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left in the directory: %v, %v; expected the executable alone", left, err)
+	}
+	_, err = w.Build(t.Context(), &Mutant{ID: "M", Base: Ours, Edits: []Edit{{file, "drainTimeout = 15", "drainTimeout = fifteen"}}})
+	if err == nil || !strings.Contains(err.Error(), "undefined: fifteen") {
+		t.Errorf("error %v; expected what the compiler says", err)
+	}
+}
