@@ -104,6 +104,9 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 		s.siblings--
 		return
 	}
+	if s.goal <= 0 { // the first of a sync that follows a failure
+		s.goal = min(missing, burstLimit)
+	}
 	s.inFlight[c.id] = true
 	if n := len(s.inFlight) + s.repeating; n > 1+s.succeeded {
 		j.violate(func() Evidence {

@@ -144,6 +144,24 @@ func TestSlowStart(t *testing.T) {
 			s.wait(3 * time.Second)
 			s.creates(rs, 8)
 		}},
+		{name: "the machine stands still in mid-sync, after a refusal", want: Pass, tell: func(s *story) {
+			rs := told(s, 20)
+			s.create(rs).answered(403)
+			s.wait(5 * time.Millisecond)
+			s.deliver(s.createAll(rs, 3)...)
+			s.wait(3 * time.Second)
+			s.creates(rs, 4)
+		}},
+		{name: "a sync after a refusal that is over says nothing for the next", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
+			rs := told(s, 7)
+			s.create(rs).answered(403)
+			s.wait(5 * time.Millisecond)
+			s.deliver(s.createAll(rs, 7)...)
+			s.wait(3 * time.Second)
+			rs = s.scale("web", 20)
+			s.deliver(rs)
+			s.creates(rs, 2)
+		}},
 		{name: "a sync that is over says nothing for the next", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
 			s.createAll(told(s, 7), 7)
 			s.wait(3 * time.Second)
