@@ -40,6 +40,8 @@ type Environment struct {
 	Provider string    `json:"provider"`
 	// UpstreamDir is the directory of binaries that was given, if one was.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
+	// NodeImage is the image of a kind node that was given, if one was.
+	NodeImage string `json:"nodeImage,omitempty"`
 	// Kubeconfig, Context and Displace are those of an existing cluster, as given.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
@@ -73,6 +75,7 @@ func prepare(o *Options) (directory, error) {
 		Subject:     o.Target.String(),
 		Provider:    o.Provider,
 		UpstreamDir: o.UpstreamDir,
+		NodeImage:   o.NodeImage,
 		Kubeconfig:  o.Existing.Kubeconfig,
 		Context:     o.Existing.Context,
 		Displace:    o.Existing.Displace,

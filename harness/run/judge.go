@@ -116,6 +116,7 @@ func again(dir directory, environment *Environment) string {
 	}
 	for _, flag := range []struct{ name, value string }{
 		{"upstream-dir", environment.UpstreamDir},
+		{"node-image", environment.NodeImage},
 		{"kubeconfig", environment.Kubeconfig},
 		{"context", environment.Context},
 		{"displace", environment.Displace},

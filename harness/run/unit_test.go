@@ -308,8 +308,8 @@ func TestAgain(t *testing.T) {
 			"gauntlet run 'out/my run/scenario.yaml' --subject=exec:./kcm --provider=embedded --seed=7 --upstream-dir=/bin",
 		},
 		{
-			"out/burst", Environment{Command: []string{"/tmp/chaos.test"}, Subject: "ours", Provider: "kind", Seed: 7},
-			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7",
+			"out/burst", Environment{Command: []string{"/tmp/chaos.test"}, Subject: "ours", Provider: "kind", Seed: 7, NodeImage: "kindest/node:v1.36.3"},
+			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7 --node-image=kindest/node:v1.36.3",
 		},
 	} {
 		if got := again(test.dir, &test.environment); got != test.want {
