@@ -124,16 +124,21 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	// Not readyz: its clients can start up while the API server finishes.
-	if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, "/livez/ping")); err != nil {
-		return err
-	}
-	for _, component := range []component{
-		controllerManagerComponent(c.layout, c.binaries, opts.Verbosity),
-		schedulerComponent(c.layout, c.binaries, opts.Verbosity),
-		kwokComponent(c.layout, c.binaries),
+	for _, client := range []struct {
+		answered  string // of the API server, before it can start
+		component component
+	}{
+		// Its clients can start up while the API server finishes.
+		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity)},
+		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
+		// Unless they give up on one that takes more than 10 s to finish, as it may
+		// on a busy machine.
+		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts.Verbosity)},
 	} {
-		if err := c.launch(ctx, component); err != nil {
+		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.answered)); err != nil {
+			return err
+		}
+		if err := c.launch(ctx, client.component); err != nil {
 			return err
 		}
 	}
