@@ -32,10 +32,22 @@ func Poll(ctx context.Context, interval time.Duration, what string, look func(co
 	}
 }
 
-// TakesPods is nil when pods can be scheduled to the node: it is Ready and the
-// node controller has seen so and taken its taints away. Taints that say what a
-// node is for, as that of a control plane, do not count.
+// TakesPods is nil when pods can be scheduled to the node: it is well, and nobody
+// has cordoned it.
 func TakesPods(node *corev1.Node) error {
+	if err := NodeWell(node); err != nil {
+		return err
+	}
+	if node.Spec.Unschedulable {
+		return fmt.Errorf("%s is cordoned", node.Name)
+	}
+	return nil
+}
+
+// NodeWell is nil when the node is Ready and the node controller has seen so and
+// taken its taints away. What keeps pods away on purpose does not count: taints that
+// say what a node is for, as that of a control plane, and a cordon.
+func NodeWell(node *corev1.Node) error {
 	ready := false
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
@@ -46,7 +58,7 @@ func TakesPods(node *corev1.Node) error {
 		return fmt.Errorf("%s is not Ready", node.Name)
 	}
 	for _, taint := range node.Spec.Taints {
-		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") && taint.Key != corev1.TaintNodeUnschedulable {
 			return fmt.Errorf("%s is still tainted %s", node.Name, taint.Key)
 		}
 	}

@@ -23,6 +23,9 @@ import (
 // chaos runs the workload and, beside it, every fault in its time. It returns
 // when the workload has ended and every fault is healed.
 func (s *stage) chaos(ctx context.Context) error {
+	if err := s.cluster.Health(ctx); err != nil {
+		return fmt.Errorf("before the workload begins: %w", err)
+	}
 	s.mark(history.PhaseChaos)
 	s.progress("chaos: %d steps, %d faults", len(s.Scenario.Workload), len(s.Scenario.Faults))
 	ctx, cancel := context.WithCancel(ctx)
@@ -143,16 +146,27 @@ func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, 
 	return trigger.Cause{}, false
 }
 
-// act takes a fault through its life: see that the control plane is healthy,
-// inject, wait, heal, see that it is healthy again. Whatever ends the run, the
-// fault is healed.
+// act takes a fault through its life: inject, wait, heal, see that the control
+// plane is healthy again. Whatever ends the run, the fault is healed.
+//
+// The control plane was healthy before the workload began, and after each fault that
+// was healed. It is not asked once more: an answer may take seconds, and a moment is
+// over by then. Only the outage that another fault makes has to pass.
 func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t times, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
 	}
-	if err := s.cluster.Health(ctx); err != nil {
-		return fmt.Errorf("before %s: %w", env.Report, err)
+	var own int32
+	if isOutage(spec) {
+		own = 1
+	}
+	others := s.outages.Add(own) - own
+	defer s.outages.Add(-own)
+	if others > 0 {
+		if err := s.cluster.Health(ctx); err != nil {
+			return fmt.Errorf("before %s: %w", env.Report, err)
+		}
 	}
 	until := s.lookout.expect(spec.Until, s.proxy.Controller, false)
 	defer s.lookout.forget(until)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,8 @@ type stage struct {
 	observer observer
 	proxy    *proxy.Proxy
 	subject  *subject.Subject
+
+	outages atomic.Int32 // faults in force that have the control plane out of order
 
 	// raised holds how to stop what stands, in the order in which it was raised.
 	raised []func(context.Context) error

@@ -82,6 +82,8 @@ func kubeadmPatches() ([]string, error) {
 	for _, patch := range []map[string]any{
 		{
 			"kind": "ClusterConfiguration",
+			// The state is thrown away with the cluster.
+			"etcd": map[string]any{"local": map[string]any{"extraArgs": map[string]string{"unsafe-no-fsync": "true"}}},
 			"apiServer": map[string]any{
 				"extraArgs": map[string]string{
 					"token-auth-file": nodeFilesDir + "/" + tokensFile,

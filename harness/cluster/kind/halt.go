@@ -64,24 +64,22 @@ func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
 	if c.isHalted(part) {
 		return nil
 	}
-	if err := c.signalKubelet(ctx, "SIGSTOP"); err != nil {
-		return fmt.Errorf("halting %s: %w", part, err)
-	}
 	c.setHalted(part, true)
-	if _, err := c.ControlPlane().Exec(ctx, "sh", "-c", killProcesses, "kill", string(part)); err != nil {
+	if _, err := c.ControlPlane().Exec(ctx, "sh", "-c", freezeAndKill, "kill", string(part)); err != nil {
 		c.setHalted(part, false)
 		if !c.halts() {
-			err = errors.Join(err, c.signalKubelet(ctx, "SIGCONT"))
+			err = errors.Join(err, c.thawKubelet(ctx))
 		}
 		return fmt.Errorf("halting %s: %w", part, err)
 	}
 	return nil
 }
 
-// killProcesses is the shell script that kills all processes of a name, which no
-// others on a node have, and waits until they are gone. It needs none of the
-// commands that one node image has and another has not.
-const killProcesses = `
+// freezeAndKill is the shell script that freezes the kubelet and then kills all
+// processes of a name, which no others on a node have, and waits until they are
+// gone. It needs none of the commands that one node image has and another has not.
+const freezeAndKill = `
+systemctl kill --kill-who=main --signal=SIGSTOP kubelet || exit
 found=
 for process in /proc/[0-9]*; do
 	[ "$(cat $process/comm 2>/dev/null)" = "$1" ] || continue
@@ -107,7 +105,7 @@ func (c *Cluster) Resume(ctx context.Context, part cluster.Part) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not within %s", mendWithin))
 	defer cancel()
-	err := c.signalKubelet(ctx, "SIGCONT")
+	err := c.thawKubelet(ctx)
 	if err == nil {
 		err = c.whole(ctx)
 	}
@@ -117,8 +115,8 @@ func (c *Cluster) Resume(ctx context.Context, part cluster.Part) error {
 	return nil
 }
 
-func (c *Cluster) signalKubelet(ctx context.Context, signal string) error {
-	_, err := c.ControlPlane().Exec(ctx, "systemctl", "kill", "--kill-who=main", "--signal="+signal, "kubelet")
+func (c *Cluster) thawKubelet(ctx context.Context) error {
+	_, err := c.ControlPlane().Exec(ctx, "systemctl", "kill", "--kill-who=main", "--signal=SIGCONT", "kubelet")
 	return err
 }
 
@@ -143,9 +141,10 @@ func (c *Cluster) whole(ctx context.Context) error {
 		if err := c.nodesReady(ctx, client); err != nil {
 			return err
 		}
-		// The kubelet may have them wait for a startup probe, every 10 s, while they
-		// have long been at work.
-		return componentsReady(ctx, client)
+		// Of those that serve the API server has told. What the kubelet says of them
+		// is late: it has them wait for a startup probe, every 10 s, while they have
+		// long been at work.
+		return componentsReady(ctx, client, clients)
 	})
 }
 

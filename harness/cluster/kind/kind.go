@@ -128,8 +128,9 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// Health waits until the API server answers, every node is Ready that is not
-// meant to be down, and the kubelet says the same of the control plane's pods.
+// Health waits until the API server answers ready, which it does when etcd does,
+// every node is well that is not meant to be down, and the kubelet says that the
+// other parts of the control plane are.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return c.whole(ctx)
 }
 
-// nodesReady is nil when every node takes pods that is not meant to be down.
+// nodesReady is nil when every node is well that is not meant to be down.
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 	}
 	for i := range nodes.Items {
 		if node := &nodes.Items[i]; !c.isDown(node.Name) {
-			if err := cluster.TakesPods(node); err != nil {
+			if err := cluster.NodeWell(node); err != nil {
 				return fmt.Errorf("%w; the end of its kubelet's log:\n%s", err, c.kubeletLog(ctx, node.Name))
 			}
 		}

@@ -51,7 +51,7 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	if err != nil {
 		return err
 	}
-	if err := poll(ctx, "the control plane's pods", func(ctx context.Context) error { return componentsReady(ctx, client) }); err != nil {
+	if err := poll(ctx, "the control plane's pods", func(ctx context.Context) error { return componentsReady(ctx, client, servers+","+clients) }); err != nil {
 		return err
 	}
 	return c.tryPods(ctx, client)
@@ -65,17 +65,24 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// componentsReady is nil when every static pod of the control plane is Ready:
-// their probes ask etcd, the API server, kube-controller-manager and the
-// scheduler for their health.
-func componentsReady(ctx context.Context, client kubernetes.Interface) error {
-	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
+// The parts of the control plane, as their static pods are labelled: those that
+// serve, and those that only talk to them.
+const (
+	servers = "etcd,kube-apiserver"
+	clients = "kube-controller-manager,kube-scheduler"
+)
+
+// componentsReady is nil when the static pods of so many parts, separated by commas,
+// are Ready: their probes ask them for their health.
+func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+		LabelSelector: "tier=control-plane,component in (" + parts + ")",
+	})
 	if err != nil {
 		return fmt.Errorf("asking for the control plane's pods: %w", err)
 	}
-	const components = 4
-	if len(pods.Items) < components {
-		return fmt.Errorf("%d of %d parts of the control plane have registered", len(pods.Items), components)
+	if want := 1 + strings.Count(parts, ","); len(pods.Items) < want {
+		return fmt.Errorf("%d of %s have registered", len(pods.Items), parts)
 	}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; !isReady(pod) {
