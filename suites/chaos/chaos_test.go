@@ -77,8 +77,8 @@ func labels(provider string, target subject.Target, asked *scenario.Scenario) gi
 }
 
 // lingers reports whether a fault takes its time on real kubelets: parts of the
-// cluster have to come back, or it waits for a moment and then, as every fault,
-// for a healthy cluster, which takes seconds to say so.
+// cluster have to come back, or it waits for a moment, which they bring about in
+// their own time.
 func lingers(fault scenario.Fault) bool {
 	kind, _ := catalogue.Find(fault.Name) // all that the library has are there: its own test
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
