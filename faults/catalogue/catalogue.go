@@ -10,6 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/controlplane"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
+	"github.com/kube-gauntlet/gauntlet/faults/obstacles"
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
@@ -40,6 +41,7 @@ var All = []faults.Kind{
 	controlplane.APIServer,
 	controlplane.Etcd,
 	controlplane.Compact,
+	obstacles.Name,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

@@ -2,13 +2,11 @@ package pods
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -152,21 +150,13 @@ func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version,
 	return c.write(ctx, stripped)
 }
 
-// stranger is the object that pods are given to. The garbage collector looks for
-// owners, so it must exist.
-const stranger = "stranger"
-
 // give puts another controllerRef in the place of the one that there is.
 func (c *churn) give(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	maps := c.env.Admin.CoreV1().ConfigMaps(victim.Namespace)
-	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		owner, err = maps.Get(ctx, stranger, metav1.GetOptions{})
-	}
+	owner, err := c.env.Stranger(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("making ConfigMap %s, the other controller: %w", stranger, err)
+		return 0, err
 	}
 	given := victim.DeepCopy()
-	given.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	given.OwnerReferences = []metav1.OwnerReference{*owner}
 	return c.write(ctx, given)
 }

@@ -62,6 +62,9 @@ func (x *exchange) serve() {
 		x.unanswered(false, 0)
 		x.breakOff(err)
 	}
+	if x.effect.First != nil {
+		x.effect.First(x.request.Context())
+	}
 	switch {
 	case x.effect.Refuse != nil:
 		x.refuse(x.effect.Refuse, history.Response{})

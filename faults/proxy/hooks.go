@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,9 @@ type RequestEffect struct {
 	// Delay keeps the request back before anything else is done about it. It ends
 	// early when the fault is removed.
 	Delay time.Duration
+	// First is done before the request goes on, which waits for it. Its ctx ends
+	// with the request's.
+	First func(ctx context.Context)
 	// Refuse answers the request in the API server's place. The API server never
 	// sees it.
 	Refuse *Refusal

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,24 @@ func TestLose(t *testing.T) {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFirst: what a fault does first is done when the request reaches the API
+// server, which then answers it itself.
+func TestFirst(t *testing.T) {
+	done := false
+	var before atomic.Bool
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before.Store(done)
+		respond(w, r, http.StatusCreated, pod("web", 7))
+	}))
+	f.proxy.OnRequest(spoil(RequestEffect{First: func(context.Context) { done = true }}))
+	if _, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+	if !before.Load() {
+		t.Error("the request came before what was to be first")
 	}
 }
 
