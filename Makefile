@@ -120,6 +120,10 @@ upstream: ## build etcd, Kubernetes and KWOK into the cache (about 7 minutes on 
 engine: ## bring up a container engine on a Debian machine that has none (root)
 	@harness/nodeimage/engine
 
+.PHONY: engine-down
+engine-down: ## end the container engine that make engine started (root)
+	@harness/nodeimage/engine stop
+
 .PHONY: node-image
 node-image: ## build a kind node image without a registry (root; minutes, once)
 	@harness/nodeimage/build
