@@ -69,6 +69,9 @@ func TestClusterConfig(t *testing.T) {
 		var parsed struct {
 			APIVersion                              string
 			APIServer, ControllerManager, Scheduler struct{ ExtraArgs map[string]string }
+			Etcd                                    struct {
+				Local struct{ ExtraArgs map[string]string }
+			}
 		}
 		if err := yaml.Unmarshal([]byte(patch), &parsed); err != nil {
 			t.Fatalf("%v in\n%s", err, patch)
@@ -78,6 +81,7 @@ func TestClusterConfig(t *testing.T) {
 		}
 		for name, extra := range map[string]map[string]string{
 			"apiserver": parsed.APIServer.ExtraArgs, "kcm": parsed.ControllerManager.ExtraArgs, "scheduler": parsed.Scheduler.ExtraArgs,
+			"etcd": parsed.Etcd.Local.ExtraArgs,
 		} {
 			if extra != nil {
 				args[name] = extra
@@ -90,6 +94,7 @@ func TestClusterConfig(t *testing.T) {
 		{"kcm", "leader-elect", "false"},
 		{"scheduler", "leader-elect", "false"},
 		{"scheduler", "controllers", ""},
+		{"etcd", "unsafe-no-fsync", "true"},
 	} {
 		if got := args[test.component][test.flag]; got != test.want {
 			t.Errorf("%s --%s=%s, want %s", test.component, test.flag, got, test.want)
