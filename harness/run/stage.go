@@ -107,6 +107,8 @@ func (s *stage) raiseGuard(context.Context) error {
 func (s *stage) raiseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
+	shared := s.Existing
+	shared.Pods = s.Scenario.PodsMax()
 	c, err := StartPlane(ctx, s.Provider, Plane{
 		Nodes:         s.Scenario.Cluster.Nodes,
 		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
@@ -114,7 +116,7 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 		LogDir:        s.dir.logs(),
 		UpstreamDir:   s.UpstreamDir,
 		NodeImage:     s.NodeImage,
-		Existing:      s.Existing,
+		Existing:      shared,
 		Relays:        s.Scenario.Subject.Replicas,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@
 package chaos
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -108,6 +109,9 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 		ginkgo.Skip(err.Error())
 	}
 	judged, err := run.Run(ctx, options)
+	if errors.Is(err, existing.ErrNoRoom) {
+		ginkgo.Skip(err.Error())
+	}
 	if judged != nil {
 		ginkgo.AddReportEntry(runEntry, ginkgo.ReportEntryVisibilityNever, *judged)
 	}

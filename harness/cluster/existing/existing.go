@@ -43,6 +43,8 @@ type Options struct {
 	// KUBECONFIG and, as CONTEXT, the context, empty for the current one. Empty is
 	// none.
 	Displace string
+	// Pods is how many pods the run has at once, for which there must be room.
+	Pods int
 	// Cleaner is the command that removes what a killed run leaves, with an
 	// absolute path first; empty leaves it to the user. See [Clean].
 	Cleaner []string
@@ -87,8 +89,8 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.Health(ctx); err != nil {
 		return nil, err
 	}
-	if err := takesPods(ctx, c.admin); err != nil {
-		return nil, err
+	if err := takesPods(ctx, c.admin, o.Pods); err != nil {
+		return nil, fmt.Errorf("existing cluster: %w", err)
 	}
 	if c.claim, err = claimCluster(ctx, c.admin, config.Host, o.Cleaner); err != nil {
 		return nil, err
@@ -138,21 +140,6 @@ func Version(kubeconfig, context string) (string, error) {
 		return "", fmt.Errorf("existing cluster: the API server at %s does not answer: %w", config.Host, err)
 	}
 	return version.GitVersion, nil
-}
-
-// takesPods is nil when there is a node for pods.
-func takesPods(ctx context.Context, admin kubernetes.Interface) error {
-	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("existing cluster: asking for the nodes: %w", err)
-	}
-	problem := errors.New("there are none")
-	for i := range nodes.Items {
-		if problem = cluster.TakesPods(&nodes.Items[i]); problem == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("existing cluster: expected a node that takes pods: %w", problem)
 }
 
 // makeAccount makes the account of the subject and a token for it.

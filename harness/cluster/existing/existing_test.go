@@ -83,7 +83,11 @@ func itsOwn(t *testing.T, c *embedded.Cluster) *subject.Subject {
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	_, kubeconfig := somebodys(t)
-	o := existing.Options{Kubeconfig: kubeconfig}
+	o := existing.Options{Kubeconfig: kubeconfig, Pods: 1_000_000}
+	if _, err := existing.Start(t.Context(), o); !errors.Is(err, existing.ErrNoRoom) {
+		t.Errorf("with more pods than there is room for: error %v, expected %v", err, existing.ErrNoRoom)
+	}
+	o.Pods = 10
 	c, err := existing.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
