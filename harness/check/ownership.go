@@ -66,8 +66,8 @@ func (j *ownershipJudge) deletesItsOwn(m *Model, c *call) {
 // after it had seen that, it read the owner live and found it not terminating.
 func (j *ownershipJudge) adoptsAnOrphan(m *Model, c *call) {
 	j.tested++
-	if c.saw(func(s sighting) bool { return s.pod.controller.UID == c.claim.owner }) {
-		return // a write that changes nothing about it
+	if seen := c.process.view.sightings(c.pod.UID); len(seen) > 0 && seen[len(seen)-1].pod.controller.UID == c.claim.owner {
+		return // a write that changes nothing about it, as it was last seen
 	}
 	o := c.ledger.owner()
 	free := func(s sighting) bool {

@@ -64,6 +64,24 @@ func TestOwnership(t *testing.T) {
 			s.deliver(pod)
 			s.adopt(pod, rs)
 		}},
+		{name: "takes back, without a live read, what it was told is no longer its own (R10)", want: Fail, says: "without having read that live", tell: func(s *story) {
+			rs := told(s, 2)
+			pods := s.running(rs, 2)
+			s.deliver(s.strip(pods[0]))
+			s.adopt(pods[0], rs)
+		}},
+		{name: "takes back what it was told is no longer its own", want: Pass, tell: func(s *story) {
+			rs := told(s, 2)
+			pods := s.running(rs, 2)
+			s.deliver(s.strip(pods[0]))
+			s.readLive(rs)
+			s.adopt(pods[0], rs)
+		}},
+		{name: "adopts what it has been told is its own by now", want: Pass, tell: func(s *story) {
+			rs := told(s, 2)
+			pods := s.running(rs, 2)
+			s.adopt(pods[0], rs)
+		}},
 		{name: "adopts after a live read that came too early", want: Fail, says: "without having read that live", tell: func(s *story) {
 			rs := told(s, 1)
 			s.readLive(rs)
