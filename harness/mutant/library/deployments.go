@@ -45,7 +45,7 @@ var deployments = []mutant.Mutant{
 	return c, err
 `)},
 		Scenarios: []string{"slow-lists", "failover"},
-		Checks:    []string{"max-surge", "max-unavailable"},
+		Open:      "what it makes again has the same name, and is found; that a leader writes before it has been told of everything, no check asks",
 	},
 	{
 		ID: "D7", Base: mutant.Ours,
@@ -123,7 +123,7 @@ var deployments = []mutant.Mutant{
 	}
 `)},
 		Scenarios: []string{"rollout"},
-		Checks:    []string{"rollout-complete"},
+		Open:      "all is well once the old pods have recovered; that a rollout gets on while they have not, no check asks",
 	},
 	{
 		ID: "D16", Base: mutant.Ours,
@@ -180,8 +180,8 @@ var deployments = []mutant.Mutant{
 		}
 		l.queue.AddRateLimited(key)
 `)},
-		Scenarios: []string{"api-errors"},
-		Checks:    []string{"converged"},
+		Scenarios: []string{"outage"},
+		Checks:    []string{"converged", "rollout-complete"},
 	},
 	{
 		ID: "D22", Base: mutant.Ours,
@@ -213,7 +213,7 @@ var deployments = []mutant.Mutant{
 `, `			GenerateName:    setName(d.Name, hash) + "-",
 `)},
 		Scenarios: []string{"lost-replicaset", "crash"},
-		Checks:    []string{"revisions"},
+		Open:      "the twin stays, without replicas; that a template has one ReplicaSet in the end, no check asks",
 	},
 	{
 		ID: "own-surge-down", Base: mutant.Ours,
@@ -299,7 +299,7 @@ var deployments = []mutant.Mutant{
 		Broken:    "The status of a Deployment is written whether it says anything new or not.",
 		Edits:     []mutant.Edit{edit("controllers/deployment/report.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
 		Scenarios: []string{"rollout"},
-		Checks:    []string{"quiet"},
+		Open:      "the API server takes a write that changes nothing for none; that nothing is written without a change, no check asks",
 	},
 	{
 		ID: "own-inherits-nothing", Base: mutant.Ours,

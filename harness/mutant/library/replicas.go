@@ -83,7 +83,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "Orphans are adopted by what the cache has of the owner.",
 		Edits:     []mutant.Edit{edit(claim, `checked, checkErr = true, c.checkLive(ctx)`, `checked = true`)},
 		Scenarios: []string{"watch-delay-owners"},
-		Checks:    []string{"ownership", "converged"},
+		Checks:    []string{"ownership"},
 	},
 	{
 		ID: "R11", Base: mutant.Ours,
@@ -124,7 +124,7 @@ var replicas = []mutant.Mutant{
 			edit(replicaHandlers, `if moved && oldRef != nil {`, `if moved && oldRef != nil && ref != nil {`),
 			edit(replicaHandlers, `if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
 		},
-		Scenarios: []string{"strays"},
+		Scenarios: []string{"stripped"},
 		Checks:    []string{"converged"},
 	},
 	{
@@ -159,7 +159,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "A pod is replaced when it is gone, not when it begins to go.",
 		Edits:     []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return !Terminal(pod)`)},
 		Scenarios: []string{"strays", "pod-churn", "everything"},
-		Checks:    []string{"status"},
+		Checks:    []string{"expectations"},
 	},
 	{
 		ID: "R21", Base: mutant.Ours,
@@ -197,7 +197,7 @@ var replicas = []mutant.Mutant{
 		ID: "R26", Base: mutant.Ours,
 		Broken:    "Pods that are too many are deleted when the owner has changed, and not when it has not.",
 		Edits:     []mutant.Edit{edit(replicaSync, `case step.deletes > 0:`, `case step.deletes > 0 && owner.Object.GetGeneration() != owner.Status.ObservedGeneration:`)},
-		Scenarios: []string{"lost-responses", "everything"},
+		Scenarios: []string{"surplus"},
 		Checks:    []string{"converged"},
 	},
 	{
@@ -217,7 +217,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "An owner that is being deleted has its pods replaced.",
 		Edits:     []mutant.Edit{edit(replicaSync, `if settled && !owner.Terminating() {`, `if settled {`)},
 		Scenarios: []string{"foreground"},
-		Checks:    []string{"not-above-desired"},
+		Open:      "the owner is gone before news of its pods comes; without that lag, not-above-desired takes what is created for decided before",
 	},
 	{
 		ID: "own-no-expectations", Base: mutant.Ours,
@@ -245,7 +245,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "Pods that the selector no longer matches are not released.",
 		Edits:     []mutant.Edit{edit(claim, `			if err := c.release(ctx, child); err != nil {`, `			if err := c.release(ctx, child); err != nil && ctx == nil {`), edit(claim, `	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})`, `	var err error`)},
 		Scenarios: []string{"strays"},
-		Checks:    []string{"converged"},
+		Open:      "labels are back in the end; that what no longer matches is released, no check asks",
 	},
 	{
 		ID: "own-unassigned-last", Base: mutant.Ours,
@@ -266,7 +266,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "Pods that restarted often go last on a scale-down.",
 		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.restarts, other.restarts)`, `cmp.Compare(other.restarts, r.restarts)`)},
 		Scenarios: []string{"victims"},
-		Open:      "no check looks at that yet",
+		Open:      "pods that started again became ready at another time, which decides before that",
 	},
 	{
 		ID: "own-cost-ignored", Base: mutant.Ours,
@@ -304,7 +304,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "The status is written whether it says anything new or not.",
 		Edits:     []mutant.Edit{edit(replicaStatus, `if equality.Semantic.DeepEqual(base.Status, status) {`, `if equality.Semantic.DeepEqual(base.Status, status) && ctx == nil {`)},
 		Scenarios: []string{"watch-delay-pods"},
-		Checks:    []string{"quiet"},
+		Open:      "the API server takes a write that changes nothing for none; that nothing is written without a change, no check asks",
 	},
 	{
 		ID: "own-generation-ahead", Base: mutant.Ours,
@@ -339,7 +339,7 @@ var replicas = []mutant.Mutant{
 		ID: "own-give-up", Base: mutant.Ours,
 		Broken:    "A sync that fails is not tried again.",
 		Edits:     []mutant.Edit{edit(workLoop, `l.queue.AddRateLimited(key)`, `l.queue.Forget(key)`)},
-		Scenarios: []string{"api-errors", "endpoints"},
+		Scenarios: []string{"outage"},
 		Checks:    []string{"converged"},
 	},
 }
