@@ -42,6 +42,8 @@ var All = []faults.Kind{
 	controlplane.Etcd,
 	controlplane.Compact,
 	obstacles.Name,
+	obstacles.Quota,
+	obstacles.Policy,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -67,6 +69,96 @@ func TestNameTaken(t *testing.T) {
 			heal()
 			if err := create(replicaSet("web-1", owner)); !apierrors.IsAlreadyExists(err) {
 				t.Errorf("what took the name is gone after healing: %v", err)
+			}
+		})
+	}
+}
+
+// createPod has the subject create a pod that a ConfigMap controls, or none does.
+func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
+	}
+	if owner != nil {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	}
+	_, err := l.subject.CoreV1().Pods(l.namespace).Create(l.t.Context(), pod, metav1.CreateOptions{})
+	return err
+}
+
+// TestQuotaExhausted: so many pods more are let in, and no others until another
+// goes, or the fault is healed.
+func TestQuotaExhausted(t *testing.T) {
+	l := startLive(t)
+	l.runPod("early", ready)
+	heal := l.inject("quota-exhausted", "left: 2")
+	for _, name := range []string{"a", "b"} {
+		if err := l.createPod(name, nil); err != nil {
+			t.Errorf("pod %s: %v", name, err)
+		}
+	}
+	if err := l.createPod("c", nil); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
+		t.Errorf("a pod too many: %v; expected that the quota is exceeded", err)
+	}
+	if err := l.create("config"); err != nil {
+		t.Errorf("a ConfigMap: %v", err)
+	}
+	now := int64(0)
+	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "early", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.poll("room for another pod", func(context.Context) error { return l.createPod("c", nil) }); err != nil {
+		t.Error(err)
+	}
+	heal()
+	if err := l.createPod("d", nil); err != nil {
+		t.Errorf("after healing: %v", err)
+	}
+	if l.fired() != 1 {
+		t.Errorf("fired %d times, want once", l.fired())
+	}
+}
+
+// TestAdmissionDenied: what has a controller is denied, with the reason asked for,
+// and all else is let in.
+func TestAdmissionDenied(t *testing.T) {
+	for _, test := range []struct {
+		resource, reason string
+		denied           func(error) bool
+	}{
+		{"pods", "Forbidden", apierrors.IsForbidden},
+		{"replicasets.apps", "Invalid", apierrors.IsInvalid},
+	} {
+		t.Run(test.resource, func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			owner := l.commit("owner")
+			l.runPod("early", ready) // the namespace lets pods in
+			heal := l.inject("admission-denied", "{resource: "+test.resource+", reason: "+test.reason+"}")
+			create := func(resource, name string, owner *corev1.ConfigMap) error {
+				if resource == "pods" {
+					return l.createPod(name, owner)
+				}
+				_, err := l.subject.AppsV1().ReplicaSets(l.namespace).Create(t.Context(), replicaSet(name, owner), metav1.CreateOptions{})
+				return err
+			}
+			if err := create(test.resource, "a", owner); !test.denied(err) || !strings.Contains(err.Error(), "denied request: objects with a controller are denied") {
+				t.Errorf("one of %s: %v", test.resource, err)
+			}
+			if err := l.createPod("free", nil); err != nil {
+				t.Errorf("a pod without a controller: %v", err)
+			}
+			other := map[string]string{"pods": "replicasets.apps", "replicasets.apps": "pods"}[test.resource]
+			if err := create(other, "b", owner); err != nil {
+				t.Errorf("one of %s: %v", other, err)
+			}
+			heal()
+			if err := create(test.resource, "a", owner); err != nil {
+				t.Errorf("after healing: %v", err)
+			}
+			if l.fired() != 1 {
+				t.Errorf("fired %d times, want once", l.fired())
 			}
 		})
 	}

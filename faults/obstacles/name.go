@@ -108,12 +108,10 @@ func (n *name) Tally() string {
 	return "took " + strings.Join(n.taken, ", ")
 }
 
-const replicaSets = "replicasets.apps"
-
 // decide has a request that would make a ReplicaSet wait until its name is taken.
 // The API server itself then says that there is one.
 func (n *name) decide(request *history.Request) *proxy.RequestEffect {
-	if request.Verb != "create" || request.Resource != replicaSets || request.Subresource != "" ||
+	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
 		!history.MatchOwner(n.params.Owner, request.Object.ControllerRef()) {
 		return nil
@@ -134,7 +132,7 @@ func (n *name) decide(request *history.Request) *proxy.RequestEffect {
 // take makes the ReplicaSet that takes the name. When there is one already, the
 // name is not this fault's to take, and another may be.
 func (n *name) take(ctx context.Context, request *history.Request) {
-	ref := &history.Ref{Resource: replicaSets, Namespace: request.Namespace, Name: request.Object.Name}
+	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.other(ctx, request.Object)
 	if err == nil {
 		set, err = n.env.Admin.AppsV1().ReplicaSets(request.Namespace).Create(ctx, set, metav1.CreateOptions{})

@@ -16,3 +16,20 @@ func TestNameParams(t *testing.T) {
 		{Text: "times: 0", Want: "s.yaml:1:8: name-taken.times: 0 is out of bounds; expected 1 to 100"},
 	})
 }
+
+func TestQuotaParams(t *testing.T) {
+	faulttest.Params(t, Quota, []faulttest.Case{
+		{Text: "{}"},
+		{Text: "left: 10000"},
+		{Text: "left: -1", Want: "s.yaml:1:7: quota-exhausted.left: -1 is out of bounds; expected 0 to 10000"},
+	})
+}
+
+func TestPolicyParams(t *testing.T) {
+	faulttest.Params(t, Policy, []faulttest.Case{
+		{Text: "{}"},
+		{Text: "{resource: replicasets.apps, reason: Forbidden}"},
+		{Text: "resource: services", Want: `s.yaml:1:11: admission-denied.resource: unknown value "services"; expected one of pods, replicasets.apps`},
+		{Text: "reason: Why", Want: `s.yaml:1:9: admission-denied.reason: unknown value "Why"; expected one of Invalid, Forbidden`},
+	})
+}

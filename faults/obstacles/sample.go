@@ -8,8 +8,18 @@ import (
 )
 
 func sampleName(r *rand.Rand, o faults.Occasion) any {
-	if !slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: replicaSets}) {
+	if !slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) {
 		return nil
 	}
 	return &NameParams{Template: faults.Pick(r, templates...), Times: 1 + r.IntN(2)}
+}
+
+func sampleQuota(r *rand.Rand, _ faults.Occasion) any { return &QuotaParams{Left: r.IntN(8)} }
+
+func samplePolicy(r *rand.Rand, o faults.Occasion) any {
+	p := &PolicyParams{Resource: podResource, Reason: faults.Pick(r, reasons...)}
+	if slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) && r.IntN(3) == 0 {
+		p.Resource = setResource
+	}
+	return p
 }

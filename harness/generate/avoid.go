@@ -44,6 +44,21 @@ var weaknesses = []weakness{
 	}},
 }
 
+// refusesUsers reports whether a user's own pod may be refused, which would end the
+// workload there.
+func refusesUsers(steps []scenario.Step, faults []scenario.Fault) bool {
+	return slices.ContainsFunc(steps, makesPods) && slices.ContainsFunc(faults, keepsPodsOut)
+}
+
+func makesPods(step scenario.Step) bool {
+	create, ok := step.Operation.(*scenario.Create)
+	return ok && create.Kind == scenario.Pod
+}
+
+func keepsPodsOut(fault scenario.Fault) bool {
+	return fault.Name == "quota-exhausted" || fault.Name == "admission-denied" && fault.Params.Text("resource") != "replicasets.apps"
+}
+
 func beyondUpstream(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(weaknesses, func(w weakness) bool { return w.does(steps, faults) })
 }

@@ -73,7 +73,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.Occasion, s *scenario.Scenar
 			continue
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params}
-		if !beyondUpstream(s.Workload, append(slices.Clip(s.Faults), fault)) {
+		all := append(slices.Clip(s.Faults), fault)
+		if !beyondUpstream(s.Workload, all) && !refusesUsers(s.Workload, all) {
 			return fault, nil
 		}
 	}

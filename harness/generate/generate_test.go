@@ -126,6 +126,37 @@ func TestSameBytes(t *testing.T) {
 	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
 }
 
+// TestUsersPods: where users make pods of their own, nothing keeps pods out; it
+// would end the workload.
+func TestUsersPods(t *testing.T) {
+	var kinds []faults.Kind
+	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {
+		kind, err := catalogue.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	kept := 0
+	for seed := range uint64(200) {
+		o := options(seed)
+		o.Provider, o.Kinds = faults.Simulated, kinds
+		text := string(marshal(t, generated(t, o)))
+		users := strings.Contains(text, "- create: {kind: Pod")
+		out := strings.Contains(text, "- quota-exhausted") || strings.Contains(text, "- admission-denied: {reason") ||
+			strings.Contains(text, "- admission-denied: {resource: pods")
+		if users && out {
+			t.Errorf("seed %d: users make pods, and pods are kept out:\n%s", seed, text)
+		}
+		if out {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Error("200 seeds keep no pods out")
+	}
+}
+
 // TestDuration: a longer workload has more of everything, within the bounds.
 func TestDuration(t *testing.T) {
 	o := options(5)
