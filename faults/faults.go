@@ -22,6 +22,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
@@ -96,6 +97,9 @@ type Params interface {
 	Decode(into any) error
 	// Errorf makes an error that says where the field stands.
 	Errorf(field, format string, args ...any) error
+	// CheckSteps fills in what the steps of a field leave out, and demands of each,
+	// by itself, what is demanded of a workload's.
+	CheckSteps(field string, steps []scenario.Step) error
 }
 
 // Kind is a row of the catalogue.

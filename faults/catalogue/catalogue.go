@@ -14,6 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
+	"github.com/kube-gauntlet/gauntlet/faults/users"
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
 )
 
@@ -44,6 +45,7 @@ var All = []faults.Kind{
 	obstacles.Name,
 	obstacles.Quota,
 	obstacles.Policy,
+	users.Edit,
 }
 
 // Find returns the kind of the given name. Its error names those that there are.

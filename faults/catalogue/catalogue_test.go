@@ -31,6 +31,8 @@ func (a asking) Decode(into any) error {
 
 func (a asking) Errorf(string, string, ...any) error { return errAsked }
 
+func (a asking) CheckSteps(string, []scenario.Step) error { return errAsked }
+
 // TestDocumented: every kind can be read about, and documents the parameters
 // that it reads, no others.
 func TestDocumented(t *testing.T) {
@@ -69,7 +71,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
-		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, restart, crash, freeze, node-cordon, node-drain, node-taint, api-server-restart, etcd-restart, etcd-compact, name-taken, quota-exhausted, admission-denied`
+		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, restart, crash, freeze, node-cordon, node-drain, node-taint, api-server-restart, etcd-restart, etcd-compact, name-taken, quota-exhausted, admission-denied, user-edit`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

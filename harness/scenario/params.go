@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 )
 
@@ -56,6 +57,21 @@ func (p Params) Errorf(field, format string, args ...any) error {
 		path = join(p.fault, field)
 	}
 	return p.source.errorAt(at, path, format, args...)
+}
+
+// CheckSteps completes the steps that a field was decoded into, and returns an
+// error about the first that makes no sense by itself. Whether what they act on is
+// there by then is not known.
+func (p Params) CheckSteps(field string, steps []Step) error {
+	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
+	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}}
+	path := join(p.fault, field)
+	v.steps(path, steps)
+	for i := range steps {
+		steps[i].complete()
+		v.step(fmt.Sprintf("%s[%d]", path, i), &steps[i])
+	}
+	return v.err
 }
 
 // Equal reports whether both hold the same values, wherever they stand.

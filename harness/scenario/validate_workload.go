@@ -15,12 +15,10 @@ type object struct {
 
 // workload checks each step, and that it acts on what is there by then.
 func (v *validator) workload(steps []Step) {
-	v.check(len(steps) > 0, "workload", "found no step; expected at least one")
-	v.check(len(steps) <= stepsMax, "workload", "found %d steps; expected at most %d", len(steps), stepsMax)
+	v.steps("workload", steps)
 	objects := map[Target]*object{}
 	for i := range steps {
 		step, path := &steps[i], fmt.Sprintf("workload[%d]", i)
-		v.duration(path+".after", step.After, 0, afterMax)
 		v.step(path, step)
 		if v.err != nil {
 			return // what follows relies on a well-formed step
@@ -29,8 +27,15 @@ func (v *validator) workload(steps []Step) {
 	}
 }
 
+// steps checks that there are some, and not too many.
+func (v *validator) steps(path string, steps []Step) {
+	v.check(len(steps) > 0, path, "found no step; expected at least one")
+	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
+}
+
 // step checks that the step does something, and that by itself it makes sense.
 func (v *validator) step(path string, step *Step) {
+	v.duration(path+".after", step.After, 0, afterMax)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
 	if step.Operation != nil {
 		row := operationOf(step.Operation)

@@ -1,0 +1,137 @@
+// Package users has the faults that other users bring about: they change the
+// workload while somebody else is at work on it, at the worst moment.
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
+)
+
+// Edit is the kind "user-edit".
+var Edit = faults.Kind{
+	Name:      "user-edit",
+	Sentence:  "Another user changes the workload, beside the scenario's own steps: what the fault's moment has kept goes on when the first change is made.",
+	Healing:   "Nothing more is changed; what was changed stays so.",
+	Providers: faults.Providers,
+	Params: []faults.Param{
+		{Name: "steps", Sentence: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
+	},
+	New:     newEdit,
+	Undrawn: "what becomes of an object that two users change depends on who comes first, and a scenario has to know what there is",
+}
+
+// EditParams are the parameters of a user-edit; [Edit] documents them.
+type EditParams struct {
+	Steps []scenario.Step `yaml:"steps"`
+}
+
+func newEdit(params faults.Params) (faults.Fault, error) {
+	var p EditParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := params.CheckSteps("steps", p.Steps); err != nil {
+		return nil, err
+	}
+	return &edit{params: p}, nil
+}
+
+// edit is a user at work, until done or Heal.
+type edit struct {
+	params EditParams
+	faults.Lasting
+	done  atomic.Int64
+	begun chan struct{} // closed when the first step has been tried
+	once  sync.Once
+}
+
+// Inject returns when the first step is done, unless that one waits for anything:
+// what it waits for may be kept until Inject returns.
+func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
+	e.begun = make(chan struct{})
+	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
+	if first := e.params.Steps[0]; first.After > 0 || first.Await != nil {
+		return nil
+	}
+	select {
+	case <-e.begun:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *edit) Heal(ctx context.Context) error {
+	if err := e.End(ctx); err != nil {
+		return fmt.Errorf("waiting for a user: %w", err)
+	}
+	return nil
+}
+
+func (e *edit) Tally() string {
+	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
+}
+
+// run performs the steps, until one fails or nothing more is to be begun. What is
+// under way then, and waits, is left.
+func (e *edit) run(ctx context.Context, env *faults.Env) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer e.tried()
+	go func() {
+		select {
+		case <-e.Stopping():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// An error is in the record of the step that failed.
+	_ = workload.Run(ctx, workload.Env{
+		Client: env.Admin, Namespace: env.Namespace, Clock: env.Clock, Recorder: diary{e, env.Report},
+	}, e.params.Steps)
+}
+
+// diary takes the records of steps for firings of the fault: the steps that the
+// history counts are the scenario's own.
+type diary struct {
+	edit   *edit
+	report *faults.Reporter
+}
+
+func (d diary) Append(record history.Record) {
+	step := record.Step
+	if step == nil {
+		return
+	}
+	switch {
+	case step.Event == history.StepDone:
+		d.edit.done.Add(1)
+		d.report.Fired(0, step.Object, step.Detail)
+	case step.Event == history.StepFailed && !d.edit.stopping():
+		d.report.Failed(step.Object, errors.New(step.Detail+": "+step.Error))
+	}
+	if step.Event != history.StepBegun {
+		d.edit.tried()
+	}
+}
+
+// stopping reports whether what is under way is broken off.
+func (e *edit) stopping() bool {
+	select {
+	case <-e.Stopping():
+		return true
+	default:
+		return false
+	}
+}
+
+// tried says that the first step has been tried.
+func (e *edit) tried() { e.once.Do(func() { close(e.begun) }) }

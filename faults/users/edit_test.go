@@ -1,0 +1,30 @@
+package users
+
+import (
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
+)
+
+func TestEditParams(t *testing.T) {
+	faulttest.Params(t, Edit, []faulttest.Case{
+		{Text: "steps: [{scale: {kind: ReplicaSet, name: web, replicas: 3}}, {pause: {name: app}, after: 1s, await: {until: available}}]"},
+		{Text: "{}", Want: "s.yaml:1:1: user-edit.steps: found no step; expected at least one"},
+		{
+			Text: "steps: [{scale: {kind: ReplicaSet, name: web}}]",
+			Want: "s.yaml:1:17: user-edit.steps[0].scale.replicas: found nothing; expected 0 to 20000",
+		},
+		{
+			Text: "steps: [{after: 1s}]",
+			Want: "s.yaml:1:9: user-edit.steps[0]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, select or await",
+		},
+		{
+			Text: "steps: [{pause: {name: app}, after: 1h}]",
+			Want: "s.yaml:1:37: user-edit.steps[0].after: found 1h0m0s; expected 0s to 5m0s",
+		},
+		{
+			Text: "steps: [{pause: {kind: Service, name: app}}]",
+			Want: `s.yaml:1:24: user-edit.steps[0].pause.kind: found "Service"; expected Deployment`,
+		},
+	})
+}
