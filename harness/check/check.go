@@ -144,6 +144,14 @@ var All = []Check{
 		New:       newStatus,
 	},
 	{
+		ID:        "content",
+		Guarantee: "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, and controlled by that owner alone.",
+		Clause:    "ReplicaSet 11, Deployment 3",
+		Property:  Safety,
+		Traps:     []int{37},
+		New:       newContent,
+	},
+	{
 		ID:        "max-surge",
 		Guarantee: "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
 		Clause:    "Deployment 8, 9, 11",

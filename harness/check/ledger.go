@@ -61,6 +61,9 @@ type ledger struct {
 	// selector is the owner's; reselected, that it has changed before our eyes.
 	selector   string
 	reselected bool
+	// templates is what the process was shown of the owner's template, the latest
+	// last.
+	templates []*template
 }
 
 // account is one direction of a ledger.
@@ -188,6 +191,7 @@ func (l *ledger) look(t touch, at time.Duration) {
 		clear(l.deletes.unseen)
 	} else {
 		l.reselect(o)
+		l.learn(o.template)
 		if !o.terminating {
 			ceiling, floor = o.replicas, o.replicas
 		}
@@ -202,6 +206,19 @@ func (l *ledger) reselect(o *owner) {
 		l.reselected = l.reselected || l.selector != ""
 		l.selector = s
 	}
+}
+
+// learntMax is how many templates of an owner are remembered: more than a process
+// can be behind by.
+const learntMax = 16
+
+// learn takes in the owner's template.
+func (l *ledger) learn(t *template) {
+	if n := len(l.templates); n > 0 && l.templates[n-1] == t {
+		return
+	}
+	l.templates = append(l.templates, t)
+	l.templates = l.templates[max(0, len(l.templates)-learntMax):]
 }
 
 // claimable is the active pods that the owner controls or may adopt.

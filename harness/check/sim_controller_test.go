@@ -257,7 +257,7 @@ func (c *controller) create(o *thing, n, batch int, done func(ok bool)) {
 	answers, failed := 0, 0
 	for range batch {
 		request := history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
-			GenerateName: o.Name + "-", Owners: controlledBy(&o.Object),
+			GenerateName: o.Name + "-", Owners: controlledBy(&o.Object), Labels: o.Labels,
 		}}
 		c.call(request, func() (int, *thing) { return 201, c.addPod(o.Name, controlledBy(&o.Object)) }, func(code int, _ *thing) {
 			answers++

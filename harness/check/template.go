@@ -15,7 +15,21 @@ type template struct {
 	labels labels.Selector // matches pods that carry every label of the template
 	// text is the template without its hash label, written in one way.
 	text string
+	// hash is its hash label, "" if it has none.
+	hash string
+	// pods is what pods made from it have.
+	pods podContent
 }
+
+// podContent is what a pod has of its template, as far as a history keeps it.
+type podContent struct {
+	labels, annotations map[string]string
+	finalizers          []string
+	containers          []container
+}
+
+// container is a container of a pod, or of a template.
+type container struct{ Name, Image string }
 
 // same reports whether two templates are equal, the hash label ignored.
 func (t *template) same(other *template) bool { return t == other || t.text == other.text }
@@ -41,7 +55,12 @@ func (d *decoder) template(raw json.RawMessage) (*template, error) {
 
 func readTemplate(raw json.RawMessage) (*template, error) {
 	var typed struct {
-		Metadata struct{ Labels labels.Set }
+		Metadata struct {
+			Labels      labels.Set
+			Annotations map[string]string
+			Finalizers  []string
+		}
+		Spec struct{ Containers []container }
 	}
 	if err := unmarshalSome(raw, &typed); err != nil {
 		return nil, err
@@ -66,5 +85,15 @@ func readTemplate(raw json.RawMessage) (*template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &template{labels: typed.Metadata.Labels.AsSelectorPreValidated(), text: string(text)}, nil
+	return &template{
+		labels: typed.Metadata.Labels.AsSelectorPreValidated(),
+		text:   string(text),
+		hash:   typed.Metadata.Labels[hashLabel],
+		pods: podContent{
+			labels:      typed.Metadata.Labels,
+			annotations: typed.Metadata.Annotations,
+			finalizers:  typed.Metadata.Finalizers,
+			containers:  typed.Spec.Containers,
+		},
+	}, nil
 }
