@@ -224,6 +224,14 @@ var All = []Check{
 		New:       newOrphanEndpoints,
 	},
 	{
+		ID:        "needless-writes",
+		Guarantee: "A controller does not write an object again and again as it is already.",
+		Clause:    "ReplicaSet 14, Endpoints 8",
+		Property:  Safety,
+		Traps:     []int{12, 32, 35},
+		New:       newNeedless,
+	},
+	{
 		ID:        "quiet",
 		Guarantee: "Once converged, the subject writes nothing but leases and events.",
 		Clause:    "ReplicaSet 14",

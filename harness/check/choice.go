@@ -280,7 +280,7 @@ func (p *pod) classBefore(other *pod, order int) string {
 
 // ageRatio is how many times older one pod must be than another to be certainly
 // of another class: classes are powers of two, and clocks differ a little.
-const ageRatio = 4
+const ageRatio = 3
 
 // younger says so if a is of a younger class than b.
 func (c *choice) younger(a, b time.Time, has string) string {

@@ -83,6 +83,7 @@ type call struct {
 	pod         *pod            // that it deletes or claims, as the process has it; nil if never shown
 	claim       claim           // of callClaim
 
+	update     *update         // what it updates; nil if it is another call
 	writes     bool            // of callLease: it writes the lease
 	effectSeen bool            // of callDelete: the pod left the view before the answer
 	made       history.Version // of callCreate: the pod's first version
@@ -152,6 +153,7 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 	p.working++
 	p.lastAt = at
 	p.classify(c, r)
+	c.update = p.updateOf(r)
 	if c.ledger != nil {
 		c.ledger.send(c)
 		c.item = item{process: p, uid: c.ledger.uid}

@@ -1,0 +1,106 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// needlessMax is how many needless writes of one object are let pass in a life of
+// a process: a status is sent again after a conflict without a look whether that
+// is needed, and between a look and a write somebody else may write the same.
+const needlessMax = 5
+
+// needlessJudge: a controller does not write what is there already. Of Endpoints,
+// that is told by what it was shown of the version that it writes from: a new
+// trigger time alone is no change. Of all else, by the answer, which is the very
+// version that was written from: an API server makes no new one of what changes
+// nothing.
+//
+// A write after one of the same object that failed is not counted.
+type needlessJudge struct {
+	findings
+	lives map[*process]map[objectName]*needless
+}
+
+// needless is what is kept of an object that a process writes.
+type needless struct {
+	failed  bool // the latest write
+	count   int
+	records []int64 // of the latest few
+}
+
+func newNeedless(Setting) Judge {
+	return &needlessJudge{lives: map[*process]map[objectName]*needless{}}
+}
+
+func (j *needlessJudge) Observe(m *Model, r *history.Record) {
+	if m.died != nil || r.Process != nil {
+		maps.DeleteFunc(j.lives, func(p *process, _ map[objectName]*needless) bool { return p.ended })
+	}
+	a := m.answered
+	if a == nil || a.update == nil {
+		return
+	}
+	j.tested++
+	kept := j.of(a.process, nameOf(a.update.Ref))
+	again := kept.failed
+	kept.failed = !a.response.OK()
+	if kept.failed || again || !a.repeats() {
+		return
+	}
+	kept.count++
+	kept.records = append(kept.records, a.seq)
+	kept.records = kept.records[max(0, len(kept.records)-needlessMax):]
+	if kept.count <= needlessMax {
+		return
+	}
+	j.violate(func() Evidence {
+		return Evidence{
+			Summary:  fmt.Sprintf("%s wrote %s %s though nothing in it was to change", a.process.name, a.update.Ref, times(kept.count)),
+			Expected: "writes of what differs from what is there",
+			Object:   &a.update.Ref,
+			At:       m.now,
+			Records:  append([]int64{}, kept.records...),
+		}
+	})
+}
+
+func (j *needlessJudge) of(p *process, name objectName) *needless {
+	if j.lives[p] == nil {
+		j.lives[p] = map[objectName]*needless{}
+	}
+	if j.lives[p][name] == nil {
+		j.lives[p][name] = &needless{}
+	}
+	return j.lives[p][name]
+}
+
+// update is what an update writes.
+type update struct {
+	history.Ref
+	// same: the process was shown that the object lists and is labelled just so.
+	same bool
+}
+
+// updateOf reads an update, of what has been written before.
+func (p *process) updateOf(r *history.Request) *update {
+	if r.Verb != "update" || r.Object == nil || r.Object.Version == 0 || r.Resource == podResource {
+		return nil
+	}
+	u := &update{Ref: r.Object.Ref}
+	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
+	if known := p.view.endpointsNamed(serviceName(u.Ref)); r.Resource == endpointsResource && known != nil {
+		u.same = known.Version == u.Version && len(known.body) > 0 && bytes.Equal(known.body, r.Object.Body) &&
+			maps.Equal(known.labels, r.Object.Labels) && known.capacity == r.Object.Annotations[capacityAnnotation] &&
+			known.capacity == "" // when truncated it is sent each time (trap 32)
+	}
+	return u
+}
+
+// repeats reports whether an update that succeeded wrote what was there.
+func (a *answer) repeats() bool {
+	return a.update.same || a.response.Object != nil && a.response.Object.Version == a.update.Version
+}
