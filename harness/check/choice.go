@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +31,10 @@ type choosing struct {
 	// answered is when a call was last answered that ends a round, or stands in
 	// no round that deletes: whatever is chosen later is chosen after it.
 	answered time.Duration
-	present  *choice
+	// made is the pods that the process was told it made: it deletes none before
+	// it has been shown them all.
+	made    map[types.UID]bool
+	present *choice
 }
 
 // choice is one scale-down.
@@ -63,8 +67,20 @@ func (j *choiceJudge) Observe(m *Model, _ *history.Record) {
 		j.deletes(m, c)
 	}
 	if a := m.answered; a != nil && a.ledger != nil && (a.verb == callCreate || a.verb == callStatus) {
-		j.choices.of(a.ledger).answered = m.at
+		j.choices.of(a.ledger).note(m.at, a)
 	}
+}
+
+// note takes in the answer to a call that is no delete.
+func (k *choosing) note(at time.Duration, a *answer) {
+	k.answered = at
+	if a.verb != callCreate || !a.response.OK() || a.response.Object == nil {
+		return
+	}
+	if k.made == nil {
+		k.made = map[types.UID]bool{}
+	}
+	k.made[a.response.Object.UID] = true
 }
 
 // deletes takes in a delete: the first of a choice, or one more.
@@ -73,7 +89,7 @@ func (j *choiceJudge) deletes(m *Model, c *call) {
 	switch again := c.ledger.deletes.awaits(c) == 0 && len(c.ledger.deletes.unseen) == 0; {
 	case kept.present == nil || again && kept.answered > kept.present.lastAt:
 		j.judge(m, c.ledger)
-		kept.present = newChoiceOf(m, c, kept.answered)
+		kept.present = newChoiceOf(m, c, kept)
 		j.pending[c.ledger] = true
 	case again: // more of the same choice, or another one
 		kept.present.renew(c.process.view)
@@ -87,17 +103,19 @@ func (j *choiceJudge) deletes(m *Model, c *call) {
 // newChoiceOf is a choice that begins with that delete. It may date from when the
 // process last did something else for the owner, or, if that is long ago, from as
 // long ago as its rate limit may hold back a call.
-func newChoiceOf(m *Model, c *call, answered time.Duration) *choice {
+func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
 	l := c.ledger
 	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}}
 	o := l.owner()
 	if o == nil || l.reselected {
 		return chosen
 	}
-	from := max(m.at-l.process.drain, answered) - lag
+	from := max(m.at-l.process.drain, kept.answered-lag)
+	maps.DeleteFunc(kept.made, func(uid types.UID, _ bool) bool { return l.process.view.pods[uid] == nil })
 	for uid, p := range l.process.view.controlled[l.uid] {
 		states := recent(l.process.view.standings[uid], from)
-		if states[0].since > from || !all(states, func(s shown[*pod]) bool { return o.manages(s.value) }) {
+		known := states[0].since <= from || kept.made[uid] && l.credit == 0
+		if !known || !all(states, func(s shown[*pod]) bool { return o.manages(s.value) }) {
 			continue
 		}
 		chosen.candidates[p.UID] = &candidate{states: states}
@@ -280,7 +298,7 @@ func (p *pod) classBefore(other *pod, order int) string {
 
 // ageRatio is how many times older one pod must be than another to be certainly
 // of another class: classes are powers of two, and clocks differ a little.
-const ageRatio = 3
+const ageRatio = 2.5
 
 // younger says so if a is of a younger class than b.
 func (c *choice) younger(a, b time.Time, has string) string {
@@ -288,7 +306,7 @@ func (c *choice) younger(a, b time.Time, has string) string {
 		return ""
 	}
 	young, old := c.now.Sub(a), c.now.Sub(b)
-	if young < time.Second || old < ageRatio*young {
+	if young < time.Second || float64(old) < ageRatio*float64(young) {
 		return ""
 	}
 	return fmt.Sprintf("%s for %v, the other for %v", has, young.Round(time.Second), old.Round(time.Second))
