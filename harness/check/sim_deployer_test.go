@@ -393,5 +393,6 @@ func (d *deployer) report(r *round) {
 		"readyReplicas": total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }), "availableReplicas": ready,
 		"unavailableReplicas": max(0, specs-ready), "conditions": []any{progress, enough},
 	})
+	o.Version = r.d.Version // of the round's beginning, whatever the cache has by now
 	d.update(o, "status", false, func(code int, _ *thing) { r.finished(code == 200) })
 }
