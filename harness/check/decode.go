@@ -169,6 +169,7 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 		template: pods,
 		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
 		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
+		most:     int(wholeNumber(o.Annotations[mostAnnotation], 0)),
 		created:  o.Created,
 	}
 	if ref := o.ControllerRef(); ref != nil {

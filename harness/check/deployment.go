@@ -20,6 +20,7 @@ const (
 	deploymentKind     = "Deployment"
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
+	mostAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
 // deployment is what the checks need of one version of a Deployment. It never
@@ -38,8 +39,13 @@ type deployment struct {
 	// unavailable how many fewer may be available: percentages are resolved.
 	surge, unavailable int
 	historyLimit       int
-	deadline           bool // progress is reported, and bounded
-	status             deploymentStatus
+	// rollback is the revision that is to be gone back to, 0 for the last one; -1:
+	// none is.
+	rollback int64
+	// deadline is in what time a rollout must make progress; 0: there is none, and
+	// progress is not reported.
+	deadline time.Duration
+	status   deploymentStatus
 }
 
 // deploymentStatus is what the controller says of a Deployment.
@@ -51,22 +57,33 @@ type deploymentStatus struct {
 	AvailableReplicas   int   `json:"availableReplicas"`
 	UnavailableReplicas int   `json:"unavailableReplicas"`
 	CollisionCount      int   `json:"collisionCount"`
-	Conditions          []deploymentCondition
+	Conditions          []datedCondition
 }
 
 type deploymentCondition struct{ Type, Status, Reason string }
+
+// datedCondition is a condition with when it was last renewed.
+type datedCondition struct {
+	deploymentCondition
+	LastUpdateTime time.Time
+}
 
 // failure reports whether a condition says that pods could not be made or deleted.
 func (c deploymentCondition) failure() bool { return c.Type == "ReplicaFailure" && c.Status == "True" }
 
 // condition returns the condition of that type, a zero one if there is none.
 func (s *deploymentStatus) condition(name string) deploymentCondition {
+	return s.dated(name).deploymentCondition
+}
+
+// dated returns the same with its date.
+func (s *deploymentStatus) dated(name string) datedCondition {
 	for _, c := range s.Conditions {
 		if c.Type == name {
 			return c
 		}
 	}
-	return deploymentCondition{}
+	return datedCondition{}
 }
 
 // String is how evidence names the Deployment.
@@ -123,11 +140,14 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 		template:     pods,
 		minReady:     time.Duration(spec.MinReadySeconds) * time.Second,
 		historyLimit: 10, // the API's default
-		deadline:     spec.ProgressDeadlineSeconds != nil && *spec.ProgressDeadlineSeconds != math.MaxInt32,
+		rollback:     wholeNumber(o.Annotations[rollbackAnnotation], -1),
 		status:       body.Status,
 	}
 	if spec.RevisionHistoryLimit != nil {
 		result.historyLimit = *spec.RevisionHistoryLimit
+	}
+	if seconds := spec.ProgressDeadlineSeconds; seconds != nil && *seconds != math.MaxInt32 {
+		result.deadline = time.Duration(*seconds) * time.Second
 	}
 	if result.recreate {
 		return result, nil

@@ -306,6 +306,9 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 		l.knew.manage(r.OK(), at)
 	case callDelete:
 		delete(l.deletes.inFlight, c.id)
+		if r.Code == http.StatusNotFound {
+			l.knew.missed.add(at, 1)
+		}
 		l.knew.manage(r.OK() || r.Code == http.StatusNotFound, at)
 		switch p := l.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.active:
@@ -314,10 +317,6 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 			l.left.add(at, 1)
 		case !r.OK():
 			delete(l.process.deleting, c.pod.UID)
-		}
-	case callStatus:
-		if r.OK() { // whatever it does next, it decides on anew
-			l.knew.idle(at)
 		}
 	}
 }
@@ -354,6 +353,5 @@ func (l *ledger) idle(at time.Duration) {
 	l.floor.idle(at)
 	l.joined.idle(at)
 	l.left.idle(at)
-	l.knew.idle(at)
 	l.closed = l.owner() == nil && l.creates.outstanding()+l.deletes.outstanding() == 0
 }

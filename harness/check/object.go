@@ -149,6 +149,7 @@ type setFacts struct {
 	template   *template
 	revision   int64 // as annotated; 0: not at all
 	desired    int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
+	most       int   // replicas that its ReplicaSets might have together then, as annotated; 0: not at all
 	created    time.Time
 }
 

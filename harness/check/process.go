@@ -63,7 +63,7 @@ type item struct {
 type liveRead struct {
 	sent        int64 // the request's record
 	terminating bool
-	generation  int64
+	version     history.Version
 }
 
 // call is a request that is part of the subject's work.
@@ -258,7 +258,7 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 	case c.verb == callClaim && r.OK() && c.pod != nil && c.claim.adopts:
 		p.adopted[c.pod.UID] = c.claim.owner
 	case c.verb == callRead && r.OK() && r.Object != nil:
-		p.reads[r.Object.UID] = liveRead{sent: c.seq, terminating: r.Object.Terminating(), generation: r.Object.Generation}
+		p.reads[r.Object.UID] = liveRead{sent: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
 	}
 	switch {
 	case c.ledger != nil:

@@ -154,7 +154,7 @@ func TestCollisionCount(t *testing.T) {
 		{name: "another part of the status is written", want: Pass, tell: func(s *story) {
 			refused(s, other)
 			s.deliver(s.revise("web", "status", fields{"collisionCount": 1}))
-			s.report(s.find("web"), fields{"replicas": 10}).answered(200)
+			s.report(s.find("web"), fields{"observedGeneration": 2}).answered(200)
 		}},
 	})
 }

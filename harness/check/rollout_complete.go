@@ -29,7 +29,7 @@ func newRolloutComplete(s Setting) Judge {
 		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.deployments, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			d := m.truth.deployments[uid]
-			return &d.Ref, m.truth.pendingDeployment(d)
+			return &d.Ref, m.truth.pendingDeployment(d, m.start.Time.Add(m.now))
 		},
 	})}
 }

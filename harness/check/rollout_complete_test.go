@@ -77,6 +77,29 @@ func TestRolloutComplete(t *testing.T) {
 				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"},
 			}})
 		})},
+		{name: "stuck, and its deadline is never said to be missed (D11)", want: Fail, says: "and its deadline of 1s is long past", tell: spoilt(func(s *story) {
+			s.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
+			s.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
+			s.revise("web", "status", fields{
+				"observedGeneration": 3, "readyReplicas": 9, "availableReplicas": 9, "unavailableReplicas": 1, "conditions": []any{
+					fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+					condition("Progressing", "True", setUpdated, 1),
+				},
+			})
+		})},
+		{name: "stuck, and said to be so", want: Pass, tell: spoilt(func(s *story) {
+			s.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
+			s.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
+			s.revise("web", "status", fields{
+				"observedGeneration": 3, "readyReplicas": 9, "availableReplicas": 9, "unavailableReplicas": 1, "conditions": []any{
+					fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+					condition("Progressing", "False", deadlineExceeded, 3),
+				},
+			})
+		})},
+		{name: "the wish to roll back stays (D8)", want: Fail, says: "it has not been rolled back to revision 1", tell: spoilt(func(s *story) {
+			s.annotate(s.find("web"), rollbackAnnotation, "1")
+		})},
 		{name: "a generation not observed", want: Fail, says: "observedGeneration is 2 at generation 3", tell: spoilt(func(s *story) {
 			s.revise("web", "spec", fields{"x": 1})
 		})},

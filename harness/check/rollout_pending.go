@@ -10,7 +10,7 @@ import (
 
 // pendingDeployment compares a Deployment with its ReplicaSets as they are. How
 // many pods those have is their own affair (pending).
-func (w *world) pendingDeployment(d *deployment) []pending {
+func (w *world) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
 	}
@@ -18,13 +18,14 @@ func (w *world) pendingDeployment(d *deployment) []pending {
 	sets := w.setsOf(d)
 	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d at generation %d",
 		d.status.ObservedGeneration, d.generation)
+	list.expect(d.rollback < 0 || d.paused, "it has not been rolled back to revision %d, and the annotation is still there", d.rollback)
 	current, _ := d.split(sets)
 	if d.paused {
 		list.expect(!d.beingScaled(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
 	} else {
 		w.pendingRollout(d, &list, sets)
 	}
-	d.pendingStatus(&list, sets, current)
+	d.pendingStatus(&list, sets, current, now)
 	return list.all
 }
 
@@ -98,7 +99,7 @@ func (w *world) running(sets []*owner, such func(*pod) bool) (first *pod) {
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.
-func (d *deployment) pendingStatus(list *pendings, sets, current []*owner) {
+func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now time.Time) {
 	s := &d.status
 	specs, ready := total(sets, asked), total(sets, available)
 	for _, field := range []struct {
@@ -113,23 +114,36 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner) {
 	} {
 		list.expect(field.said == field.true, "status.%s is %d, by its ReplicaSets %d", field.name, field.said, field.true)
 	}
-	want := deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
-	if ready >= d.fewestAvailable() {
-		want = deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
-	}
-	list.expectCondition(s, want)
+	list.expectCondition(s, availability(ready >= d.fewestAvailable()))
 	failing := slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
 	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "the condition ReplicaFailure is still there, and none of its ReplicaSets has it")
 	switch {
-	case !d.deadline:
+	case d.deadline == 0:
 		list.expect(s.condition("Progressing") == deploymentCondition{}, "it has no deadline, and the condition %v", s.condition("Progressing"))
 	case d.paused:
 		reason := s.condition("Progressing").Reason // what was too late before stays too late
-		list.expect(reason == "DeploymentPaused" || reason == "ProgressDeadlineExceeded",
+		list.expect(reason == deploymentPaused || reason == deadlineExceeded,
 			"paused, and the condition Progressing is %v", s.condition("Progressing"))
 	case len(current) == 1 && d.complete(sets, current[0]):
-		list.expectCondition(s, deploymentCondition{"Progressing", "True", "NewReplicaSetAvailable"})
+		list.expectCondition(s, deploymentCondition{"Progressing", "True", setAvailable})
+	default:
+		list.expect(!d.overdue(now), "the condition Progressing is %s, renewed at %s, and its deadline of %v is long past",
+			s.condition("Progressing").Reason, s.dated("Progressing").LastUpdateTime.Format(time.TimeOnly), d.deadline)
 	}
+}
+
+// deadlineGrace is how long after a deadline it may be told that it was missed.
+const deadlineGrace = 10 * time.Second
+
+// overdue reports whether it was to be told long ago that a rollout makes no
+// progress. Where the new ReplicaSet cannot be made, that is told instead.
+func (d *deployment) overdue(now time.Time) bool {
+	c := d.status.dated("Progressing")
+	switch c.Reason {
+	case "", deadlineExceeded, setAvailable, setCreateError:
+		return false
+	}
+	return c.LastUpdateTime.Add(d.deadline + deadlineGrace).Before(now)
 }
 
 func (l *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {

@@ -95,7 +95,7 @@ func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 		all = append(all, w.pending(w.owners[uid], now)...)
 	}
 	for _, uid := range inOrder(w.deployments, namespace) {
-		all = append(all, w.pendingDeployment(w.deployments[uid])...)
+		all = append(all, w.pendingDeployment(w.deployments[uid], now)...)
 	}
 	if len(all) > 0 {
 		return all

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -22,6 +24,18 @@ type rolloutRules struct {
 	rewrites      bool // writes the status every so often, whether it has changed or not
 	recounts      bool // takes its own ReplicaSet for a collision
 	renumbers     bool // gives a ReplicaSet that it goes back to a low revision
+	saysNegative  bool // may report fewer than no unavailable replicas
+	saysOwn       bool // reports only the new ReplicaSet's replicas as available
+	saysProgress  bool // renews the time of the last progress whatever happens
+	staleDeadline bool // measures a rollout's deadline from the end of the one before
+	noDeadline    bool // never reports that a deadline is missed
+	rollsAnywhere bool // rolls back to whatever revision
+	keepsWish     bool // does not take the annotation away that asks for a rollback
+	trimsEarly    bool // deletes old ReplicaSets before the rollout is at its end
+	trimsLast     bool // deletes the highest revisions first
+	neverTrims    bool // deletes no old ReplicaSets
+	raisesOld     bool // scales an old ReplicaSet up
+	allToOne      bool // scales only the smallest ReplicaSet when it is to be in proportion
 }
 
 // deployer is a life of a controller of Deployments that goes by its cache alone.
@@ -127,6 +141,7 @@ func (d *deployer) work() {
 
 // round is what one sync goes by.
 type round struct {
+	object   *history.Object // the Deployment, as it was cached
 	d        *deployment
 	sets     []*owner
 	now      *owner
@@ -146,7 +161,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	if err != nil {
 		panic(err)
 	}
-	r := &round{d: decoded.(*deployment), finished: done}
+	r := &round{object: o, d: decoded.(*deployment), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
 		if set := d.cache[uid]; set.Resource == setResource && set.ControllerRef() != nil {
 			decoded, err := d.sim.facts.owner(kindByResource(setResource), set)
@@ -161,7 +176,66 @@ func (d *deployer) sync(done func(ok bool)) {
 	if len(current) > 0 {
 		r.now = current[0]
 	}
+	if r.d.rollback >= 0 && !r.d.paused {
+		d.rollBack(r)
+		return
+	}
 	d.carryOut(r, d.plan(r))
+}
+
+// rollBack gives the Deployment the template of the revision that is wished for,
+// and takes the wish away in any case.
+func (d *deployer) rollBack(r *round) {
+	wish := r.d.rollback
+	if wish == 0 && !d.rules.rollsAnywhere {
+		wish = lastRevision(r.sets)
+	}
+	o := *r.object
+	for _, set := range r.sets {
+		if set.revision == wish || d.rules.rollsAnywhere {
+			o = edited(o, "spec", fields{"template": podTemplate("web", set.labels[hashLabel], "")})
+		}
+	}
+	o.Annotations = maps.Clone(o.Annotations)
+	if !d.rules.keepsWish {
+		delete(o.Annotations, rollbackAnnotation)
+	}
+	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *thing) { r.finished(code == 200) })
+}
+
+// trim deletes old ReplicaSets above the limit, one after another.
+func (d *deployer) trim(r *round) {
+	slices.SortFunc(r.old, func(a, b *owner) int {
+		if d.rules.trimsLast {
+			a, b = b, a
+		}
+		return cmp.Compare(a.revision, b.revision)
+	})
+	above := r.old[:max(0, len(r.old)-r.d.historyLimit)]
+	if d.rules.neverTrims {
+		above = nil
+	}
+	for _, set := range above {
+		if set.replicas != 0 || set.status.Replicas != 0 || set.generation > set.status.ObservedGeneration {
+			continue
+		}
+		d.call(history.Request{Verb: "delete", Resource: setResource, Namespace: namespace, Name: set.Name}, func() (int, *thing) {
+			if now := d.sim.objects[set.UID]; now != nil {
+				d.sim.commit(history.Deleted, *now)
+				return 200, nil
+			}
+			return 404, nil
+		}, func(code int, _ *thing) {
+			if code != 200 && code != 404 {
+				r.finished(false)
+				return
+			}
+			r.old = slices.DeleteFunc(r.old, func(other *owner) bool { return other == set })
+			d.trim(r)
+		})
+		return
+	}
+	d.report(r)
 }
 
 // plan decides what to do with the ReplicaSets.
@@ -184,6 +258,9 @@ func (d *deployer) plan(r *round) []plan {
 		return []plan{{nil, min(r.d.replicas, room)}}
 	case r.now.replicas > r.d.replicas:
 		return []plan{{r.now, r.d.replicas}}
+	case d.rules.raisesOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
+		d.rules.raisesOld = false // once is enough
+		return []plan{{r.old[0], r.old[0].replicas + 1}}
 	case r.now.replicas < r.d.replicas && room > 0:
 		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
 	}
@@ -213,8 +290,8 @@ func (d *deployer) down(r *round) (plans []plan) {
 	return plans
 }
 
-// proportionally gives what a changed size adds or takes to the largest. Every
-// one is told the size.
+// proportionally gives each its share of a changed size, and what rounding leaves
+// to the largest. Every one is told the size.
 func (d *deployer) proportionally(r *round) (plans []plan) {
 	most := 0
 	var active []*owner
@@ -230,18 +307,33 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 	if len(active) == 1 {
 		most = r.d.replicas
 	}
-	change := most - total(active, asked)
+	missing := most - total(active, asked)
 	if r.d.recreate && len(active) > 1 {
-		change = 0
+		missing = 0
 	}
 	for _, set := range active {
-		to := max(0, set.replicas+change)
-		change -= to - set.replicas
-		if to != set.replicas || set.desired != r.d.replicas {
-			plans = append(plans, plan{set, to})
+		gain := 0
+		if before := cmp.Or(set.most, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.allToOne {
+			gain = int(math.Round(float64(set.replicas)*float64(most)/float64(before))) - set.replicas
 		}
+		if missing < 0 {
+			gain = min(max(gain, missing), 0)
+		} else {
+			gain = max(min(gain, missing), 0)
+		}
+		missing -= gain
+		plans = append(plans, plan{set, set.replicas + gain})
 	}
-	return plans
+	for i := range plans { // the largest first
+		n := len(plans) - 1 - i
+		if !d.rules.allToOne {
+			n = i
+		}
+		rest := max(missing, -plans[n].to)
+		plans[n].to += rest
+		missing -= rest
+	}
+	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.replicas && p.set.desired == r.d.replicas })
 }
 
 func (d *deployer) recreate(r *round) (plans []plan) {
@@ -276,7 +368,12 @@ func (d *deployer) oldRunning(r *round) bool {
 // failure it ends.
 func (d *deployer) carryOut(r *round, plans []plan) {
 	if len(plans) == 0 {
-		d.report(r)
+		ended := r.now != nil && r.d.ended(nil, nil)
+		if ended || r.d.paused || d.rules.trimsEarly {
+			d.trim(r)
+		} else {
+			d.report(r)
+		}
 		return
 	}
 	then := func(code int, _ *thing) {
@@ -290,9 +387,15 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 		d.create(r, plans[0].to, then)
 		return
 	}
-	o := edited(*d.cache[plans[0].set.UID], "spec", fields{"replicas": plans[0].to})
+	cached := d.cache[plans[0].set.UID]
+	if cached == nil { // deleted meanwhile
+		r.finished(false)
+		return
+	}
+	o := edited(*cached, "spec", fields{"replicas": plans[0].to})
 	o.Annotations = maps.Clone(o.Annotations)
 	o.Annotations[desiredAnnotation] = fmt.Sprint(r.d.replicas)
+	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
 	if r.now == plans[0].set {
 		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highest(r.old)+1))
 	}
@@ -309,6 +412,8 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 	d.call(request, func() (int, *thing) {
 		now := d.sim.objects[o.UID]
 		switch {
+		case now == nil:
+			return 404, nil
 		case now.Version != o.Version:
 			return 409, nil
 		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
@@ -324,7 +429,7 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 
 func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 	var body struct{ Spec struct{ Template fields } }
-	if err := unmarshalSome(d.cache["web-uid"].Body, &body); err != nil {
+	if err := unmarshalSome(r.object.Body, &body); err != nil {
 		panic(err)
 	}
 	version := body.Spec.Template["spec"].(fields)["image"].(string)
@@ -338,6 +443,7 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 		o.Name += fmt.Sprint("-", collisions)
 		o.UID = types.UID(o.Name + "-uid")
 	}
+	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
 	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
 	asked := o
 	asked.UID = ""
@@ -357,42 +463,79 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 
 // avoid has the next round take another name for its new ReplicaSet.
 func (d *deployer) avoid(r *round) {
-	o := edited(*d.cache["web-uid"], "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
+	o := edited(*r.object, "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
 	d.update(o, "status", false, func(int, *thing) { r.finished(false) })
 }
 
 // report writes the status, if it has changed.
 func (d *deployer) report(r *round) {
-	s := r.d.status
 	ready, specs := total(r.sets, available), total(r.sets, asked)
-	updated := 0
+	is := deploymentStatus{
+		ObservedGeneration: r.d.generation, CollisionCount: r.d.status.CollisionCount,
+		Replicas: total(r.sets, actual), ReadyReplicas: total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
+		AvailableReplicas: ready, UnavailableReplicas: max(0, specs-ready),
+	}
 	if r.now != nil {
-		updated = actual(r.now)
+		is.UpdatedReplicas = actual(r.now)
 	}
-	progress := fields{"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"}
-	switch {
-	case r.d.paused:
-		progress["status"], progress["reason"] = "Unknown", "DeploymentPaused"
-	case r.now != nil && r.d.complete(r.sets, r.now):
-		progress["reason"] = "NewReplicaSetAvailable"
+	if d.rules.saysNegative {
+		is.UnavailableReplicas = r.d.replicas - ready
 	}
-	enough := fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}
-	if ready >= r.d.fewestAvailable() {
-		enough["status"], enough["reason"] = "True", "MinimumReplicasAvailable"
+	if d.rules.saysOwn && r.now != nil {
+		is.AvailableReplicas = available(r.now)
 	}
-	was := fmt.Sprint(s.ObservedGeneration, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
-		s.condition("Progressing").Reason, s.condition("Available").Reason)
-	is := fmt.Sprint(r.d.generation, total(r.sets, actual), updated, total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
-		ready, max(0, specs-ready), progress["reason"], enough["reason"])
-	if was == is && !d.rules.rewrites || d.rules.noReport {
+	enough := datedCondition{deploymentCondition: availability(is.AvailableReplicas >= r.d.fewestAvailable())}
+	is.Conditions = []datedCondition{d.progress(r, &is), enough}
+	if reflect.DeepEqual(is, r.d.status) && !d.rules.rewrites || d.rules.noReport {
 		r.finished(true)
 		return
 	}
-	o := edited(*d.cache["web-uid"], "status", fields{
-		"observedGeneration": r.d.generation, "replicas": total(r.sets, actual), "updatedReplicas": updated,
-		"readyReplicas": total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }), "availableReplicas": ready,
-		"unavailableReplicas": max(0, specs-ready), "conditions": []any{progress, enough},
+	conditions := []any{}
+	for _, c := range is.Conditions {
+		conditions = append(conditions, fields{"type": c.Type, "status": c.Status, "reason": c.Reason, "lastUpdateTime": c.LastUpdateTime.Format(time.RFC3339)})
+	}
+	o := edited(*r.object, "status", fields{
+		"observedGeneration": is.ObservedGeneration, "replicas": is.Replicas, "updatedReplicas": is.UpdatedReplicas,
+		"readyReplicas": is.ReadyReplicas, "availableReplicas": is.AvailableReplicas,
+		"unavailableReplicas": is.UnavailableReplicas, "conditions": conditions,
 	})
 	o.Version = r.d.Version // of the round's beginning, whatever the cache has by now
 	d.update(o, "status", false, func(code int, _ *thing) { r.finished(code == 200) })
+}
+
+// progress is the condition Progressing of a status, and comes back when its
+// deadline is due.
+func (d *deployer) progress(r *round, is *deploymentStatus) datedCondition {
+	was := r.d.status.dated("Progressing")
+	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()
+	say := func(status, reason string) datedCondition {
+		if was.Reason == reason && reason != setUpdated {
+			return was
+		}
+		return datedCondition{deploymentCondition{"Progressing", status, reason}, now}
+	}
+	report := report{from: r.d, said: &deployment{replicas: r.d.replicas, status: *is}}
+	due := was.LastUpdateTime.Add(r.d.deadline)
+	switch {
+	case r.d.paused && was.Reason != deadlineExceeded:
+		return say("Unknown", deploymentPaused)
+	case r.d.paused:
+		return was
+	case was.Reason == deploymentPaused:
+		return say("Unknown", resumed)
+	case was.Reason == setAvailable && is.Replicas == is.UpdatedReplicas:
+		return was
+	case report.complete():
+		return say("True", setAvailable)
+	case report.progressed() || d.rules.saysProgress:
+		return say("True", setUpdated)
+	case was.Reason == "":
+		return say("True", "FoundNewReplicaSet")
+	case was.Reason == setAvailable && !d.rules.staleDeadline || was.Reason == deadlineExceeded || d.rules.noDeadline:
+		return was
+	case now.After(due):
+		return say("False", deadlineExceeded)
+	}
+	d.after(due.Sub(now)+2*time.Second, func() { d.enqueue(0) })
+	return was
 }

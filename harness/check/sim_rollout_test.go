@@ -25,6 +25,8 @@ type rolloutConditions struct {
 	recreate    bool
 	surge, down int  // maxSurge and maxUnavailable
 	taken       bool // some names of its ReplicaSets are somebody else's
+	deadline    int  // in seconds
+	limit       int  // revisionHistoryLimit
 }
 
 type rolloutSim struct {
@@ -176,12 +178,16 @@ func (s *rolloutSim) kill(p *history.Object) {
 
 // disturb does one thing that users or nodes may do.
 func (s *rolloutSim) disturb() {
-	switch s.random.IntN(6) {
+	switch s.random.IntN(7) {
 	case 0, 1:
 		s.revise(fields{"template": podTemplate("web", fmt.Sprintf("v%d", 1+s.random.IntN(4)), "")})
 	case 2:
 		s.revise(fields{"replicas": s.random.IntN(s.replicas + 1)})
 	case 3:
+		o := *s.objects["web-uid"]
+		o.Annotations = map[string]string{rollbackAnnotation: fmt.Sprint(s.random.IntN(4))}
+		s.commit(history.Modified, o)
+	case 4:
 		s.revise(fields{"paused": s.random.IntN(2) == 0})
 	default:
 		if pods := s.of(podResource, ""); len(pods) > 0 {
@@ -214,7 +220,7 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: "web", UID: "web-uid"},
 		Generation: 1,
 		Body: encoded(fields{"spec": fields{
-			"replicas": c.conditions.replicas, "strategy": strategy, "progressDeadlineSeconds": 600, "revisionHistoryLimit": 100,
+			"replicas": c.conditions.replicas, "strategy": strategy, "progressDeadlineSeconds": c.deadline, "revisionHistoryLimit": c.limit,
 			"selector": fields{"matchLabels": fields{"app": "web"}}, "template": podTemplate("web", "v1", ""),
 		}}),
 	})
@@ -264,6 +270,8 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 			setLag:   ms("ReplicaSet lag", 1500),
 			recreate: rapid.IntRange(0, 3).Draw(r, "recreate") == 0,
 			taken:    rapid.Bool().Draw(r, "taken"),
+			limit:    rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(r, "limit"),
+			deadline: rapid.SampledFrom([]int{1, 2, 600}).Draw(r, "deadline"),
 			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
 		}
 		for _, result := range judged(t, simulateRollout(c, rolloutRules{})) {
@@ -279,10 +287,12 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 func TestBrokenDeployersAreCaught(t *testing.T) {
 	under := rolloutConditions{
 		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, unrest: 12},
-		setLag:     200 * time.Millisecond, surge: 3, down: 2,
+		setLag:     200 * time.Millisecond, surge: 3, down: 2, deadline: 2, limit: 1,
 	}
 	recreate := under
 	recreate.recreate = true
+	scaled := under
+	scaled.unrest, scaled.setLag, scaled.conditions.replicas = 40, 50*time.Millisecond, 20
 	losing := under
 	losing.lost, losing.setLag = 0.3, 2*time.Second
 	for _, c := range []struct {
@@ -290,22 +300,33 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		rules rolloutRules
 		under rolloutConditions
 		check string
-		least uint64 // catches, of 20 runs
+		least uint64 // catches, of 10 runs
 	}{
-		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 16},
-		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 19},
-		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 12},
-		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 15},
-		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 15},
-		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 5},
-		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 15},
-		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 19},
-		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 19},
+		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 6},
+		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 6},
+		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 5},
+		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 7},
+		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 6},
+		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 8},
+		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 8},
+		{"rolls back to whatever revision (D8)", rolloutRules{rollsAnywhere: true}, under, "rollback", 1},
+		{"leaves the wish to roll back (D8)", rolloutRules{keepsWish: true}, under, "rollback", 1},
+		{"deletes old ReplicaSets too early", rolloutRules{trimsEarly: true}, under, "history", 3},
+		{"deletes the last revisions first", rolloutRules{trimsLast: true}, under, "history", 4},
+		{"deletes no old ReplicaSets (D19)", rolloutRules{neverTrims: true}, under, "rollout-complete", 5},
+		{"scales an old ReplicaSet up", rolloutRules{raisesOld: true}, under, "sizes", 2},
+		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "sizes", 4},
+		{"reports a negative number (D20)", rolloutRules{saysNegative: true}, under, "deployment-status", 7},
+		{"reports the new pods as all that are available", rolloutRules{saysOwn: true}, under, "deployment-status", 8},
+		{"reports progress where there is none", rolloutRules{saysProgress: true}, under, "deployment-status", 8},
+		{"measures from the end of the rollout before (D10)", rolloutRules{staleDeadline: true}, under, "deployment-status", 3},
+		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 9},
+		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			caught, by := uint64(0), map[string]int{}
-			for seed := range uint64(20) {
+			for seed := range uint64(10) {
 				c.under.seed = seed
 				for _, result := range judged(t, simulateRollout(c.under, c.rules)) {
 					if result.Verdict == Fail {
@@ -316,9 +337,9 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%s caught it in %d of 20 runs; all checks: %v", c.check, caught, by)
+			t.Logf("%s caught it in %d of 10 runs; all checks: %v", c.check, caught, by)
 			if caught < c.least {
-				t.Errorf("caught in %d of 20 runs, want at least %d", caught, c.least)
+				t.Errorf("caught in %d of 10 runs, want at least %d", caught, c.least)
 			}
 		})
 	}

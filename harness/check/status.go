@@ -10,9 +10,11 @@ import (
 // This file judges what a controller says of an owner and its pods.
 
 // knowledge is between which bounds lies what a process may know of an owner and
-// its pods when it reports them: since its last report that got through, or since
-// it was last idle, and for the lag before that.
+// its pods when it reports them from the version of the owner that it was told
+// last: since it was told of that, and for the lag before. Whoever writes from it
+// has not begun before, however long its calls hang.
 type knowledge struct {
+	version    history.Version
 	generation sinceIdle
 	replicas   sinceIdle
 	labeled    sinceIdle
@@ -22,13 +24,19 @@ type knowledge struct {
 	minReady   sinceIdle // in seconds
 	failing    sinceIdle // 1 where the status said that pods could not be made or deleted
 	// unready counts pods that were ready and are so no more, or not the owner's;
-	// failures, calls for its pods that failed.
+	// failures, calls for its pods that failed; missed, deletes of pods that were
+	// gone already.
 	unready  countSinceIdle
 	failures countSinceIdle
+	missed   countSinceIdle
 }
 
 // look takes in what has become of the owner, nil if it is gone, and its pods.
 func (k *knowledge) look(o *owner, before, now tally, replaced bool, at time.Duration) {
+	if o != nil && o.Version != k.version {
+		k.version = o.Version
+		k.renew(at)
+	}
 	if replaced { // on the way a cache may have some of the old pods and some of the new
 		k.note(tally{}, at)
 		k.note(before.plus(now), at)
@@ -62,7 +70,8 @@ func (k *knowledge) manage(ok bool, at time.Duration) {
 	}
 }
 
-func (k *knowledge) idle(at time.Duration) {
+// renew begins anew with what may be known now.
+func (k *knowledge) renew(at time.Duration) {
 	for _, s := range []*sinceIdle{
 		&k.generation, &k.replicas, &k.labeled, &k.ready, &k.leaving, &k.orphans, &k.minReady, &k.failing,
 	} {
@@ -70,6 +79,7 @@ func (k *knowledge) idle(at time.Duration) {
 	}
 	k.unready.idle(at)
 	k.failures.idle(at)
+	k.missed.idle(at)
 }
 
 // plus adds up what two tallies say of pods that are reported.
@@ -85,7 +95,11 @@ func (t tally) plus(other tally) tally {
 // statusJudge: each number that a process writes into an owner's status lies
 // between the lowest and the highest that it may have known. Orphans that it may
 // adopt count as they like. A pod is available no earlier than its own time and
-// minReadySeconds say, and the condition ReplicaFailure has a failure to it.
+// minReadySeconds say, and that a pod to delete was gone is no failure.
+//
+// A status that is not written from the version that the process was told last is
+// refused, and judged by nobody. One that is written from a version that was read
+// live repeats an older one, after a conflict.
 type statusJudge struct{ findings }
 
 func newStatus(Setting) Judge { return &statusJudge{} }
@@ -97,8 +111,8 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 	}
 	l, o := c.ledger, c.ledger.owner()
 	said, err := m.facts.decodeOwner(kindByResource(r.Request.Resource), r.Request.Object)
-	if !l.ready || err != nil || said.UID != "" && said.UID != l.uid { // the API server refuses what cannot be read
-		return
+	if !l.ready || err != nil || said.Version != o.Version || said.Version == c.process.reads[l.uid].version {
+		return // the API server refuses what cannot be read
 	}
 	j.tested++
 	for _, claim := range l.claims(said, m.start.Time.Add(m.now)) {
@@ -110,10 +124,11 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 				fmt.Sprintf("from %d to %d, by what it knew", claim.low, claim.high))
 		})
 	}
-	if said.failing && l.knew.failing.whole.high == 0 && l.knew.failures.total() == 0 && l.creates.awaits(c)+l.deletes.awaits(c) == 0 {
+	k := &l.knew
+	if said.failing && k.failing.whole.high == 0 && k.missed.total() > 0 && k.failures.total() == 0 && l.creates.awaits(c)+l.deletes.awaits(c) == 0 {
 		j.violate(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote the condition ReplicaFailure", o, c.process.name),
-				"none, for no pod could not be made or deleted")
+				"none, for all that could not be deleted was gone already")
 		})
 	}
 }
@@ -134,8 +149,7 @@ func (l *ledger) claims(said *owner, now time.Time) []statusClaim {
 		fewestAvailable = 0
 	}
 	claims := []statusClaim{
-		{"observedGeneration", int(s.ObservedGeneration), k.generation.whole.low,
-			max(k.generation.whole.high, int(l.process.reads[l.uid].generation))},
+		{"observedGeneration", int(s.ObservedGeneration), k.generation.whole.low, k.generation.whole.high},
 		{"replicas", s.Replicas, k.replicas.whole.low, k.replicas.whole.high + adoptable},
 		{"fullyLabeledReplicas", s.FullyLabeledReplicas, k.labeled.whole.low, k.labeled.whole.high + adoptable},
 		{"readyReplicas", s.ReadyReplicas, k.ready.whole.low, k.ready.whole.high + adoptable},

@@ -126,6 +126,19 @@ func (s *story) report(d *history.Object, status fields) *ask {
 	})
 }
 
+// rollBack asks for another template of a Deployment, from the version given, with
+// the wish for it gone.
+func (s *story) rollBack(d *history.Object, version string) *ask {
+	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
+	o.Annotations = nil
+	return s.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
+}
+
+// trim asks for a ReplicaSet to be deleted.
+func (s *story) trim(name string) *ask {
+	return s.request(history.Request{Verb: "delete", Resource: setResource, Namespace: namespace, Name: name})
+}
+
 // takes commits what a write of a ReplicaSet asks for and answers it, and tells
 // the subject no more than that.
 func (a *ask) takes() *history.Object {

@@ -1,0 +1,194 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// condition is one of a Deployment, renewed at some second of the story.
+func condition(kind, status, reason string, second int64) fields {
+	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
+}
+
+// sums is a Deployment's status by its numbers.
+func sums(replicas, updated, ready, unavailable int) fields {
+	return fields{
+		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
+		"availableReplicas": ready, "unavailableReplicas": unavailable,
+		"conditions": []any{fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}},
+	}
+}
+
+func TestDeploymentStatus(t *testing.T) {
+	// Ten replicas on their way from v1, six of which are left, to v2, of whose six
+	// four are available.
+	renewed := func(s *story) *history.Object {
+		s.wait(3 * time.Second)
+		d := s.revise("web", "status", nil)
+		s.deliver(d)
+		return d
+	}
+	half := func(s *story) *history.Object {
+		s.deployment("web", 10, rollingUpdate(2, 2))
+		s.set("web", "v1", 6, 6)
+		s.set("web", "v2", 6, 4)
+		return renewed(s)
+	}
+	with := func(status fields, name string, value any) fields {
+		status[name] = value
+		return status
+	}
+	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
+	judge(t, "deployment-status", []tale{
+		{name: "the sums of its ReplicaSets", want: Pass, tell: func(s *story) {
+			s.report(half(s), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "only the old ones", want: Fail, says: "wrote status.replicas 6", tell: func(s *story) {
+			s.report(half(s), sums(6, 6, 10, 2)).answered(200)
+		}},
+		{name: "all are new", want: Fail, says: "wrote status.updatedReplicas 12", tell: func(s *story) {
+			s.report(half(s), sums(12, 12, 10, 2)).answered(200)
+		}},
+		{name: "fewer than none unavailable (D20)", want: Fail, says: "wrote status.unavailableReplicas -2", tell: func(s *story) {
+			s.report(half(s), sums(12, 6, 10, -2)).answered(422)
+		}},
+		{name: "as it was a moment ago", want: Pass, tell: func(s *story) {
+			d := half(s)
+			s.deliver(s.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
+			s.report(d, sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "as it was long ago", want: Fail, says: "wrote status.readyReplicas 10", tell: func(s *story) {
+			half(s)
+			s.deliver(s.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
+			s.report(renewed(s), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "one that it has just made counts or does not", want: Pass, tell: func(s *story) {
+			half(s)
+			s.rollTo("web", "v3")
+			s.make("web", "v3", 0).takes()
+			s.report(s.find("web"), with(sums(12, 0, 10, 2), "observedGeneration", 2)).answered(200)
+		}},
+		{name: "the numbers that are there stay beside another condition", want: Pass, tell: func(s *story) {
+			half(s)
+			s.deliver(s.revise("web", "status", sums(3, 3, 3, 0)))
+			s.wait(3 * time.Second)
+			s.report(s.find("web"), fields{"conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+				condition("Progressing", "True", "FoundNewReplicaSet", 6),
+			}}).answered(200)
+		}},
+		{name: "said to be available, though too few are", want: Fail, says: "the condition Available False", tell: func(s *story) {
+			s.report(half(s), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
+		}},
+		{name: "a generation that is yet to come", want: Fail, says: "wrote status.observedGeneration 2", tell: func(s *story) {
+			s.report(half(s), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
+		}},
+		{name: "a generation long past", want: Fail, says: "wrote status.observedGeneration 1", tell: func(s *story) {
+			half(s)
+			s.deliver(s.revise("web", "spec", fields{"replicas": 10}))
+			s.deliver(s.revise("web", "status", fields{"observedGeneration": 2}))
+			s.report(s.find("web"), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "a failure that no ReplicaSet has", want: Fail, says: "wrote the condition ReplicaFailure", tell: func(s *story) {
+			s.report(half(s), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
+		}},
+		{name: "the failure of a ReplicaSet", want: Pass, tell: func(s *story) {
+			d := half(s)
+			failure := fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}
+			s.deliver(s.revise("web-v2", "status", failure))
+			s.report(d, failure).answered(200)
+		}},
+	})
+}
+
+func TestProgress(t *testing.T) {
+	// A Deployment with a deadline of 600 s that has said so before, at the first
+	// second of the story, and has ten replicas, of which so many are available.
+	said := func(s *story, reason string, available int) {
+		s.deployment("web", 10, rollingUpdate(2, 2))
+		s.set("web", "v1", 10, available)
+		status := sums(10, 10, available, 10-available)
+		status["conditions"] = []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", progressStatus[reason], reason, 1),
+		}
+		s.deliver(s.revise("web", "status", status))
+	}
+	// It says so at some second.
+	says := func(s *story, status, reason string, second int64) {
+		s.at = time.Duration(second)*time.Second + 500*time.Millisecond
+		s.report(s.find("web"), fields{"conditions": []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", status, reason, second),
+		}}).answered(200)
+	}
+	judge(t, "deployment-status", []tale{
+		{name: "too late, and told so", want: Pass, tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "False", deadlineExceeded, 602)
+		}},
+		{name: "told before it is too late (D10)", want: Fail, says: "Progressing False (ProgressDeadlineExceeded)", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "False", deadlineExceeded, 590)
+		}},
+		{name: "measured from the end of the rollout before (D10, trap 28)", want: Fail, says: "Progressing False (ProgressDeadlineExceeded)", tell: func(s *story) {
+			said(s, setAvailable, 9)
+			says(s, "False", deadlineExceeded, 602)
+		}},
+		{name: "told while it is paused", want: Fail, says: "Progressing False (ProgressDeadlineExceeded)", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			s.deliver(s.revise("web", "spec", fields{"paused": true}))
+			says(s, "False", deadlineExceeded, 602)
+		}},
+		{name: "told of what is at its end", want: Fail, says: "Progressing False (ProgressDeadlineExceeded)", tell: func(s *story) {
+			said(s, setUpdated, 10)
+			says(s, "False", deadlineExceeded, 602)
+		}},
+		{name: "at its end", want: Pass, tell: func(s *story) {
+			said(s, setUpdated, 10)
+			says(s, "True", setAvailable, 10)
+		}},
+		{name: "said to be at its end, and is not", want: Fail, says: "Progressing True (NewReplicaSetAvailable)", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "True", setAvailable, 10)
+		}},
+		{name: "progress without any", want: Fail, says: "Progressing True (ReplicaSetUpdated) anew", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "True", setUpdated, 10)
+		}},
+		{name: "a reason of the other status", want: Fail, says: "Progressing True (ProgressDeadlineExceeded)", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "True", deadlineExceeded, 602)
+		}},
+		{name: "paused, and resumed", want: Pass, tell: func(s *story) {
+			said(s, setUpdated, 9)
+			s.deliver(s.revise("web", "spec", fields{"paused": true}))
+			says(s, "Unknown", deploymentPaused, 10)
+			s.deliver(s.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", deploymentPaused, 10)}}))
+			s.deliver(s.revise("web", "spec", fields{"paused": false}))
+			says(s, "Unknown", resumed, 20)
+		}},
+		{name: "resumed, and never was paused", want: Fail, says: "Progressing Unknown (DeploymentResumed)", tell: func(s *story) {
+			said(s, setUpdated, 9)
+			says(s, "Unknown", resumed, 20)
+		}},
+		{name: "a new reason with the time of the old one", want: Fail, says: "as of", tell: func(s *story) {
+			said(s, setAvailable, 9)
+			s.at = 100 * time.Second
+			s.deliver(s.revise("web", "status", nil))
+			s.report(s.find("web"), fields{"conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+				condition("Progressing", "True", "NewReplicaSetCreated", 1),
+			}}).answered(200)
+		}},
+		{name: "without a deadline", want: Fail, says: "the condition Progressing True (FoundNewReplicaSet)", tell: func(s *story) {
+			s.deployment("web", 10, rollingUpdate(2, 2))
+			s.set("web", "v1", 10, 10)
+			s.deliver(s.revise("web", "status", sums(10, 10, 10, 0)))
+			s.deliver(s.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
+			says(s, "True", "FoundNewReplicaSet", 10)
+		}},
+	})
+}

@@ -1,0 +1,126 @@
+package check
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// sizesJudge: each time a ReplicaSet is scaled, it goes where the Deployment has
+// it go, in some way in which the process may have had them in mind.
+//
+// While the Deployment rolls, the new one goes towards its replicas and the old
+// ones down. While it is paused, or its ReplicaSets were last scaled for another
+// number of replicas, a single one takes all of them, one that carries all sends
+// the others to 0, and otherwise each goes towards its share, the largest with
+// what rounding leaves. How far at a time is for max-surge and max-unavailable
+// to judge.
+type sizesJudge struct{ findings }
+
+func newSizes(Setting) Judge { return &sizesJudge{} }
+
+func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
+	s := judgeableScaling(m)
+	if s == nil || s.creates {
+		return
+	}
+	j.tested++
+	for _, d := range s.deployments {
+		for _, sets := range s.states {
+			if set := named(sets, s.name); set == nil || d.sizes(sets, set).holds(s.to) {
+				return
+			}
+		}
+	}
+	j.violate(func() Evidence {
+		d, sets := s.deployments[len(s.deployments)-1], s.states[len(s.states)-1]
+		set := named(sets, s.name)
+		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.replicas, s.to), d.sizes(sets, set).String())
+	})
+}
+
+// sizes is between which bounds a ReplicaSet may be given replicas; to keep those
+// that it has is always right.
+type sizes struct{ now, low, high int }
+
+func (s sizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
+
+func (s sizes) String() string {
+	if s.low > s.high || s.low == s.now && s.high == s.now {
+		return fmt.Sprintf("%d left", s.now)
+	}
+	return fmt.Sprintf("%d left, or from %d to %d", s.now, s.low, s.high)
+}
+
+// sizes says how many replicas a ReplicaSet of the Deployment may be given.
+func (d *deployment) sizes(sets []*owner, set *owner) sizes {
+	current := oldestOf(sets, d.template)
+	switch {
+	case d.terminating:
+		return sizes{set.replicas, set.replicas, set.replicas}
+	case d.paused || d.beingScaled(sets):
+		return d.scaledSizes(sets, set, current)
+	case set == current:
+		return sizes{set.replicas, min(set.replicas, d.replicas), d.replicas}
+	case d.recreate:
+		return sizes{set.replicas, 0, 0}
+	default:
+		return sizes{set.replicas, 0, set.replicas}
+	}
+}
+
+// scaledSizes is the same while the rollout stands still.
+func (d *deployment) scaledSizes(sets []*owner, set, current *owner) sizes {
+	var active []*owner
+	for _, other := range sets {
+		if other.replicas > 0 {
+			active = append(active, other)
+		}
+	}
+	alone := len(active) == 0 || len(active) == 1 && active[0] == set
+	switch {
+	case alone:
+		return sizes{set.replicas, d.replicas, d.replicas}
+	case set.replicas == 0 || len(active) == 1:
+		return sizes{0, 0, 0}
+	case current != nil && current.replicas == d.replicas && available(current) == d.replicas && set != current:
+		return sizes{set.replicas, 0, d.proportion(active, set).high}
+	case d.recreate:
+		return sizes{set.replicas, set.replicas, set.replicas}
+	}
+	return d.proportion(active, set)
+}
+
+// proportion is the sizes of one of several active ReplicaSets: towards its
+// share, and where it is the largest, and more or fewer are missing, by as many.
+func (d *deployment) proportion(active []*owner, set *owner) sizes {
+	most := d.mostPods()
+	if d.replicas == 0 {
+		most = 0
+	}
+	share := set.replicas
+	if before := set.most; before > 0 {
+		share = int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
+	} else if d.status.Replicas > 0 { // nobody has noted it
+		share = int(math.Round(float64(set.replicas) * float64(most) / float64(d.status.Replicas)))
+	}
+	result := sizes{set.replicas, min(set.replicas, share), max(set.replicas, share)}
+	if all(active, func(other *owner) bool { return other.replicas <= set.replicas }) {
+		missing := most - total(active, asked)
+		if d.strays(active, missing) {
+			return sizes{set.replicas, 0, math.MaxInt32}
+		}
+		result.low = max(0, min(result.low, set.replicas+missing))
+		result.high = max(result.high, set.replicas+missing)
+	}
+	return result
+}
+
+// strays reports whether some ReplicaSet was last scaled for a size on the other
+// side of what is to be, so that its share goes against the others'.
+func (d *deployment) strays(active []*owner, missing int) bool {
+	return !all(active, func(set *owner) bool {
+		return missing >= 0 && set.most <= d.mostPods() || missing <= 0 && set.most >= d.mostPods()
+	})
+}
