@@ -97,15 +97,15 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 	if missing > 1 {
 		j.tested++ // it could have sent several at once
 	}
+	if s.goal <= 0 { // it may be the first of a sync that follows a failure
+		s.goal = min(missing, burstLimit)
+	}
 	switch {
 	case s.repeating > 0:
 		s.repeating--
 	case s.siblings > 0:
 		s.siblings--
 		return
-	}
-	if s.goal <= 0 { // the first of a sync that follows a failure
-		s.goal = min(missing, burstLimit)
 	}
 	s.inFlight[c.id] = true
 	if n := len(s.inFlight) + s.repeating; n > 1+s.succeeded {

@@ -152,6 +152,15 @@ func TestSlowStart(t *testing.T) {
 			s.wait(3 * time.Second)
 			s.creates(rs, 4)
 		}},
+		{name: "the machine stands still in mid-sync, after a refusal of a batch", want: Pass, tell: func(s *story) {
+			rs := told(s, 40)
+			s.deliver(s.createAll(rs, 7)...)
+			s.create(rs).answered(422) // of a batch of eight, of which this might be all
+			s.wait(5 * time.Millisecond)
+			s.deliver(s.createAll(rs, 3)...)
+			s.wait(3 * time.Second)
+			s.creates(rs, 4)
+		}},
 		{name: "a sync after a refusal that is over says nothing for the next", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
 			rs := told(s, 7)
 			s.create(rs).answered(403)
