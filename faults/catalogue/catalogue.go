@@ -39,6 +39,8 @@ var All = []faults.Kind{
 	nodes.Cordon,
 	nodes.Drain,
 	nodes.Taint,
+	nodes.NotReady,
+	nodes.Delete,
 	controlplane.APIServer,
 	controlplane.Etcd,
 	controlplane.Compact,

@@ -76,6 +76,45 @@ func TestNodeDrain(t *testing.T) {
 	}
 }
 
+// TestNodeNotReady: the node's pods are not ready, what is deleted stays, and what
+// is new finds no place, until the fault is healed.
+func TestNodeNotReady(t *testing.T) {
+	l := startLive(t)
+	l.runPod("stays", ready)
+	l.runPod("deleted", ready)
+	heal := l.inject("node-not-ready", "{}")
+	l.awaitPod("stays", func(pod *corev1.Pod) bool { return has(pod, corev1.PodReady, corev1.ConditionFalse) })
+	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	homeless := l.homeless() // meanwhile a kubelet would long have ended the other
+	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
+		t.Errorf("what was deleted is %v", pod)
+	}
+	heal()
+	l.awaitPod("deleted", gone)
+	l.awaitPod("stays", ready)
+	l.awaitPod(homeless, ready)
+}
+
+// TestNodeDelete: its pods are gone with the node, and none come until the fault
+// is healed.
+func TestNodeDelete(t *testing.T) {
+	l := startLive(t)
+	l.runPod("lost", ready)
+	before := l.node()
+	heal := l.inject("node-delete", "{}")
+	if pod := l.pod("lost"); pod != nil {
+		t.Errorf("the node's pod is still there: %v", pod)
+	}
+	homeless := l.homeless()
+	heal()
+	l.awaitPod(homeless, ready)
+	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
+		t.Errorf("the node is %s %s, was %s %s", after.Name, after.UID, before.Name, before.UID)
+	}
+}
+
 // node is the only one that there is.
 func (l *live) node() *corev1.Node {
 	l.t.Helper()

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // Cordon is the kind "node-cordon".
@@ -44,27 +43,18 @@ func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
 // tainted is the mark of a node on which no pod may be.
 var tainted = mark{
-	given: "tainted",
+	state: state{"tainted", func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
 	give: func(n *corev1.Node) {
 		if !slices.ContainsFunc(n.Spec.Taints, isTaint) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: corev1.TaintEffectNoExecute})
 		}
 	},
 	take: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
-	on:   func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) },
-}
-
-// MarkParams are the parameters of both.
-type MarkParams struct {
-	Count int `yaml:"count"`
 }
 
 func newMarking(params faults.Params, m mark) (faults.Fault, error) {
-	p := MarkParams{Count: 1}
-	if err := params.Decode(&p); err != nil {
-		return nil, err
-	}
-	if err := checkCount(params, p.Count); err != nil {
+	p, err := decodeCount(params)
+	if err != nil {
 		return nil, err
 	}
 	return &marking{params: p, mark: m}, nil
@@ -72,7 +62,7 @@ func newMarking(params faults.Params, m mark) (faults.Fault, error) {
 
 // marking is a mark on nodes, until Heal.
 type marking struct {
-	params MarkParams
+	params CountParams
 	mark   mark
 	marked *marked
 	count  int
@@ -84,7 +74,7 @@ func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
 	}
 	m.count = len(m.marked.nodes)
 	for _, node := range m.marked.nodes {
-		env.Report.Fired(0, &history.Ref{Resource: "nodes", Name: node}, m.mark.given)
+		env.Report.Fired(0, nodeRef(node), m.mark.given)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // countMax is the most nodes that a cluster may have.
@@ -33,23 +34,42 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
+// CountParams are the parameters of the faults that take no others.
+type CountParams struct {
+	Count int `yaml:"count"`
+}
+
+func decodeCount(params faults.Params) (CountParams, error) {
+	p := CountParams{Count: 1}
+	if err := params.Decode(&p); err != nil {
+		return p, err
+	}
+	return p, checkCount(params, p.Count)
+}
+
+func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
+
 // undrawn is why no generated scenario has these faults.
 const undrawn = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
 
-// mark is something that a node has or has not, and that keeps pods away.
-type mark struct {
-	given string // what has happened to a node that got it
-	give  func(*corev1.Node)
-	take  func(*corev1.Node)
+// state is something that a node is in or not.
+type state struct {
+	given string // what has happened to a node that is in it
 	on    func(*corev1.Node) bool
+}
+
+// mark is a state that is written on a node, and that keeps pods away.
+type mark struct {
+	state
+	give func(*corev1.Node)
+	take func(*corev1.Node)
 }
 
 // cordoned is the mark of a node that takes no more pods.
 var cordoned = mark{
-	given: "cordoned",
+	state: state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	give:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	take:  func(n *corev1.Node) { n.Spec.Unschedulable = false },
-	on:    func(n *corev1.Node) bool { return n.Spec.Unschedulable },
 }
 
 // marked is the nodes that a fault has given a mark.
@@ -77,28 +97,34 @@ func (m mark) giveTo(ctx context.Context, env *faults.Env, count int) (*marked, 
 
 // takeBack takes the mark from every node. It may be called again for what failed,
 // and when there are none.
-func (m *marked) takeBack(ctx context.Context) error {
+func (m *marked) takeBack(ctx context.Context) (err error) {
 	if m == nil {
 		return nil
 	}
-	var all []error
-	m.nodes = slices.DeleteFunc(m.nodes, func(node string) bool {
-		err := edit(ctx, m.env, node, m.take)
-		all = append(all, err)
-		return err == nil
-	})
-	return errors.Join(all...)
+	m.nodes, err = each(m.nodes, func(node string) error { return edit(ctx, m.env, node, m.take) })
+	return err
 }
 
-// pick draws nodes that do not have the mark.
-func (m mark) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
+// each does something with every node, and returns those with which it failed.
+func each(nodes []string, do func(node string) error) (left []string, err error) {
+	var all []error
+	for _, node := range nodes {
+		if err := do(node); err != nil {
+			left, all = append(left, node), append(all, err)
+		}
+	}
+	return left, errors.Join(all...)
+}
+
+// pick draws nodes that are not in the state.
+func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the nodes: %w", err)
 	}
-	names := m.candidates(list.Items)
+	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), m.given)
+		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), s.given)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
@@ -106,11 +132,11 @@ func (m mark) pick(ctx context.Context, env *faults.Env, count int) ([]string, e
 
 // candidates are the names of the nodes that may be picked, in their order, so
 // that a draw among them means the same in every run.
-func (m mark) candidates(nodes []corev1.Node) []string {
+func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
 		n := &nodes[i]
-		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !m.on(n) {
+		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !s.on(n) {
 			names = append(names, n.Name)
 		}
 	}

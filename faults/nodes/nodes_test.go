@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 )
 
-func TestMarkParams(t *testing.T) {
-	for _, kind := range []faults.Kind{Cordon, Taint} {
+func TestCountParams(t *testing.T) {
+	for _, kind := range []faults.Kind{Cordon, Taint, NotReady, Delete} {
 		faulttest.Params(t, kind, []faulttest.Case{
 			{Text: "{}"},
 			{Text: "count: 3"},
@@ -37,6 +37,7 @@ func TestDrainParams(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		change(&n)
 		return n
 	}
@@ -45,6 +46,7 @@ func TestCandidates(t *testing.T) {
 		node("control-plane", func(n *corev1.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} }),
 		node("cordoned", cordoned.give),
 		node("tainted", tainted.give),
+		node("silent", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 		node("healed", func(n *corev1.Node) {
 			for _, m := range []mark{cordoned, tainted} {
 				m.give(n)
@@ -54,9 +56,11 @@ func TestCandidates(t *testing.T) {
 		}),
 		node("a", func(*corev1.Node) {}),
 	}
-	for given, want := range map[*mark][]string{
-		&cordoned: {"a", "b", "healed", "tainted"},
-		&tainted:  {"a", "b", "cordoned", "healed"},
+	for given, want := range map[*state][]string{
+		&cordoned.state: {"a", "b", "healed", "silent", "tainted"},
+		&tainted.state:  {"a", "b", "cordoned", "healed", "silent"},
+		&silence.state:  {"a", "b", "cordoned", "healed", "tainted"},
+		&removal.state:  {"a", "b", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
 			t.Errorf("to be %s (-want +got):\n%s", given.given, diff)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,13 +49,7 @@ func TakesPods(node *corev1.Node) error {
 // taken its taints away. What keeps pods away on purpose does not count: taints that
 // say what a node is for, as that of a control plane, and a cordon.
 func NodeWell(node *corev1.Node) error {
-	ready := false
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			ready = true
-		}
-	}
-	if !ready {
+	if !Ready(node) {
 		return fmt.Errorf("%s is not Ready", node.Name)
 	}
 	for _, taint := range node.Spec.Taints {
@@ -63,4 +58,12 @@ func NodeWell(node *corev1.Node) error {
 		}
 	}
 	return nil
+}
+
+// Ready reports whether a node's kubelet says, and the node controller believes,
+// that it is.
+func Ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }

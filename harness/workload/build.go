@@ -131,6 +131,7 @@ func podTemplate(create *scenario.Create) corev1.PodTemplateSpec {
 // Nobody listens on its ports: Services have them to resolve.
 func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{
+		Tolerations: []corev1.Toleration{lostNode(corev1.TaintNodeNotReady), lostNode(corev1.TaintNodeUnreachable)},
 		Containers: []corev1.Container{{
 			Name:  "pause",
 			Image: "registry.k8s.io/pause:3.10",
@@ -139,6 +140,17 @@ func podSpec() corev1.PodSpec {
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
+	}
+}
+
+// lostNodeSeconds is how long pods wait for a node that is lost before they are
+// evicted. By default it is 5 minutes, which no run has.
+const lostNodeSeconds = 1
+
+func lostNode(taint string) corev1.Toleration {
+	return corev1.Toleration{
+		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: ptr.To[int64](lostNodeSeconds),
 	}
 }
 

@@ -17,10 +17,13 @@ import (
 // a dozen nodes for the burst scenarios and test nothing more.
 const podsPerNodeMax = 2000
 
+// nodeName is how nodes are called, with their number.
+const nodeName = "node-%d"
+
 // node is the i-th node, from 1, as a kubelet would register it. KWOK makes it
 // Ready.
 func node(i int) *corev1.Node {
-	name := fmt.Sprintf("node-%d", i)
+	name := fmt.Sprintf(nodeName, i)
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1k"),
 		corev1.ResourceMemory: resource.MustParse("1Ti"),

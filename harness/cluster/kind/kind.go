@@ -57,6 +57,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	halted   map[cluster.Part]bool
+	silent   map[string]bool   // nodes with a kubelet that is silent
 	watches  map[string]*watch // of the nodes' containers
 	stopping bool
 	err      error // why failed is closed
@@ -153,7 +154,7 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 		return fmt.Errorf("asking for the nodes: %w", err)
 	}
 	for i := range nodes.Items {
-		if node := &nodes.Items[i]; !c.isDown(node.Name) {
+		if node := &nodes.Items[i]; !c.isAway(node.Name) {
 			if err := cluster.NodeWell(node); err != nil {
 				return fmt.Errorf("%w; the end of its kubelet's log:\n%s", err, c.kubeletLog(ctx, node.Name))
 			}

@@ -1,0 +1,181 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// NotReady is the kind "node-not-ready".
+var NotReady = faults.Kind{
+	Name:      "node-not-ready",
+	Sentence:  "The kubelets of nodes fall silent, and the nodes and their pods count as not ready, at once and not after the node controller's patience of 50 s. What is deleted there stays, and what is new does not start; a second or two later the workload's pods are evicted, unless all nodes are lost.",
+	Healing:   "The kubelets go on; pods that were evicted go.",
+	Providers: faults.OwnClusters,
+	Params:    []faults.Param{countParam},
+	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, silence) },
+	Undrawn:   undrawn,
+}
+
+// Delete is the kind "node-delete".
+var Delete = faults.Kind{
+	Name:      "node-delete",
+	Sentence:  "Nodes are deleted, and their pods with them, without grace, as the pod garbage collector does it, but at once and not after its minute.",
+	Healing:   "The nodes register again; pods that are gone stay gone.",
+	Providers: faults.OwnClusters,
+	Params:    []faults.Param{countParam},
+	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, removal) },
+	Undrawn:   undrawn,
+}
+
+// way is a way for a node to be lost.
+type way struct {
+	state
+	// lose brings it about. After an error it may have come about all the same.
+	lose func(context.Context, *faults.Env, cluster.Kubelets, string) error
+	// back undoes it, and returns when the node is well.
+	back func(context.Context, cluster.Kubelets, string) error
+}
+
+// out is the state of a node of which nothing can be expected.
+func out(n *corev1.Node) bool { return !cluster.Ready(n) }
+
+var (
+	silence = way{
+		state: state{"made not ready", out},
+		lose:  fallSilent,
+		back:  func(ctx context.Context, k cluster.Kubelets, node string) error { return k.Wake(ctx, node) },
+	}
+	removal = way{
+		state: state{"deleted", out},
+		lose:  remove,
+		back:  func(ctx context.Context, k cluster.Kubelets, node string) error { return k.Register(ctx, node) },
+	}
+)
+
+func newLoss(params faults.Params, by way) (faults.Fault, error) {
+	p, err := decodeCount(params)
+	if err != nil {
+		return nil, err
+	}
+	return &loss{params: p, way: by}, nil
+}
+
+// loss is nodes that are lost, until Heal.
+type loss struct {
+	params   CountParams
+	way      way
+	kubelets cluster.Kubelets
+	lost     []string
+	count    int
+}
+
+func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
+	kubelets, ok := env.Cluster.(cluster.Kubelets)
+	if !ok {
+		return fmt.Errorf("the kubelets of a cluster of %s are out of reach", env.Cluster.Name())
+	}
+	l.kubelets = kubelets
+	nodes, err := l.way.pick(ctx, env, l.params.Count)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		l.lost = append(l.lost, node)
+		if err := l.way.lose(ctx, env, kubelets, node); err != nil {
+			return errors.Join(err, l.Heal(context.WithoutCancel(ctx)))
+		}
+		l.count++
+		env.Report.Fired(0, nodeRef(node), l.way.given)
+	}
+	return nil
+}
+
+func (l *loss) Heal(ctx context.Context) (err error) {
+	l.lost, err = each(l.lost, func(node string) error { return l.way.back(ctx, l.kubelets, node) })
+	return err
+}
+
+func (l *loss) Tally() string { return fmt.Sprintf("%s %d nodes", l.way.given, l.count) }
+
+// fallSilent silences a kubelet and writes what the node controller writes once it
+// has not heard of it for long enough: it is not known how the node is, and its
+// pods are not ready. The taints and the evictions that follow are the node
+// controller's own.
+func fallSilent(ctx context.Context, env *faults.Env, kubelets cluster.Kubelets, name string) error {
+	if err := kubelets.Silence(ctx, name); err != nil {
+		return err
+	}
+	nodes := env.Admin.CoreV1().Nodes()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range node.Status.Conditions {
+			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+				c.Status, c.Reason = corev1.ConditionUnknown, "NodeStatusUnknown"
+				c.Message = "Kubelet stopped posting node status."
+				c.LastTransitionTime = metav1.NewTime(env.Clock.Now())
+			}
+		}
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("writing that nothing is heard of the node %s: %w", name, err)
+	}
+	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
+}
+
+// markNotReady leaves a pod that changes meanwhile alone: it will be evicted.
+func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(env.Clock.Now())
+			_, err := env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes a node and whatever pods of the run are on it.
+func remove(ctx context.Context, env *faults.Env, _ cluster.Kubelets, name string) error {
+	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("deleting the node %s: %w", name, err)
+	}
+	return eachPod(ctx, env, name, func(pod *corev1.Pod) error {
+		return env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
+	})
+}
+
+// eachPod does something to every pod of the run that is on a node, if it is still
+// there and as it was.
+func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
+	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("listing the pods on %s: %w", node, err)
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if err := do(pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("the pod %s on %s: %w", pod.Name, node, err)
+		}
+	}
+	return nil
+}

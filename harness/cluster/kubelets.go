@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Kubelets is a cluster whose kubelets, real or simulated, can be laid hands on.
+// Nodes are named as they have registered.
+type Kubelets interface {
+	// Silence has the kubelet of a node do nothing and report nothing until Wake.
+	// What runs there goes on; the node controller finds out after its own time.
+	Silence(ctx context.Context, node string) error
+	// Wake undoes Silence and returns when the node is well. A kubelet that was
+	// never silent is left alone.
+	Wake(ctx context.Context, node string) error
+	// Register has the kubelet of a node that was deleted register it anew, and
+	// returns when it is well. A node that is there is left alone.
+	Register(ctx context.Context, node string) error
+}
+
+// AwaitNode looks at every interval, and for no longer than within, until a node is
+// well.
+func AwaitNode(ctx context.Context, c Cluster, name string, interval, within time.Duration) error {
+	client, err := kubernetes.NewForConfig(c.Config(Admin))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
+	defer cancel()
+	return Poll(ctx, interval, "the node "+name, func(ctx context.Context) error {
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return NodeWell(node)
+	})
+}
