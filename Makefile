@@ -103,8 +103,8 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	done
 
 .PHONY: build
-build: ## build gauntlet and our controllers into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./controllers/cmd/workload-controller-manager
+build: ## build gauntlet, our controllers and what real pods run into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
 
 .PHONY: image
 image: build ## write the image of our controllers to bin/workload-controller-manager.tar

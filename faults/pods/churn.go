@@ -5,6 +5,7 @@ package pods
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ var Churn = faults.Kind{
 	Healing:   "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or Succeeded; it is not ready until a later tick; its containers start again, which makes it unready too; it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; with real kubelets not succeed, unready, restart"},
+		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or Succeeded; it is not ready until a later tick; its containers start again, which makes it unready too; it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; succeed on embedded only, unready and restart not on existing"},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
@@ -103,11 +104,11 @@ type churn struct {
 	touched []touchedPod
 }
 
-// CannotHappenOn refuses what a real kubelet does not let stand: it writes its own
-// opinion over anybody else's at once.
+// CannotHappenOn refuses what the kubelets or the pods of a provider do not let
+// happen.
 func (c *churn) CannotHappenOn(provider string) error {
-	if deeds[c.action].simulated && provider != faults.Simulated {
-		return fmt.Errorf("%s: a real kubelet says itself how pods are", c.action)
+	if on := deeds[c.action].on; on != nil && !slices.Contains(on, provider) {
+		return fmt.Errorf("%s: a real kubelet says itself how pods are; expected %s", c.action, strings.Join(on, " or "))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
 // deed is what a fault does to a pod.
@@ -24,11 +25,19 @@ type deed struct {
 	// undo makes of a pod, as it is by then, what it would be without; nil is what
 	// stays.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// simulated: a real kubelet would write its own opinion over it at once.
-	simulated bool
+	// on are the providers on which it can be done; nil is all.
+	on []string
 }
 
 func saying(words string) func(*churn) string { return func(*churn) string { return words } }
+
+// Where not everything can be done: a real kubelet writes its own opinion over
+// anybody else's at once, and the pods of a cluster that somebody else made run no
+// stand-in that could be told anything.
+var (
+	simulated = []string{faults.Simulated}
+	ownPods   = faults.OwnClusters
+)
 
 // deeds are all of them: the actions of a pod-churn, and what the other kinds do.
 var deeds = map[string]deed{
@@ -39,9 +48,9 @@ var deeds = map[string]deed{
 		fits: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
 		do:   (*churn).failOrExpire,
 	},
-	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, simulated: true},
-	actionUnready: {says: saying("made unready"), fits: ready, do: (*churn).makeUnready, undo: (*churn).makeReady, simulated: true},
-	actionRestart: {says: saying("restarted its containers"), fits: ready, do: (*churn).restart, undo: (*churn).makeReady, simulated: true},
+	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
+	actionUnready: {says: saying("made unready"), fits: ready, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
+	actionRestart: {says: saying("restarted its containers"), fits: ready, do: (*churn).restart, undo: (*churn).makeReady, on: ownPods},
 	actionLinger:  {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
 	actionRelabel: {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
 	actionStrip:   {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
@@ -84,9 +93,13 @@ func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Versio
 	return c.writeStatus(ctx, ended)
 }
 
-// restart writes what a kubelet does when it has to start every container of a pod
-// again: one restart more, and not ready until they are.
+// restart has the container of a pod die where there is a real kubelet, and else
+// writes what one does when it has to start every container again: one restart more,
+// and not ready until they are.
 func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	if c.env.Provider == faults.Kubelets {
+		return 0, c.tell(ctx, victim, standin.Die)
+	}
 	restarted := victim.DeepCopy()
 	for i := range restarted.Status.ContainerStatuses {
 		restarted.Status.ContainerStatuses[i].RestartCount++

@@ -11,9 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
 // touchedPod is a pod to which something was done that is to be undone.
@@ -29,8 +32,12 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// makeUnready writes what a kubelet writes when a readiness probe fails.
+// makeUnready has a readiness probe fail, or writes what a kubelet writes then. A
+// real one looks every second.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	if c.env.Provider == faults.Kubelets {
+		return 0, c.tell(ctx, victim, standin.Unready)
+	}
 	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
 }
 
@@ -39,6 +46,9 @@ func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Ve
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || finished(pod) {
 		return nil
+	}
+	if c.env.Provider == faults.Kubelets {
+		return c.tell(ctx, pod, standin.Ready)
 	}
 	_, err := c.writeReady(ctx, pod, corev1.ConditionTrue, "")
 	return err
@@ -53,11 +63,15 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
+// patience is for pods that are out of reach for a moment, since their container is
+// being started again: 20 s.
+var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1, Steps: 40}
+
 // restoreAll undoes what was done to every pod.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var all []error
 	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
-		err := c.restore(ctx, p)
+		err := retry.OnError(patience, isOutOfReach, func() error { return c.restore(ctx, p) })
 		if err != nil {
 			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
 		}

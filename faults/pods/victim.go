@@ -41,7 +41,7 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 		})
 	}
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOutOfReach(err):
 		return nil, nil
 	case err != nil:
 		return ref, fmt.Errorf("%s of %s: %w", c.action, ref, err)

@@ -43,6 +43,7 @@ func (s *stage) chaos(ctx context.Context) error {
 		err := workload.Run(ctx, workload.Env{
 			Client:    s.admin,
 			Namespace: namespace,
+			Pods:      s.pods,
 			Recorder:  s.lookout,
 			Clock:     s.Clock,
 		}, s.Scenario.Workload)

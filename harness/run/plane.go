@@ -13,8 +13,9 @@ import (
 type Plane struct {
 	// Nodes is how many nodes take pods, at least 1.
 	Nodes int
-	// PodStartDelay is how long a simulated pod takes from its node to Ready.
-	PodStartDelay time.Duration
+	// PodStartDelay is how long a simulated pod takes from its node to Ready, and
+	// PodStopDelay how long to go once it is deleted.
+	PodStartDelay, PodStopDelay time.Duration
 	// Dir is an existing directory for the state, LogDir one for the logs.
 	Dir, LogDir string
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the

@@ -40,6 +40,7 @@ var providers = []provider{
 			c, err := embedded.Start(ctx, embedded.Options{
 				Nodes:         p.Nodes,
 				PodStartDelay: p.PodStartDelay,
+				PodStopDelay:  p.PodStopDelay,
 				Dir:           p.Dir,
 				LogDir:        p.LogDir,
 				BinDir:        p.UpstreamDir,

@@ -83,7 +83,9 @@ func podReplicas(ctx context.Context, s *stage) (replicas, error) {
 		return err
 	})
 	loads.Go(func() (err error) {
-		relay, err = loadBinary(ctx, c, s.dir.state(), image.Spec{Reference: "localhost/gauntlet/relay:run", Binary: s.Gauntlet, Args: []string{"relay"}})
+		relay.Reference, err = loadBinary(ctx, s.dir.state(), image.Spec{
+			Reference: "localhost/gauntlet/relay:run", Binary: s.Gauntlet, Args: []string{"relay"},
+		}, c.ControlPlane())
 		return err
 	})
 	if err := loads.Wait(); err != nil {
@@ -135,7 +137,8 @@ func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, our
 	if err != nil {
 		return pods.Image{}, err
 	}
-	return loadBinary(ctx, c, dir, image.Spec{Reference: "localhost/gauntlet/subject:run", Binary: binary})
+	reference, err := loadBinary(ctx, dir, image.Spec{Reference: "localhost/gauntlet/subject:run", Binary: binary}, c.ControlPlane())
+	return pods.Image{Reference: reference}, err
 }
 
 // upstreamImage is the one that the cluster's own kube-controller-manager runs
@@ -153,15 +156,19 @@ func upstreamImage(ctx context.Context, c *kind.Cluster) (pods.Image, error) {
 	return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
 }
 
-// loadBinary makes an image of a binary and puts it onto the control plane.
-func loadBinary(ctx context.Context, c *kind.Cluster, dir string, spec image.Spec) (pods.Image, error) {
+// loadBinary makes an image of a binary, puts it onto nodes, and returns its name.
+func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...*kind.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {
-		return pods.Image{}, fmt.Errorf("making the image %s: %w", spec.Reference, err)
+		return "", fmt.Errorf("making the image %s: %w", spec.Reference, err)
 	}
 	defer os.Remove(archive.Name())
 	if err := errors.Join(image.Write(archive, spec), archive.Close()); err != nil {
-		return pods.Image{}, err
+		return "", err
 	}
-	return pods.Image{Reference: spec.Reference}, c.ControlPlane().LoadImage(ctx, archive.Name())
+	loads, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		loads.Go(func() error { return node.LoadImage(ctx, archive.Name()) })
+	}
+	return spec.Reference, loads.Wait()
 }

@@ -38,7 +38,8 @@ type Options struct {
 	// Ours is the executable of controllers/.
 	Ours string
 	// Gauntlet is the executable of gauntlet, static if the subject runs in pods:
-	// its command `relay` then stands beside it.
+	// its command `relay` then stands beside it. Real pods run the program
+	// `standin`, which lies beside gauntlet.
 	Gauntlet string
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
 	// cache that harness/upstream fills.

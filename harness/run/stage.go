@@ -19,10 +19,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/image"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
 // namespace is where the workload of a run lives.
@@ -49,6 +52,7 @@ type stage struct {
 	observer observer
 	proxy    *proxy.Proxy
 	subject  *subject.Subject
+	pods     workload.Pods
 
 	outages atomic.Int32 // faults in force that have the control plane out of order
 
@@ -75,6 +79,7 @@ func (s *stage) raise(ctx context.Context) error {
 		{"observer", s.raiseObserver},
 		{"fault proxy", s.raiseProxy},
 		{"subject", s.raiseSubject},
+		{"pods' image", s.raisePods},
 	} {
 		begun := s.Clock.Now()
 		if err := part.raise(ctx); err != nil {
@@ -112,6 +117,7 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 	c, err := StartPlane(ctx, s.Provider, Plane{
 		Nodes:         s.Scenario.Cluster.Nodes,
 		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
+		PodStopDelay:  s.Scenario.Cluster.PodStopDelay,
 		Dir:           s.dir.state(),
 		LogDir:        s.dir.logs(),
 		UpstreamDir:   s.UpstreamDir,
@@ -258,6 +264,22 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 		return err
 	}
 	return s.monitor.waitWatching(ctx)
+}
+
+// raisePods makes sure of what the workload's pods run.
+func (s *stage) raisePods(ctx context.Context) error {
+	s.pods.StartDelay, s.pods.StopDelay = s.Scenario.Cluster.PodStartDelay, s.Scenario.Cluster.PodStopDelay
+	c, ok := s.cluster.(*kind.Cluster)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+	defer cancel()
+	reference, err := loadBinary(ctx, s.dir.state(), image.Spec{
+		Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(s.Gauntlet), "standin"),
+	}, c.Workers()...)
+	s.pods.Image = reference
+	return err
 }
 
 // holder names the replica that takes part in elections under an identity.

@@ -242,12 +242,18 @@ func TestSupportedByParameters(t *testing.T) {
 			}
 		}
 	}
-	if err := Supported(churn("unready"), "embedded"); err != nil {
-		t.Error(err)
+	for _, provider := range []string{"embedded", "kind"} {
+		if err := Supported(churn("unready"), provider); err != nil {
+			t.Error(err)
+		}
 	}
-	const want = "test.yaml:6:5: pod-churn: cannot happen on kind: unready: a real kubelet says itself how pods are"
-	if err := Supported(churn("unready"), "kind"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v\nwant %s", err, want)
+	for action, want := range map[string]string{
+		"unready": "test.yaml:6:5: pod-churn: cannot happen on existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
+		"succeed": "test.yaml:6:5: pod-churn: cannot happen on existing: succeed: a real kubelet says itself how pods are; expected embedded",
+	} {
+		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
+			t.Errorf("error %v\nwant %s", err, want)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func TestParseErrors(t *testing.T) {
 		// fields and their types
 		{"unknown field", minimal + "fault: []\n", `x.yaml:5:1: unknown field "fault"; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
 		{"empty field", minimal + "'': 1\n", `x.yaml:5:1: unknown field ""; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
-		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes or podStartDelay`},
+		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes, podStartDelay or podStopDelay`},
 		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete, rollout, pause, resume, rollback, label, select or await`},
 		{"bad duration", minimal + "settle: {within: soon}\n", `x.yaml:5:18: settle.within: found "soon"; expected a duration such as 500ms, 8s or 1m30s`},
 		{"duration without unit", minimal + "settle: {within: 60}\n", "x.yaml:5:18: settle.within: found 60; expected a duration such as 500ms, 8s or 1m30s"},
@@ -39,7 +39,7 @@ func TestParseErrors(t *testing.T) {
 		{"fraction for a number", minimal + "cluster: {nodes: 1.5}\n", "x.yaml:5:18: cluster.nodes: found 1.5; expected a whole number"},
 		{"negative seed", minimal + "seed: -1\n", "x.yaml:5:7: seed: found -1; expected a whole number, 0 or more"},
 		{"number for text", strings.Replace(minimal, "small", "7", 1), "x.yaml:1:7: name: found 7; expected text (quote what would read as something else)"},
-		{"nothing for a mapping", minimal + "cluster:\n", "x.yaml:5:10: cluster: found nothing; expected a mapping with nodes and podStartDelay"},
+		{"nothing for a mapping", minimal + "cluster:\n", "x.yaml:5:10: cluster: found nothing; expected a mapping with nodes, podStartDelay and podStopDelay"},
 		{"mapping for a list", minimal + "exercises: {a: 1}\n", "x.yaml:5:12: exercises: found a mapping; expected a list"},
 
 		// names and bounds
@@ -47,6 +47,7 @@ func TestParseErrors(t *testing.T) {
 		{"bad name", strings.Replace(minimal, "small", "Small_one", 1), `x.yaml:1:7: name: found "Small_one"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},
 		{"no description", strings.Replace(minimal, "description: One ReplicaSet.\n", "", 1), "x.yaml:1:1: description: expected a sentence or two on what is done and what a broken controller would do"},
 		{"no nodes", minimal + "cluster: {nodes: 0}\n", "x.yaml:5:18: cluster.nodes: found 0; expected 1 to 50"},
+		{"pods that never go", minimal + "cluster: {podStopDelay: 2m}\n", "x.yaml:5:25: cluster.podStopDelay: found 2m0s; expected 0s to 1m0s"},
 		{"slow pods", minimal + "cluster: {podStartDelay: 2m}\n", "x.yaml:5:26: cluster.podStartDelay: found 2m0s; expected 0s to 1m0s"},
 		{"burst below qps", minimal + "subject: {qps: 500, burst: 100}\n", "x.yaml:5:28: subject.burst: found 100; expected at least subject.qps, which is 500"},
 		{"endless settling", minimal + "settle: {within: 1h}\n", "x.yaml:5:18: settle.within: found 1h0m0s; expected 1s to 10m0s"},

@@ -52,7 +52,8 @@ func genScenario(t *rapid.T) *Scenario {
 		Seed:        rapid.Uint64().Draw(t, "seed"),
 		Cluster: Cluster{
 			Nodes:         rapid.IntRange(1, nodesMax).Draw(t, "nodes"),
-			PodStartDelay: genDuration(0, podStartDelayMax).Draw(t, "podStartDelay"),
+			PodStartDelay: genDuration(0, podDelayMax).Draw(t, "podStartDelay"),
+			PodStopDelay:  genDuration(0, podDelayMax).Draw(t, "podStopDelay"),
 		},
 		Subject: Subject{
 			Replicas:    rapid.IntRange(1, SubjectsMax).Draw(t, "subjects"),

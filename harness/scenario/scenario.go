@@ -43,6 +43,8 @@ type Cluster struct {
 	Nodes int `yaml:"nodes"`
 	// PodStartDelay is how long a pod takes from its node to Ready.
 	PodStartDelay time.Duration `yaml:"podStartDelay"`
+	// PodStopDelay is how long a pod takes to go once it is deleted.
+	PodStopDelay time.Duration `yaml:"podStopDelay,omitempty"`
 }
 
 // Subject is how the controllers under test are run.

@@ -34,14 +34,14 @@ const (
 	leaseDurationMin = 3 * time.Second
 	leaseDurationMax = 5 * time.Minute
 
-	podStartDelayMax = time.Minute
-	afterMax         = 5 * time.Minute
-	withinMin        = time.Second
-	withinMax        = 10 * time.Minute
-	quietMin         = 100 * time.Millisecond
-	quietMax         = time.Minute
-	faultTimeMin     = time.Millisecond
-	faultTimeMax     = 10 * time.Minute
+	podDelayMax  = time.Minute
+	afterMax     = 5 * time.Minute
+	withinMin    = time.Second
+	withinMax    = 10 * time.Minute
+	quietMin     = 100 * time.Millisecond
+	quietMax     = time.Minute
+	faultTimeMin = time.Millisecond
+	faultTimeMax = 10 * time.Minute
 )
 
 // validator collects the first thing that is wrong with a scenario.
@@ -60,7 +60,8 @@ func (s *Scenario) validate() error {
 		"found %d bytes; expected at most %d", len(s.Description), descriptionMax)
 
 	v.number("cluster.nodes", s.Cluster.Nodes, 1, nodesMax)
-	v.duration("cluster.podStartDelay", s.Cluster.PodStartDelay, 0, podStartDelayMax)
+	v.duration("cluster.podStartDelay", s.Cluster.PodStartDelay, 0, podDelayMax)
+	v.duration("cluster.podStopDelay", s.Cluster.PodStopDelay, 0, podDelayMax)
 
 	v.number("subject.replicas", s.Subject.Replicas, 1, SubjectsMax)
 	v.number("subject.qps", s.Subject.QPS, 1, qpsMax)

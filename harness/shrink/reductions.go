@@ -87,6 +87,7 @@ var stage = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.PodStartDelay, 0) },
+	func(s *scenario.Scenario) bool { return set(&s.Cluster.PodStopDelay, 0) },
 	func(s *scenario.Scenario) bool {
 		had := len(s.Exercises) > 0
 		s.Exercises = nil // what it put to the test when it was large

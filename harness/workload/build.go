@@ -13,17 +13,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object of the given name that a create asks for.
-func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference) runtime.Object {
+// build returns the object of the given name that a create asks for, with pods of
+// the given spec where it has any.
+func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
 		meta.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
-	return builders[create.Kind](create, meta)
+	return builders[create.Kind](create, meta, pod)
 }
 
 // builders has a row for each kind that scenarios know.
-var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta) runtime.Object{
+var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
 	scenario.Deployment:            buildDeployment,
@@ -32,30 +33,30 @@ var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta) runti
 	scenario.Endpoints:             buildEndpoints,
 }
 
-func buildReplicaSet(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildReplicaSet(create *scenario.Create, meta metav1.ObjectMeta, pod corev1.PodSpec) runtime.Object {
 	return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
 		Replicas:        ptr.To(int32(*create.Replicas)),
 		MinReadySeconds: int32(create.MinReadySeconds),
 		Selector:        &metav1.LabelSelector{MatchLabels: create.Selector},
-		Template:        podTemplate(create),
+		Template:        podTemplate(create, pod),
 	}}
 }
 
-func buildReplicationController(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildReplicationController(create *scenario.Create, meta metav1.ObjectMeta, pod corev1.PodSpec) runtime.Object {
 	return &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
 		Replicas:        ptr.To(int32(*create.Replicas)),
 		MinReadySeconds: int32(create.MinReadySeconds),
 		Selector:        create.Selector,
-		Template:        ptr.To(podTemplate(create)),
+		Template:        ptr.To(podTemplate(create, pod)),
 	}}
 }
 
-func buildDeployment(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildDeployment(create *scenario.Create, meta metav1.ObjectMeta, pod corev1.PodSpec) runtime.Object {
 	spec := appsv1.DeploymentSpec{
 		Replicas:                ptr.To(int32(*create.Replicas)),
 		MinReadySeconds:         int32(create.MinReadySeconds),
 		Selector:                &metav1.LabelSelector{MatchLabels: create.Selector},
-		Template:                podTemplate(create),
+		Template:                podTemplate(create, pod),
 		Strategy:                appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyType(create.Strategy)},
 		RevisionHistoryLimit:    toInt32(create.RevisionHistoryLimit),
 		ProgressDeadlineSeconds: toInt32(create.ProgressDeadlineSeconds),
@@ -69,12 +70,12 @@ func buildDeployment(create *scenario.Create, meta metav1.ObjectMeta) runtime.Ob
 	return &appsv1.Deployment{ObjectMeta: meta, Spec: spec}
 }
 
-func buildPod(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildPod(create *scenario.Create, meta metav1.ObjectMeta, pod corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
-	return &corev1.Pod{ObjectMeta: meta, Spec: podSpec()}
+	return &corev1.Pod{ObjectMeta: meta, Spec: pod}
 }
 
-func buildService(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildService(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
 	spec := corev1.ServiceSpec{
 		Type:                     corev1.ServiceTypeClusterIP,
@@ -102,7 +103,7 @@ func buildService(create *scenario.Create, meta metav1.ObjectMeta) runtime.Objec
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
 // buildEndpoints has one address, of the net that is for documentation only.
-func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta) runtime.Object {
+func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
 	if create.Leader {
 		held := time.Unix(0, 0).UTC().Format(time.RFC3339)
@@ -119,39 +120,12 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta) runtime.Obj
 // every version can run everywhere that one can.
 const versionAnnotation = "gauntlet/version"
 
-func podTemplate(create *scenario.Create) corev1.PodTemplateSpec {
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: create.Labels}, Spec: podSpec()}
+func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: create.Labels}, Spec: pod}
 	if create.Version != "" {
 		template.Annotations = map[string]string{versionAnnotation: create.Version}
 	}
 	return template
-}
-
-// podSpec is a pod that does nothing, asks for nothing, and goes when told to.
-// Nobody listens on its ports: Services have them to resolve.
-func podSpec() corev1.PodSpec {
-	return corev1.PodSpec{
-		Tolerations: []corev1.Toleration{lostNode(corev1.TaintNodeNotReady), lostNode(corev1.TaintNodeUnreachable)},
-		Containers: []corev1.Container{{
-			Name:  "pause",
-			Image: "registry.k8s.io/pause:3.10",
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}},
-		}},
-		AutomountServiceAccountToken:  ptr.To(false),
-		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To[int64](1),
-	}
-}
-
-// lostNodeSeconds is how long pods wait for a node that is lost before they are
-// evicted. By default it is 5 minutes, which no run has.
-const lostNodeSeconds = 1
-
-func lostNode(taint string) corev1.Toleration {
-	return corev1.Toleration{
-		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: ptr.To[int64](lostNodeSeconds),
-	}
 }
 
 func toInt32(n *int) *int32 {

@@ -18,7 +18,7 @@ import (
 func TestBuild(t *testing.T) {
 	app := map[string]string{"app": "web"}
 	template := func(annotations map[string]string) corev1.PodTemplateSpec {
-		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app, Annotations: annotations}, Spec: podSpec()}
+		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app, Annotations: annotations}, Spec: Pods{}.spec()}
 	}
 	meta := metav1.ObjectMeta{Name: "web", Namespace: namespace}
 	labelled := metav1.ObjectMeta{Name: "web", Namespace: namespace, Labels: app}
@@ -44,7 +44,7 @@ func TestBuild(t *testing.T) {
 		{"kind: Deployment, name: web, replicas: 3, strategy: Recreate", &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template(nil),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}}}},
-		{"kind: Pod, name: web", &corev1.Pod{ObjectMeta: labelled, Spec: podSpec()}},
+		{"kind: Pod, name: web", &corev1.Pod{ObjectMeta: labelled, Spec: Pods{}.spec()}},
 		{"kind: Service, name: web, selector: {app: web}", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: app, Ports: http}}},
 		{"kind: Service, name: web, labels: {app: web}, headless: true, publishNotReadyAddresses: true, ports: []", &corev1.Service{ObjectMeta: labelled, Spec: corev1.ServiceSpec{
@@ -52,7 +52,7 @@ func TestBuild(t *testing.T) {
 		{"kind: Service, name: web, externalName: example.com", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}}},
 	} {
-		got := build(steps(t, "  - create: {"+test.create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil)
+		got := build(steps(t, "  - create: {"+test.create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil, Pods{}.spec())
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.create, diff)
 		}
@@ -62,7 +62,7 @@ func TestBuild(t *testing.T) {
 // TestBuildEndpoints: only a record of an election has the annotation that spares it.
 func TestBuildEndpoints(t *testing.T) {
 	for create, wantLeader := range map[string]bool{"kind: Endpoints, name: web": false, "kind: Endpoints, name: web, leader: true": true} {
-		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil).(*endpoints)
+		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil, Pods{}.spec()).(*endpoints)
 		if _, leader := got.Annotations[leaderAnnotation]; leader != wantLeader || len(got.Subsets) != 1 {
 			t.Errorf("%s: %+v; want a record of a leader %t, and an address", create, got, wantLeader)
 		}

@@ -29,7 +29,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	for _, name := range names {
 		var made metav1.Object
 		err := u.persist(ctx, func(repeated bool) (err error) {
-			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller))
+			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller, u.Pods.spec()))
 			if repeated && apierrors.IsAlreadyExists(err) { // a patch of nothing reads it
 				made, err = kind.patch(ctx, u.Client, u.Namespace, name, types.MergePatchType, []byte("{}"))
 			}

@@ -30,6 +30,7 @@ type Env struct {
 	// which exists and admits pods.
 	Client    kubernetes.Interface
 	Namespace string
+	Pods      Pods
 	Recorder  Recorder
 	Clock     clock.Clock
 }

@@ -24,6 +24,20 @@ type Node struct {
 // ControlPlane is the node of the control plane.
 func (c *Cluster) ControlPlane() *Node { return &Node{c, c.nodes[0]} }
 
+// Workers are the nodes that take pods of a workload: the control plane's when it is
+// alone.
+func (c *Cluster) Workers() []*Node {
+	names := c.nodes[1:]
+	if len(names) == 0 {
+		names = c.nodes
+	}
+	var workers []*Node
+	for _, name := range names {
+		workers = append(workers, &Node{c, name})
+	}
+	return workers
+}
+
 // Name is the node's.
 func (n *Node) Name() string { return n.name }
 

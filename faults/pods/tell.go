@@ -1,0 +1,30 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kube-gauntlet/gauntlet/harness/standin"
+)
+
+// errOutOfReach is why a stand-in could not be told anything: it has ended, or is
+// being started again.
+var errOutOfReach = errors.New("its container is out of reach")
+
+func isOutOfReach(err error) bool { return errors.Is(err, errOutOfReach) }
+
+// tell tells the stand-in that is a pod's container what to be, by way of the API
+// server, which has a way to every pod.
+func (c *churn) tell(ctx context.Context, pod *corev1.Pod, what string) error {
+	err := c.env.Admin.CoreV1().RESTClient().Post().
+		Namespace(pod.Namespace).Resource("pods").Name(fmt.Sprintf("%s:%d", pod.Name, standin.Port)).
+		SubResource("proxy").Suffix(what).Do(ctx).Error()
+	if apierrors.IsServiceUnavailable(err) {
+		err = fmt.Errorf("%w: %w", errOutOfReach, err)
+	}
+	return err
+}

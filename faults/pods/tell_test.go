@@ -1,0 +1,81 @@
+package pods
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+// proxying is an API server that has pod a, and notes what its stand-in is told.
+type proxying struct {
+	mu    sync.Mutex
+	told  []string
+	calls int
+	// absent are the calls, counted from 1, that find nobody to talk to.
+	absent map[int]bool
+}
+
+func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := pod("a")
+	a.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.Method == http.MethodPost:
+		p.calls++
+		if p.absent[p.calls] {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		p.told = append(p.told, r.URL.Path)
+	case r.URL.Path == "/api/v1/namespaces/ns/pods":
+		_ = json.NewEncoder(w).Encode(&corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*a}})
+	default:
+		_ = json.NewEncoder(w).Encode(a)
+	}
+}
+
+// TestTell: on real kubelets it is the containers themselves that are told to be
+// unready or to die. One that is out of reach is none that was touched, and is tried
+// again when all is undone.
+func TestTell(t *testing.T) {
+	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"
+	for _, test := range []struct {
+		params string
+		absent map[int]bool
+		want   []string
+	}{
+		{"{action: unready, downtime: 1h, times: 1}", nil, []string{of + "/unready", of + "/ready"}},
+		{"{action: restart, downtime: 1h, times: 1}", nil, []string{of + "/die", of + "/ready"}},
+		{"{action: unready, downtime: 1h, times: 1}", map[int]bool{1: true, 3: true}, []string{of + "/unready", of + "/ready", of + "/ready"}},
+	} {
+		server := &proxying{absent: test.absent}
+		listener := httptest.NewServer(server)
+		t.Cleanup(listener.Close)
+		c := startChurning(t, test.params, 1)
+		var err error
+		if c.env.Admin, err = kubernetes.NewForConfig(&rest.Config{Host: listener.URL}); err != nil {
+			t.Fatal(err)
+		}
+		c.env.Provider = faults.Kubelets
+		c.inject(t)
+		c.tickUntilRecord(t)
+		if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, server.told); diff != "" {
+			t.Errorf("%s: told (-want +got):\n%s", test.params, diff)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+// Command standin is what the pods of a workload run on real kubelets; see package
+// harness/standin.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kube-gauntlet/gauntlet/harness/standin"
+)
+
+func main() {
+	var o standin.Options
+	flag.DurationVar(&o.StartDelay, "start-delay", 0, "the time from the start to being ready")
+	flag.DurationVar(&o.StopDelay, "stop-delay", 0, "the time from SIGTERM to the end")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o standin.Options) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", standin.Port))
+	if err != nil {
+		return err
+	}
+	return standin.Serve(ctx, listener, o)
+}
