@@ -65,6 +65,9 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	}
 	if err == nil && !c.halted(string(cluster.APIServer)) {
 		err = poll(ctx, "the control plane to be whole again", c.mend)
+		if err == nil {
+			err = c.remind(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("resuming %s: %w", name, err)

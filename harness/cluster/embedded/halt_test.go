@@ -29,6 +29,9 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
+			// KWOK may have given it up, for all that the cluster knows.
+			going := createPod(t, admin, "going-"+test.name, "example.com/kept")
+			deletePod(t, admin, going.Name)
 			for _, part := range test.halt {
 				old := partNamed(t, c, string(part))
 				for range 2 { // the second time there is nothing to do
@@ -64,6 +67,9 @@ func TestHalt(t *testing.T) {
 			if err != nil || after.UID != before.UID {
 				t.Errorf("what there was before: %v, %v", after.UID, err)
 			}
+			eventuallyPod(t, admin, going.Name, "is brought to KWOK's mind", func(p *corev1.Pod) bool {
+				return p.Annotations[remindedAnnotation] != ""
+			})
 			createPod(t, admin, "after-"+test.name)
 			eventuallyPod(t, admin, "after-"+test.name, "runs", func(p *corev1.Pod) bool {
 				return condition(p, corev1.PodReady) == corev1.ConditionTrue

@@ -3,7 +3,10 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +47,51 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 		return fmt.Errorf("registering the node %s: %w", name, err)
 	}
 	return cluster.AwaitNode(ctx, c, name, pollInterval, mendWithin)
+}
+
+// remindedAnnotation on a pod makes KWOK look at it again.
+const remindedAnnotation = "gauntlet/reminded"
+
+// remind has KWOK go on with the pods that wait for something. A change of a pod
+// that fails otherwise than by a connection refused, as one may that is under way
+// when the API server or etcd ends, it gives up until there is news of the pod: it
+// would be Pending, or on its way out, for ever.
+func (c *Cluster) remind(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		return err
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("looking for pods that wait for KWOK: %w", err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, remindedAnnotation, time.Now().Format(time.RFC3339Nano))
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if atRest(pod) {
+			continue
+		}
+		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reminding KWOK of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return nil
+}
+
+// atRest reports whether a kubelet has nothing to do about a pod of its own accord.
+func atRest(pod *corev1.Pod) bool {
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return false
+	case pod.Status.Phase == corev1.PodRunning:
+		return ready
+	}
+	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	return ended && !ready
 }
 
 // label gives a node the label [silentLabel] of a value in JSON; null takes it away.
