@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +44,7 @@ type choice struct {
 	lastAt      time.Duration // when the latest was sent
 	now         time.Time     // when the first was, by the clock on the wall
 	candidates  map[types.UID]*candidate
+	whole       bool // every pod of the owner is a candidate
 }
 
 // candidate is a pod that the owner controlled all the while.
@@ -105,7 +107,7 @@ func (j *choiceJudge) deletes(m *Model, c *call) {
 // long ago as its rate limit may hold back a call.
 func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
 	l := c.ledger
-	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}}
+	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, whole: true}
 	o := l.owner()
 	if o == nil || l.reselected {
 		return chosen
@@ -116,6 +118,7 @@ func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
 		states := recent(l.process.view.standings[uid], from)
 		known := states[0].since <= from || kept.made[uid] && l.credit == 0
 		if !known || !all(states, func(s shown[*pod]) bool { return o.manages(s.value) }) {
+			chosen.whole = chosen.whole && !p.active
 			continue
 		}
 		chosen.candidates[p.UID] = &candidate{states: states}
@@ -191,24 +194,64 @@ func (c *choice) open() bool {
 }
 
 // mistake finds a pod that was chosen and one that was left though it comes
-// first, and says why it does.
+// first, and says why it does. It compares only the ends of each order: the one
+// that was left and comes first of those, with the one that was chosen and comes
+// last.
 func (c *choice) mistake(o *owner) (victim, left *pod, why string) {
-	byAge := c.byAge(o)
-	for _, one := range c.candidates {
-		if !one.chosen {
+	ages := c.byAge(o)
+	orders := ages.orders()
+	type group struct {
+		class class
+		order int
+	}
+	byRank, within := &ends{}, map[group]*ends{}
+	for _, each := range c.candidates {
+		byRank.take(each, (*pod).compareClass)
+		if len(each.states) > 1 {
+			continue // of which class it was taken to be is not to be told
+		}
+		for i, by := range orders {
+			of := group{each.latest().class(), i}
+			if within[of] == nil {
+				within[of] = &ends{}
+			}
+			within[of].take(each, by)
+		}
+	}
+	for _, of := range append(slices.Collect(maps.Values(within)), byRank) {
+		if of.victim == nil || of.left == nil {
 			continue
 		}
-		for _, other := range c.candidates {
-			if other.chosen {
-				continue
-			}
-			if why := c.precedes(other, one, byAge); why != "" {
-				return one.latest(), other.latest(), why
-			}
+		if why := c.precedes(of.left, of.victim, ages); why != "" {
+			return of.victim.latest(), of.left.latest(), why
 		}
 	}
 	return nil, nil, ""
 }
+
+// ends are, of the pods that were chosen, the last by some order, and of those
+// that were left the first.
+type ends struct{ victim, left *candidate }
+
+// take takes in a candidate, as it is best for the subject that it was in mind.
+func (e *ends) take(each *candidate, by func(a, b *pod) int) {
+	switch {
+	case each.chosen && (e.victim == nil || by(each.least(), e.victim.least()) > 0):
+		e.victim = each
+	case !each.chosen && (e.left == nil || by(each.most(), e.left.most()) < 0):
+		e.left = each
+	}
+}
+
+// least is how the pod was in mind when it was worth least by its class, most
+// when it was worth most.
+func (c *candidate) least() *pod {
+	return slices.MinFunc(c.states, byClass).value
+}
+
+func byClass(a, b shown[*pod]) int { return a.value.compareClass(b.value) }
+
+func (c *candidate) most() *pod { return slices.MaxFunc(c.states, byClass).value }
 
 func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
 
@@ -221,12 +264,14 @@ type byAge struct {
 }
 
 // byAge finds out. Pods that became ready at different times are compared by
-// that alone; with a tie among others, a sort may come to either end.
+// that alone; with a tie among others, a sort may come to either end, also over
+// pods that are no candidates.
 func (c *choice) byAge(o *owner) byAge {
 	if o == nil || o.controller.UID != "" {
 		return byAge{}
 	}
 	var first *pod
+	single := c.whole
 	for _, each := range c.candidates {
 		p := each.latest()
 		if first == nil {
@@ -235,8 +280,23 @@ func (c *choice) byAge(o *owner) byAge {
 		if !p.readySince.Equal(first.readySince) {
 			return byAge{ready: true}
 		}
+		single = single && len(each.states) == 1
 	}
-	return byAge{created: true}
+	return byAge{created: single}
+}
+
+// orders are those by which pods of one class are compared.
+func (a byAge) orders() []func(a, b *pod) int {
+	switch {
+	case a.ready:
+		return []func(a, b *pod) int{func(a, b *pod) int { return b.readySince.Compare(a.readySince) }}
+	case a.created:
+		return []func(a, b *pod) int{
+			func(a, b *pod) int { return cmp.Compare(b.restarts, a.restarts) },
+			func(a, b *pod) int { return b.created.Compare(a.created) },
+		}
+	}
+	return nil
 }
 
 // precedes says why one pod goes before another, however the two were in mind; ""
@@ -255,7 +315,7 @@ func (c *choice) precedes(one, other *candidate, ages byAge) string {
 
 // before says why a goes before b; "" if it need not.
 func (c *choice) before(a, b *pod, ages byAge) string {
-	if order := a.class(b); order != 0 {
+	if order := a.compareClass(b); order != 0 {
 		return a.classBefore(b, order)
 	}
 	switch {
@@ -271,8 +331,18 @@ func (c *choice) before(a, b *pod, ages byAge) string {
 	return ""
 }
 
-// class orders two pods by what is asked before their ages.
-func (p *pod) class(other *pod) int {
+// class is what is asked of a pod before its ages.
+type class struct {
+	assigned bool
+	phase    int
+	ready    bool
+	cost     int
+}
+
+func (p *pod) class() class { return class{p.assigned, p.phase, p.ready, p.cost} }
+
+// compareClass orders two pods by class.
+func (p *pod) compareClass(other *pod) int {
 	return cmp.Or(
 		compareBool(p.assigned, other.assigned),
 		cmp.Compare(p.phase, other.phase),
