@@ -19,7 +19,9 @@ const needlessMax = 5
 // version that was written from: an API server makes no new one of what changes
 // nothing.
 //
-// A write after one of the same object that failed is not counted.
+// A write after one of the same object that failed is not counted, nor is one of
+// a Deployment after a call for its ReplicaSets that failed: the failure is
+// written into its status each time.
 type needlessJudge struct {
 	findings
 	lives map[*process]map[objectName]*needless
@@ -41,7 +43,13 @@ func (j *needlessJudge) Observe(m *Model, r *history.Record) {
 		maps.DeleteFunc(j.lives, func(p *process, _ map[objectName]*needless) bool { return p.ended })
 	}
 	a := m.answered
-	if a == nil || a.update == nil {
+	if a == nil {
+		return
+	}
+	if d := a.deployment(); d != nil && !a.response.OK() {
+		j.of(a.process, nameOf(d.Ref)).failed = true
+	}
+	if a.update == nil {
 		return
 	}
 	j.tested++
@@ -76,6 +84,14 @@ func (j *needlessJudge) of(p *process, name objectName) *needless {
 		j.lives[p][name] = &needless{}
 	}
 	return j.lives[p][name]
+}
+
+// deployment is the Deployment that the call was for, nil if it was for none.
+func (a *answer) deployment() *deployment {
+	if a.rollout == nil {
+		return nil
+	}
+	return a.process.view.deployments[a.rollout.uid]
 }
 
 // update is what an update writes.

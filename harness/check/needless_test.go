@@ -67,6 +67,23 @@ func TestNeedlessWrites(t *testing.T) {
 				sends(s, rs, rs, 200)
 			}
 		}},
+		{name: "writes of a Deployment that it could not make its ReplicaSet", want: Pass, tell: func(s *story) {
+			d := s.deployment("web", 10, nil)
+			for range 20 {
+				s.make("web", "v1", 10).answered(403)
+				a := s.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				a.made = d
+				a.answered(200)
+			}
+		}},
+		{name: "writes of a Deployment what is there", want: Fail, says: "wrote deployments.apps ns/web 6 times", tell: func(s *story) {
+			d := s.deployment("web", 10, nil)
+			for range 6 {
+				a := s.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				a.made = d
+				a.answered(200)
+			}
+		}},
 		{name: "another life counts anew", want: Pass, tell: func(s *story) {
 			rs := reported(s)
 			for range 3 {
