@@ -150,8 +150,8 @@ func (s *slowStart) fail() {
 // view that it had at a moment when it had observed all that it did before.
 //
 // At each such moment the view allows so many creates, or deletes. Allowances
-// last until they are used or the process is idle; a call that fails gives its
-// place back.
+// last until they are used or the process is idle and has observed all that it did;
+// a call that fails gives its place back.
 type expectationsJudge struct {
 	findings
 	states perLedger[allowance]
@@ -173,7 +173,9 @@ func (j *expectationsJudge) Observe(m *Model, _ *history.Record) {
 	if m.roused != nil {
 		for _, l := range m.roused.ledgers {
 			s := j.states.of(l)
-			s.creates, s.deletes = 0, 0
+			if l.creates.pending(m.sent)+l.deletes.pending(m.sent) == 0 {
+				s.creates, s.deletes = 0, 0
+			} // else the machine may have stood still in the middle of a batch
 			s.decide(l, m.sent, m.at)
 		}
 	}

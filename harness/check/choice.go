@@ -20,7 +20,8 @@ import (
 //
 // A choice is judged when it is surely over: at the first delete after a status
 // of the owner, or once the process is idle. One that the process did not live to
-// carry out is not judged.
+// carry out is not judged, nor one of which fewer pods were deleted than were too
+// many: the machine may stand still in the middle of it.
 type choiceJudge struct {
 	findings
 	choices perLedger[choosing]
@@ -45,6 +46,9 @@ type choice struct {
 	now         time.Time     // when the first was, by the clock on the wall
 	candidates  map[types.UID]*candidate
 	whole       bool // every pod of the owner is a candidate
+	// excess is how many pods were too many at the most, sent which were deleted.
+	excess int
+	sent   map[types.UID]bool
 }
 
 // candidate is a pod that the owner controlled all the while.
@@ -97,6 +101,7 @@ func (j *choiceJudge) deletes(m *Model, c *call) {
 		kept.present.renew(c.process.view)
 	}
 	kept.present.last, kept.present.lastAt = c.seq, m.at
+	kept.present.sent[c.pod.UID] = true
 	if picked := kept.present.candidates[c.pod.UID]; picked != nil {
 		picked.chosen = true
 	}
@@ -107,7 +112,9 @@ func (j *choiceJudge) deletes(m *Model, c *call) {
 // long ago as its rate limit may hold back a call.
 func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
 	l := c.ledger
-	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, whole: true}
+	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, whole: true,
+		excess: min(l.tally.claimable()-l.floor.recent.bounds(m.at).low, burstLimit), sent: map[types.UID]bool{},
+	}
 	o := l.owner()
 	if o == nil || l.reselected {
 		return chosen
@@ -159,8 +166,8 @@ func (j *choiceJudge) judge(m *Model, l *ledger) {
 	kept := j.choices.of(l)
 	chosen := kept.present
 	kept.present = nil
-	if chosen == nil {
-		return
+	if chosen == nil || len(chosen.sent) < chosen.excess {
+		return // the rest may yet be deleted, or never have come as far as the proxy
 	}
 	victim, left, why := chosen.mistake(l.owner())
 	if chosen.open() {

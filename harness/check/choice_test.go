@@ -158,6 +158,25 @@ func TestChoice(t *testing.T) {
 			s.delete(pods[1]).answered(200)
 			s.wait(3 * time.Second)
 		}},
+		{name: "the machine stands still in the middle of a batch", want: legal, tell: func(s *story) {
+			rs := told(s, 5)
+			pods := s.podsLooking(rs, unready, pending, usual, usual, usual)
+			s.deliver(s.scale("web", 3))
+			s.delete(pods[0]).answered(200)
+			s.wait(3 * time.Second)
+			s.delete(pods[1]).answered(200)
+			s.wait(3 * time.Second)
+		}},
+		{name: "a delete of a batch never comes as far as the proxy", want: legal, tell: func(s *story) {
+			rs := told(s, 5)
+			pods := s.podsLooking(rs, unready, pending, usual, usual, usual)
+			s.deliver(s.scale("web", 3))
+			s.delete(pods[0]).answered(200)
+			s.writeStatus(rs).answered(200)
+			s.deliver(s.terminate(pods[0]))
+			s.delete(pods[1]).answered(200)
+			s.wait(3 * time.Second)
+		}},
 		{name: "a second scale-down is a second choice", want: Fail, says: "is not ready", tell: func(s *story) {
 			rs := told(s, 4)
 			pods := s.podsLooking(rs, usual, unready, usual, usual)

@@ -107,12 +107,16 @@ func (made *making) wrongOwner() string {
 	return ""
 }
 
+// longestName is how long a name may be at the most; one so long is taken without
+// a dash behind it.
+const longestName = 253
+
 // wrongPod compares a pod with a template (contract ReplicaSet 11).
 func (made *making) wrongPod(t *template) string {
 	pod, want := made.object, t.pods
 	containers := containersOf(pod)
 	switch {
-	case pod.GenerateName != made.owner.Name+"-":
+	case pod.GenerateName != made.owner.Name+"-" && len(made.owner.Name) < longestName:
 		return fmt.Sprintf("named %q and what is generated, not %q", pod.GenerateName, made.owner.Name+"-")
 	case !maps.Equal(pod.Labels, want.labels):
 		return fmt.Sprintf("with the labels %v, not %v", pod.Labels, want.labels)

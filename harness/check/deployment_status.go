@@ -37,8 +37,8 @@ func (j *deploymentStatusJudge) Observe(m *Model, r *history.Record) {
 	report := &report{
 		rollout: c.rollout, from: from, said: said,
 		now:   m.start.Time.Add(m.now),
-		soon:  m.start.Time.Add(m.now - (m.at - told.since)),
-		whole: c.rollout.sets[0].since <= told.since,
+		soon:  m.start.Time.Add(told.since), // or later, if the process has stood still
+		whole: c.rollout.sets[0].since <= told.since && c.rollout.clear(told.since, m.at),
 	}
 	for _, wrong := range report.judge() {
 		j.violate(func() Evidence {

@@ -21,6 +21,14 @@ type tenure struct {
 	lasts time.Duration
 }
 
+// ends is until when it may work.
+func (t *tenure) ends() time.Duration {
+	if t.held {
+		return t.since + t.lasts
+	}
+	return t.since
+}
+
 // leaseSpec is what a lease says.
 type leaseSpec struct {
 	Spec struct {
@@ -64,14 +72,23 @@ func (t *tenure) told(r *history.Response, seq int64, at time.Duration) {
 // out by its own clock, which stands still while the process does (trap 41).
 //
 // A process that never asks for a lease is not judged: it may have been told to
-// do without.
-type leadershipJudge struct{ findings }
+// do without. Nor is the first call that a process sends after its time: the
+// machine may have stood still with that call under way.
+type leadershipJudge struct {
+	findings
+	sent map[*process]time.Duration // when each sent its latest call
+}
 
-func newLeadership(Setting) Judge { return &leadershipJudge{} }
+func newLeadership(Setting) Judge { return &leadershipJudge{sent: map[*process]time.Duration{}} }
 
 func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || !r.Request.IsWrite() || c.process.tenure == (tenure{}) {
+	if c == nil {
+		return
+	}
+	before := j.sent[c.process]
+	j.sent[c.process] = m.at
+	if !r.Request.IsWrite() || c.process.tenure == (tenure{}) {
 		return
 	}
 	j.tested++
@@ -82,6 +99,8 @@ func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	case t.held && past <= t.lasts:
 		return
 	case !t.held && t.seq != 0 && past <= 0:
+		return
+	case t.seq != 0 && before <= t.ends()+lag:
 		return
 	}
 	j.violate(func() Evidence {

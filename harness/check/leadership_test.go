@@ -34,7 +34,7 @@ func (s *story) leads() {
 }
 
 func TestLeadership(t *testing.T) {
-	works := func(s *story) { succeed(s.create(told(s, 1))) }
+	works := func(s *story) { s.createAll(told(s, 3), 3) }
 	judge(t, "leadership", []tale{
 		{name: "asks for no lease", want: legal, tell: works},
 		{name: "works while it leads", want: Pass, tell: func(s *story) {
@@ -62,6 +62,12 @@ func TestLeadership(t *testing.T) {
 			s.renew("me").answered(500)
 			s.wait(8 * time.Second)
 			works(s)
+		}},
+		{name: "stood still with a call under way when the lease ran out", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.leads()
+			s.wait(20 * time.Second)
+			s.create(rs)
 		}},
 		{name: "renews in time", want: Pass, tell: func(s *story) {
 			for range 4 {

@@ -110,6 +110,10 @@ func (a *account) expire(at time.Duration) {
 	}
 }
 
+// pending is how many calls' effect the process cannot have observed, the given
+// one left out.
+func (a *account) pending(except *call) int { return a.awaits(except) + len(a.unseen) }
+
 // records returns where some of the outstanding calls stand in the history.
 func (a *account) records() []int64 {
 	const some = 3

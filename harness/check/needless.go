@@ -57,6 +57,9 @@ func (j *needlessJudge) Observe(m *Model, r *history.Record) {
 	again := kept.failed
 	kept.failed = !a.response.OK()
 	if kept.failed || again || !a.repeats() {
+		if !kept.failed && kept.count == 0 { // nothing that counts
+			delete(j.lives[a.process], nameOf(a.update.Ref))
+		}
 		return
 	}
 	kept.count++

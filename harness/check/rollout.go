@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ type rollout struct {
 	// taken is when the process was last told of a name that it may not give to a
 	// new ReplicaSet, since one has it.
 	taken map[string]time.Duration
+	// unclear is when the process last had a ReplicaSet that may or may not count
+	// as the Deployment's.
+	unclear time.Duration
 }
 
 // origin is the version that a process wrote from, and when it was answered.
@@ -80,7 +84,35 @@ func (w *window) settle(at time.Duration) {
 }
 
 func newRollout(p *process, uid types.UID) *rollout {
-	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}}
+	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}, unclear: never}
+}
+
+// never is a time before all others.
+const never = time.Duration(math.MinInt64)
+
+// clear reports whether it has been clear since some time, and the lag before,
+// which ReplicaSets are the Deployment's. One that nobody controls counts from when
+// it is adopted, of which its watch tells later; one that is being deleted does not
+// count here, while a controller goes on to count it.
+func (r *rollout) clear(since, at time.Duration) bool {
+	view := r.process.view
+	if d := view.deployments[r.uid]; d != nil && view.anySet(func(set *owner) bool {
+		return set.Namespace == d.Namespace && d.selector.Matches(set.labels) &&
+			(set.controller.UID == "" || set.controller.UID == d.UID && set.terminating)
+	}) {
+		r.unclear = at
+	}
+	return r.unclear == never || r.unclear < since-lag
+}
+
+// anySet reports whether there is such a ReplicaSet.
+func (w *world) anySet(such func(*owner) bool) bool {
+	for _, o := range w.owners {
+		if o.Resource == setResource && such(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // look takes in what has become of the Deployment and its ReplicaSets.
@@ -93,6 +125,7 @@ func (r *rollout) look(at time.Duration) {
 		clear(r.origins)
 		return
 	}
+	r.clear(at, at)
 	if n := len(r.deployments); n == 0 || r.deployments[n-1].value != d {
 		r.deployments = append(recent(r.deployments, at-memory), shown[*deployment]{at, d})
 	}

@@ -22,7 +22,7 @@ func newSizes(Setting) Judge { return &sizesJudge{} }
 
 func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
 	s := judgeableScaling(m)
-	if s == nil || s.creates {
+	if s == nil || s.creates || !s.rollout.clear(s.rollout.from, m.at) {
 		return
 	}
 	j.tested++

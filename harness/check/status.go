@@ -40,6 +40,7 @@ func (k *knowledge) look(o *owner, before, now tally, replaced bool, at time.Dur
 	if replaced { // on the way a cache may have some of the old pods and some of the new
 		k.note(tally{}, at)
 		k.note(before.plus(now), at)
+		k.unready.add(at, min(before.ready, now.ready)) // each may have been another's
 	}
 	k.note(now, at)
 	k.unready.add(at, max(0, before.ready-now.ready))

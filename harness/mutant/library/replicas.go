@@ -115,7 +115,7 @@ var replicas = []mutant.Mutant{
 		cmp.Compare(r.age, other.age),
 `, "")},
 		Scenarios: []string{"victims"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "R15", Base: mutant.Ours,
@@ -152,7 +152,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "That a pod to be deleted is gone already is a failure.",
 		Edits:     []mutant.Edit{edit(replicaSync, `if !apierrors.IsNotFound(err) {`, `if err != nil || apierrors.IsNotFound(err) {`)},
 		Scenarios: []string{"everything", "pod-churn"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "R19", Base: mutant.Ours,
@@ -252,14 +252,14 @@ var replicas = []mutant.Mutant{
 		Broken:    "Pods without a node go last on a scale-down.",
 		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.assigned, other.assigned)`, `cmp.Compare(other.assigned, r.assigned)`)},
 		Scenarios: []string{"no-room"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-ready-first", Base: mutant.Ours,
 		Broken:    "Ready pods go first on a scale-down.",
 		Edits:     []mutant.Edit{edit(replicaRank, `cmp.Compare(r.ready, other.ready)`, `cmp.Compare(other.ready, r.ready)`)},
 		Scenarios: []string{"victims"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-restarts-last", Base: mutant.Ours,
@@ -273,7 +273,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "The annotation pod-deletion-cost is not looked at.",
 		Edits:     []mutant.Edit{edit(replicaRank, "		cmp.Compare(r.cost, other.cost),\n", "")},
 		Scenarios: []string{"strays"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-min-ready-ignored", Base: mutant.Ours,
@@ -297,7 +297,7 @@ var replicas = []mutant.Mutant{
 		Broken:    "The status counts every pod as ready.",
 		Edits:     []mutant.Edit{edit(replicaStatus, `if _, ready := podfacts.Ready(pod); ready {`, `if _, ready := podfacts.Ready(pod); ready || !ready {`)},
 		Scenarios: []string{"pod-churn", "everything"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-rewrites-status", Base: mutant.Ours,
@@ -311,21 +311,21 @@ var replicas = []mutant.Mutant{
 		Broken:    "The status claims to have observed a generation that is not there yet.",
 		Edits:     []mutant.Edit{edit(replicaStatus, `ObservedGeneration: f.owner.Object.GetGeneration(),`, `ObservedGeneration: f.owner.Object.GetGeneration() + 1,`)},
 		Scenarios: []string{"watch-delay-pods"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-failure-stays", Base: mutant.Ours,
 		Broken:    "The condition ReplicaFailure stays when creates succeed again.",
 		Edits:     []mutant.Edit{edit(replicaStatus, `case f.failure == nil && at >= 0:`, `case f.failure == nil && at >= 0 && f.now.IsZero():`)},
 		Scenarios: []string{"api-errors"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-no-failure", Base: mutant.Ours,
 		Broken:    "Failing creates are not told in a condition.",
 		Edits:     []mutant.Edit{edit(replicaStatus, `case f.failure != nil && at < 0:`, `case f.failure != nil && at < 0 && f.now.IsZero():`)},
 		Scenarios: []string{"api-errors"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-no-annotations", Base: mutant.Ours,
@@ -333,7 +333,7 @@ var replicas = []mutant.Mutant{
 		Edits: []mutant.Edit{edit(podControl, `			Annotations:     template.Annotations,
 `, "")},
 		Scenarios: []string{"rollout"},
-		Open:      "no check looks at that yet",
+		Open:      "not run since a check looks at that",
 	},
 	{
 		ID: "own-give-up", Base: mutant.Ours,
