@@ -86,7 +86,7 @@ func (j *revisionsJudge) judgeNew(m *Model, r *history.Request) {
 // judgeChoice judges the raising of a ReplicaSet.
 func (j *revisionsJudge) judgeChoice(m *Model) {
 	s := judgeableScaling(m)
-	if s == nil || s.template == nil || !s.up() || s.pending() {
+	if s == nil || s.template == nil || s.outdated || !s.up() || s.pending() {
 		return
 	}
 	younger := func(sets []*owner) bool {

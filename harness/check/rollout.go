@@ -224,6 +224,9 @@ type scaling struct {
 	// deployments and states are what may have led to it.
 	deployments []*deployment
 	states      [][]*owner
+	// outdated: the version that it is made from is in none of the states. The API
+	// server refuses it, unless it takes any version.
+	outdated bool
 }
 
 // scaling reads a create, or a write from that version, of a ReplicaSet.
@@ -246,9 +249,11 @@ func (r *rollout) scaling(name string, pods *template, from history.Version, to 
 		}
 	}
 	states := recent(r.sets, since)
-	if at := r.knew(states, name, from); at >= 0 {
+	at := r.knew(states, name, from)
+	if at >= 0 {
 		states = states[at:]
 	}
+	s.outdated = at < 0 && from != 0
 	for _, each := range states {
 		s.states = append(s.states, each.value.told, each.value.made)
 	}

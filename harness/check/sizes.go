@@ -21,8 +21,12 @@ type sizesJudge struct{ findings }
 func newSizes(Setting) Judge { return &sizesJudge{} }
 
 func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
-	s := judgeableScaling(m)
-	if s == nil || s.creates || !s.rollout.clear(s.rollout.from, m.at) {
+	a := m.answered
+	if a == nil || a.scaling == nil || !a.response.OK() || !a.scaling.judgeable() {
+		return // what is refused was made from what is outdated
+	}
+	s := a.scaling
+	if s.creates || s.outdated || !s.rollout.clear(s.rollout.from, m.at) {
 		return
 	}
 	j.tested++
