@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
@@ -49,8 +50,8 @@ var deeds = map[string]deed{
 		do:   (*churn).failOrExpire,
 	},
 	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
-	actionUnready: {says: saying("made unready"), fits: ready, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
-	actionRestart: {says: saying("restarted its containers"), fits: ready, do: (*churn).restart, undo: (*churn).makeReady, on: ownPods},
+	actionUnready: {says: saying("made unready"), fits: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
+	actionRestart: {says: saying("restarted its containers"), fits: cluster.PodReady, do: (*churn).restart, undo: (*churn).makeReady, on: ownPods},
 	actionLinger:  {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
 	actionRelabel: {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
 	actionStrip:   {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},

@@ -26,12 +26,6 @@ type touchedPod struct {
 	due             time.Time // when it is to be undone
 }
 
-func ready(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // makeUnready has a readiness probe fail, or writes what a kubelet writes then. A
 // real one looks every second.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {

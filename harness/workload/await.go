@@ -15,6 +15,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -112,7 +113,7 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 			ready: o.Status.ReadyReplicas, available: o.Status.AvailableReplicas,
 		}.reached(until, o)
 	case *corev1.Pod:
-		ready := podReady(o)
+		ready := cluster.PodReady(o)
 		return until == scenario.Ready && ready, fmt.Sprintf("phase %s, ready %t%s", o.Status.Phase, ready, terminating(o))
 	case *endpoints:
 		ready, notReady := addresses(o)
@@ -155,15 +156,6 @@ func addresses(e *endpoints) (ready, notReady int) {
 		notReady += len(e.Subsets[i].NotReadyAddresses)
 	}
 	return ready, notReady
-}
-
-func podReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // terminating says what keeps a deleted object, if it is one.

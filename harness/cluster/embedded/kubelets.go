@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +80,7 @@ func (c *Cluster) remind(ctx context.Context) error {
 
 // atRest reports whether a kubelet has nothing to do about a pod of its own accord.
 func atRest(pod *corev1.Pod) bool {
-	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	ready := cluster.PodReady(pod)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return false

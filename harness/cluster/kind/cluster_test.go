@@ -255,7 +255,7 @@ func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	ip := ""
 	err = poll(ctx, "a pod on "+nodeName, func(ctx context.Context) error {
 		got, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err == nil && !isReady(got) {
+		if err == nil && !cluster.PodReady(got) {
 			err = notReadyBecause(got)
 		}
 		if err == nil {

@@ -85,20 +85,11 @@ func componentsReady(ctx context.Context, client kubernetes.Interface, parts str
 		return fmt.Errorf("%d of %s have registered", len(pods.Items), parts)
 	}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; !isReady(pod) {
+		if pod := &pods.Items[i]; !cluster.PodReady(pod) {
 			return fmt.Errorf("%s is not Ready: phase %s", pod.Name, pod.Status.Phase)
 		}
 	}
 	return nil
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // awaitNodes waits until every node takes pods.
@@ -175,7 +166,7 @@ func tryPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node)
 	}
 	if err := poll(ctx, "a first pod on "+node.Name, func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
-		if err == nil && !isReady(pod) {
+		if err == nil && !cluster.PodReady(pod) {
 			err = notReadyBecause(pod)
 		}
 		return err

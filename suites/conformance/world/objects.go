@@ -9,17 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Pod is a pod that is shown by what the controllers heed.
 type Pod struct{ *corev1.Pod }
 
 // Ready is whether its Ready condition is True.
-func (p Pod) Ready() bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
+func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 
 // Terminating is whether its deletion has begun.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
