@@ -23,6 +23,7 @@ type making struct {
 	owner     history.Ref
 	kind      string // of the owner
 	object    *history.Object
+	facts     *decoder
 	templates []*template // that the process was shown of the owner, the latest last
 	// wrong says in what the object is not what a template says; "" if it is.
 	wrong func(*making, *template) string
@@ -33,7 +34,7 @@ func (j *contentJudge) Observe(m *Model, r *history.Record) {
 	if c == nil || r.Request.Verb != "create" || r.Request.Object == nil {
 		return
 	}
-	made := &making{object: r.Request.Object}
+	made := &making{object: r.Request.Object, facts: m.facts}
 	switch {
 	case c.verb == callCreate && c.ledger.owner() != nil:
 		o := c.ledger.owner()
@@ -57,14 +58,9 @@ func (j *contentJudge) Observe(m *Model, r *history.Record) {
 		return
 	}
 	j.violate(func() Evidence {
-		return Evidence{
-			Summary: fmt.Sprintf("%s %s/%s: %s created a %s %s",
-				made.kind, made.owner.Namespace, made.owner.Name, c.process.name, made.what, problem),
-			Expected: "what the template of its owner says, controlled by the owner",
-			Object:   &made.owner,
-			At:       m.now,
-			Records:  []int64{m.seq},
-		}
+		return m.evidenceOf(&made.owner, fmt.Sprintf("%s %s/%s: %s created a %s %s",
+			made.kind, made.owner.Namespace, made.owner.Name, c.process.name, made.what, problem),
+			"what the template of its owner says, controlled by the owner")
 	})
 }
 
@@ -72,13 +68,8 @@ func (j *contentJudge) Observe(m *Model, r *history.Record) {
 func (j *contentJudge) nobodys(m *Model, c *call, r *history.Request) {
 	j.tested++
 	j.violate(func() Evidence {
-		return Evidence{
-			Summary:  fmt.Sprintf("%s created a pod with the owners %+v", c.process.name, r.Object.Owners),
-			Expected: "one that a ReplicaSet or a ReplicationController controls",
-			Object:   refOf(r),
-			At:       m.now,
-			Records:  []int64{m.seq},
-		}
+		return m.evidenceOf(refOf(r), fmt.Sprintf("%s created a pod with the owners %+v", c.process.name, r.Object.Owners),
+			"one that a ReplicaSet or a ReplicationController controls")
 	})
 }
 
@@ -141,7 +132,7 @@ func containersOf(pod *history.Object) []container {
 // wrongSet compares a ReplicaSet with a Deployment's template (contract
 // Deployment 3).
 func (made *making) wrongSet(t *template) string {
-	set, err := newDecoder().decodeOwner(kindByResource(setResource), made.object)
+	set, err := made.facts.decodeOwner(kindByResource(setResource), made.object)
 	if err != nil {
 		return ""
 	}

@@ -39,7 +39,7 @@ func newNeedless(Setting) Judge {
 }
 
 func (j *needlessJudge) Observe(m *Model, r *history.Record) {
-	if m.died != nil || r.Process != nil {
+	if r.Process != nil {
 		maps.DeleteFunc(j.lives, func(p *process, _ map[objectName]*needless) bool { return p.ended })
 	}
 	a := m.answered
@@ -111,12 +111,18 @@ func (p *process) updateOf(r *history.Request) *update {
 	}
 	u := &update{Ref: r.Object.Ref}
 	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
-	if known := p.view.endpointsNamed(serviceName(u.Ref)); r.Resource == endpointsResource && known != nil {
-		u.same = known.Version == u.Version && len(known.body) > 0 && bytes.Equal(known.body, r.Object.Body) &&
-			maps.Equal(known.labels, r.Object.Labels) && known.capacity == r.Object.Annotations[capacityAnnotation] &&
-			known.capacity == "" // when truncated it is sent each time (trap 32)
+	if r.Resource == endpointsResource {
+		u.same = p.view.endpointsNamed(serviceName(u.Ref)).same(r.Object)
 	}
 	return u
+}
+
+// same reports whether an object is written from just these Endpoints and lists and
+// is labelled as they are. Truncated ones are not compared: they are sent each time
+// (trap 32).
+func (e *endpoints) same(o *history.Object) bool {
+	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
+		maps.Equal(e.labels, o.Labels) && e.capacity == "" && o.Annotations[capacityAnnotation] == ""
 }
 
 // repeats reports whether an update that succeeded wrote what was there.
