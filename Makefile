@@ -12,9 +12,13 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 COUNT       ?= 1
 # How many specs of make test run at once, each with control planes of its own.
 SPECS       ?= 3
-# How often a scenario is tried before its spec fails. One that fails at first is
-# reported as flaked, and its run directory stays.
+# How often a test or a scenario's spec is tried before it fails, or, in make chaos, a
+# scenario before its verdict is unknown. One that passes then is reported as flaked
+# or run again, and run directories stay.
 ATTEMPTS    ?= 1
+# It runs what failed again, as ATTEMPTS allow, but not what a data race failed.
+GOTESTSUM   := $(GO) run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --hide-summary=skipped \
+               --rerun-fails=$$(($(ATTEMPTS) - 1)) --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
@@ -30,7 +34,8 @@ SEED        ?= 0
 # with which profile of faults.
 SUBJECTS    ?= ours,upstream
 PROVIDER    ?= embedded
-PROCS       ?= 3
+# Elsewhere a world is a cluster of containers, or the only one that there is.
+PROCS       ?= $(if $(filter embedded,$(PROVIDER)),3,1)
 REPEAT      ?= 1
 PROFILE     ?=
 FILTER      ?=
@@ -43,7 +48,7 @@ help: ## list every target
 
 .PHONY: chaos
 chaos: build upstream ## run the chaos scenarios against our controllers (ARGS='SCENARIO… --subject=upstream')
-	bin/gauntlet run $(ARGS)
+	bin/gauntlet run --attempts=$(ATTEMPTS) $(ARGS)
 
 # Which scenarios make compare runs, and how many pairs of each.
 SCENARIOS   ?= rollout endpoints everything
@@ -57,9 +62,12 @@ compare: build upstream ## run scenarios on ours and upstream in turn and compar
 e2e: build upstream ## run scenarios on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slower')
 	@# Everything that a CI keeps goes to out/e2e.
 	@mkdir -p out/e2e
-	$(GO) test -count=1 -timeout 30m ./harness/cluster/kind ./harness/keep
+	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/keep; do \
+		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
+		attempt=$$((attempt + 1)); echo "once more, attempt $$attempt of $(ATTEMPTS)"; \
+	done
 	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all -ginkgo.flake-attempts=$(ATTEMPTS) \
-		-ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
+		-ginkgo.fail-on-empty -ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
 		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
 
 .PHONY: conformance
@@ -69,6 +77,10 @@ conformance: build upstream ## run the conformance specs (SUBJECTS=ours,upstream
 		--label-filter='$(FILTER)' --output-dir=out/conformance --junit-report=specs.xml ./suites/conformance -- \
 		-test.run=TestConformance -subject=$(SUBJECTS) -provider=$(PROVIDER) -node-image='$(NODE_IMAGE)' \
 		-profile=$(PROFILE) -reports=out/conformance
+
+.PHONY: conformance-broken
+conformance-broken: build upstream ## see that broken controllers fail the conformance rows that they break (10 minutes)
+	$(GO) test ./suites/conformance -count=1 -timeout 1h -parallel $(PROCS) -run '^TestBrokenSubjectsFailTheirRow$$' -v
 
 .PHONY: conformance-table
 conformance-table: conformance ## run them, and keep what they found as suites/conformance/TABLE.md
@@ -92,15 +104,20 @@ nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
 	@# Ginkgo runs a suite once per process, so that -count does not do. What
-	@# -short leaves out makes kind clusters or is conformance, and is left to make e2e
-	@# and make conformance. The scenarios
+	@# -short leaves out makes kind clusters, is conformance or takes minutes, and is
+	@# left to make e2e, make conformance and make test-slow. The scenarios
 	@# come last and without the race detector, which makes gauntlet slow enough to
 	@# be what is tested: the packages' own tests have it.
 	@for i in $$(seq $(COUNT)); do \
-		$(GO) test $(RACE) -short -timeout 30m -count=1 $$($(GO) list ./... | grep -v /suites/chaos$$) && \
+		$(GOTESTSUM) --packages="$$($(GO) list ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
+			$(RACE) -short -timeout 30m -count=1 && \
 		(cd harness/upstream && $(GO) test -count=1 .) && \
 		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m ./suites/chaos || exit 1; \
 	done
+
+.PHONY: test-slow
+test-slow: build upstream ## pass the tests that make test leaves out because they take minutes
+	$(GO) test -timeout 30m -count=1 -run 'TestShrinkLive|TestEveryScenario' ./harness/cmd/gauntlet ./harness/generate
 
 .PHONY: build
 build: ## build gauntlet, our controllers and what real pods run into bin/
@@ -130,7 +147,7 @@ node-image: ## build a kind node image without a registry (root; minutes, once)
 
 .PHONY: bench
 bench: build upstream ## run every benchmark; the ones on a control plane print ratios
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	$(GO) test -timeout 30m -run '^$$' -bench . -benchtime 1x ./...
 
 .PHONY: lint
 lint: ## check formatting, vet, lint, import directions

@@ -24,6 +24,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
 // Fault is one fault of one run. Its methods are called from one goroutine, and
@@ -64,6 +65,8 @@ type Env struct {
 	Provider string
 	// Namespace is the one that the run's workload lives in.
 	Namespace string
+	// Pods says what the pods of the run's workload are like.
+	Pods workload.Pods
 	// Cause is the moment at which the fault begins, if it waited for one.
 	Cause  trigger.Cause
 	Clock  clock.WithTicker

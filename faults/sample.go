@@ -3,6 +3,8 @@ package faults
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Occasion is what a scenario that is being generated offers to a fault: what
@@ -14,6 +16,9 @@ type Occasion struct {
 	Resources []string
 	// Span is how long the fault acts, at least 500 ms.
 	Span time.Duration
+	// Edit draws what another user might do at a moment, nil if that comes to
+	// nothing. The moment is the caller's to know.
+	Edit func() []scenario.Step
 }
 
 // Request is a kind of request that a subject makes.

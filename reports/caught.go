@@ -132,7 +132,7 @@ func distinct(runs []Run) []failure {
 	}
 	for i := range runs {
 		run := &runs[i]
-		if run.ownVerdict() {
+		if run.ownVerdict() && !comfort(run.Verdict) {
 			add(run, symptom{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
 		}
 		for _, result := range run.broken() {

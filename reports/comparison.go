@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
+
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
-	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
 // Comparison is a scenario on two subjects.
@@ -46,7 +47,7 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 type found struct {
 	compare.Difference // of the first pair
 	pairs              int
-	first              *Pair
+	first              int // the first of them
 }
 
 // distinct returns the differences in all pairs, worst first.
@@ -60,7 +61,7 @@ func (c *Comparison) distinct() []found {
 			place := slices.IndexFunc(all, same)
 			if place < 0 {
 				place = len(all)
-				all = append(all, found{Difference: d, first: &c.Pairs[i]})
+				all = append(all, found{Difference: d, first: i})
 			}
 			all[place].pairs++
 		}
@@ -71,15 +72,21 @@ func (c *Comparison) distinct() []found {
 	return all
 }
 
-// Compared writes what comparisons came to: for each scenario the differences that
-// matter, the accepted ones by their reasons, and what it cost. It is text for a
-// terminal and, but for the tables of costs, Markdown alike.
+// Compared writes for a terminal what comparisons came to: for each scenario the
+// differences that matter, the accepted ones by their reasons, and what it cost.
 func Compared(w io.Writer, comparisons []Comparison) error {
+	return compared(w, comparisons, table.Writer.Render)
+}
+
+// ComparedMarkdown writes the same as Markdown.
+func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
+	return compared(w, comparisons, table.Writer.RenderMarkdown)
+}
+
+func compared(w io.Writer, comparisons []Comparison, render func(table.Writer) string) error {
 	var b strings.Builder
 	for _, c := range comparisons {
-		if err := c.write(&b); err != nil {
-			return err
-		}
+		c.write(&b, render)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing a comparison: %w", err)
@@ -87,7 +94,22 @@ func Compared(w io.Writer, comparisons []Comparison) error {
 	return nil
 }
 
-func (c *Comparison) write(b *strings.Builder) error {
+// Verdict is fail where a difference is undeclared or both are wrong, unknown where
+// nothing was compared, otherwise pass.
+func (c *Comparison) Verdict() check.Verdict {
+	undeclared, bothWrong := c.Undeclared()
+	switch {
+	case undeclared+bothWrong > 0:
+		return check.Fail
+	case len(c.Pairs) == 0:
+		return check.Unknown
+	default:
+		return check.Pass
+	}
+}
+
+// sums says in a phrase what it came to.
+func (c *Comparison) sums() string {
 	undeclared, bothWrong := c.Undeclared()
 	verdict := "no undeclared difference"
 	if undeclared > 0 {
@@ -96,73 +118,70 @@ func (c *Comparison) write(b *strings.Builder) error {
 	if bothWrong > 0 {
 		verdict += fmt.Sprintf(", %d both wrong", bothWrong)
 	}
-	fmt.Fprintf(b, "## %s: %s and %s, pairs: %d, %s\n\n", c.Scenario, c.Subject, c.Base, len(c.Pairs), verdict)
-	accepted := map[string]int{}
-	var reasons []string
+	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
+}
+
+// acceptance is how many differences are accepted for a reason.
+type acceptance struct {
+	Reason string
+	N      int
+}
+
+// sift returns the differences that matter, and of the accepted ones the reasons.
+func (c *Comparison) sift() (matter []found, accepted []acceptance) {
 	for _, f := range c.distinct() {
-		if f.Standing == compare.Accepted {
-			if accepted[f.Reason]++; accepted[f.Reason] == 1 {
-				reasons = append(reasons, f.Reason)
-			}
+		if f.Standing != compare.Accepted {
+			matter = append(matter, f)
 			continue
 		}
+		i := slices.IndexFunc(accepted, func(a acceptance) bool { return a.Reason == f.Reason })
+		if i < 0 {
+			i = len(accepted)
+			accepted = append(accepted, acceptance{Reason: f.Reason})
+		}
+		accepted[i].N++
+	}
+	return matter, accepted
+}
+
+func (c *Comparison) write(b *strings.Builder, render func(table.Writer) string) {
+	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
+	matter, accepted := c.sift()
+	for _, f := range matter {
 		fmt.Fprintf(b, "- %s: %s\n", f.Standing, escape(f.Difference.String()))
 		if f.Reason != "" {
 			fmt.Fprintf(b, "  %s\n", escape(f.Reason))
 		}
-		fmt.Fprintf(b, "  in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), f.first.Subject.Seed,
-			code(f.first.Subject.Directory), code(f.first.Base.Directory))
+		first := &c.Pairs[f.first]
+		fmt.Fprintf(b, "  in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
+			code(first.Subject.Directory), code(first.Base.Directory))
 	}
-	for _, reason := range reasons {
-		fmt.Fprintf(b, "- accepted, %d: %s\n", accepted[reason], escape(reason))
+	for _, a := range accepted {
+		fmt.Fprintf(b, "- accepted, %d: %s\n", a.N, escape(a.Reason))
 	}
-	if len(reasons) > 0 || undeclared+bothWrong > 0 {
+	if len(matter)+len(accepted) > 0 {
 		b.WriteString("\n")
 	}
 	telling := c.telling()
 	if len(telling) == 0 {
-		return nil
+		return
 	}
-	if err := Ratios(b, c.Subject, c.Base, telling); err != nil {
-		return err
-	}
+	costs := costsOf(c.Subject, c.Base, telling)
+	fmt.Fprintf(b, "%s\n\n%s", render(costs.table()), costs.How())
 	if rest := len(c.Ratios) - len(telling); rest > 0 {
-		fmt.Fprintf(b, "%d more costs of which the pairs show no difference\n", rest)
+		fmt.Fprintf(b, "; %d more costs of which the pairs show no difference", rest)
 	}
-	b.WriteString("\n")
-	return nil
+	b.WriteString("\n\n")
 }
 
 // telling are the costs that the pairs show to differ, and those that everybody
 // asks for.
 func (c *Comparison) telling() []compare.Ratio {
-	asked := []string{compare.TimeToConverge, compare.CPUTime, compare.PeakMemory}
+	asked := []string{
+		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,
+	}
 	return slices.DeleteFunc(slices.Clone(c.Ratios), func(r compare.Ratio) bool {
 		finding, _ := r.Finding()
 		return finding == compare.Same && !slices.Contains(asked, r.Metric)
 	})
-}
-
-// ComparisonHTML writes a pair as one page: what differs, the verdicts of both, and
-// both timelines, so that the steps of the workload fall together.
-func ComparisonHTML(w io.Writer, pair *Pair, dir string) error {
-	data := &pageData{Compared: pair, Reason: fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed)}
-	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
-	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
-		data.Verdict = check.Fail
-	}
-	details := []*Detail{ReadDetail(&pair.Subject), ReadDetail(&pair.Base)}
-	data.Detail = &Detail{Scenario: details[0].Scenario, Missing: slices.Concat(details[0].Missing, details[1].Missing)}
-	drawn := details[0].Timeline != nil && details[1].Timeline != nil
-	for i, run := range []Run{pair.Subject, pair.Base} {
-		data.Runs = append(data.Runs, pageRun{
-			Run: run, Sorted: run.sortedResults(), Anchor: []string{"v", "t1"}[i], Marks: []string{"s", "t1-s"}[i], Page: pageOf(&run, dir), Full: true, Drawing: drawn,
-		})
-	}
-	if drawn {
-		a, b := details[0].Timeline, details[1].Timeline
-		ofA, ofB := timeline.Align(a, b)
-		data.Drawings = &drawings{Runs: []*drawing{draw(a), draw(b)}, Knots: [][]int64{microseconds(ofA), microseconds(ofB)}}
-	}
-	return data.write(w)
 }

@@ -3,13 +3,14 @@ package reports
 import (
 	"bytes"
 	"errors"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
@@ -35,13 +36,30 @@ func comparison() Comparison {
 func TestCompared(t *testing.T) {
 	same := comparison()
 	same.Scenario, same.Pairs, same.Ratios = "rollout", same.Pairs[:1], nil
-	var got bytes.Buffer
-	if err := Compared(&got, []Comparison{comparison(), same}); err != nil {
-		t.Fatal(err)
+	for name, render := range map[string]func(io.Writer, []Comparison) error{
+		"compared.txt": Compared, "compared.md": ComparedMarkdown, "compared.json": ComparedJSON,
+	} {
+		var got bytes.Buffer
+		if err := render(&got, []Comparison{comparison(), same}); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", name), got.String())
+		if err := render(failingWriter{errors.New("disk full")}, []Comparison{same}); err == nil {
+			t.Errorf("%s: no error though the output is lost", name)
+		}
 	}
-	golden(t, filepath.Join("testdata", "compared.md"), got.String())
-	if err := Compared(failingWriter{errors.New("disk full")}, []Comparison{same}); err == nil {
-		t.Error("no error though the output is lost")
+}
+
+// TestVerdictOfComparison: what nobody has declared fails it, and nothing compared is
+// no pass.
+func TestVerdictOfComparison(t *testing.T) {
+	whole := comparison()
+	for want, pairs := range map[check.Verdict][]Pair{check.Fail: whole.Pairs, check.Pass: whole.Pairs[:1], check.Unknown: nil} {
+		c := whole
+		c.Pairs = pairs
+		if got := c.Verdict(); got != want {
+			t.Errorf("%d pairs: %s, want %s", len(pairs), got, want)
+		}
 	}
 }
 
@@ -49,7 +67,8 @@ func TestCompared(t *testing.T) {
 func TestVerdictOfPair(t *testing.T) {
 	for i, want := range []string{"gauntlet: <span class=\"pass\">", "gauntlet: <span class=\"fail\">"} {
 		var page bytes.Buffer
-		if err := ComparisonHTML(&page, &comparison().Pairs[i], "out"); err != nil {
+		c := comparison()
+		if err := PairHTML(&page, &c, i, "out"); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(page.String(), want) {
@@ -61,22 +80,25 @@ func TestVerdictOfPair(t *testing.T) {
 // TestPageOfPair: both timelines are there, and the same step is at the same place,
 // though one run took longer to come to it.
 func TestPageOfPair(t *testing.T) {
-	pair := comparison().Pairs[1]
+	c := comparison()
+	pair := &c.Pairs[1]
 	pair.Subject, pair.Base = lagging(t, 40), lagging(t, 400)
+	pair.Subject.Seed, pair.Base.Seed = 43, 43
 	pair.Base.Subject = "upstream"
-	path := filepath.Join(t.TempDir(), "pair.html")
-	var page bytes.Buffer
-	if err := ComparisonHTML(&page, &pair, filepath.Dir(path)); err != nil {
+	dir := t.TempDir()
+	if err := WriteComparisons(dir, []Comparison{c}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	v := visit(t, path, 1280, 2400)
-	v.picture("pair-light")
+	v := visit(t, filepath.Join(dir, ComparedPageName), 1280, 1200)
+	v.picture("compared-light")
+	v.do(chromedp.Navigate("file://" + ask[string](v, `document.querySelector('td a').href.slice(7)`)))
 	if got := ask[int](v, `gauntlet.boards.length`); got != 2 {
 		t.Fatalf("%d timelines; want 2", got)
 	}
+	if got := ask[string](v, `document.querySelector('[aria-label=cost]').innerText`); !strings.Contains(got, "patch pods") {
+		t.Errorf("the page of a pair says of the cost:\n%s", got)
+	}
+	v.picture("pair-light")
 	ends := `gauntlet.boards.map(b => b.phases.find(p => p.name === 'settle').x)`
 	if x := ask[[]float64](v, ends); x[0] != x[1] {
 		t.Errorf("settling begins at %v; want one place", x)

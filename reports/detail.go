@@ -17,8 +17,11 @@ import (
 type Detail struct {
 	Timeline *timeline.Timeline // nil if there is no history
 	Scenario string             // as the run directory has it
-	// Diagnostics is what a run that has not converged left; Logs are those of all
-	// components, around the first violation, or else their ends.
+	// Smallest is the smallest scenario that fails as the run did, if it was looked for,
+	// and SmallestFile where it is.
+	Smallest, SmallestFile string
+	// Diagnostics is how a run stood at its end that failed or had not converged; Logs
+	// are those of all components, around the first violation, or else their ends.
 	Diagnostics, Logs []Log
 	Missing           []string // a line each
 }
@@ -32,6 +35,12 @@ func ReadDetail(run *Run) *Detail {
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)
 	detail.note("no scenario", err)
+	detail.SmallestFile = filepath.Join(run.Directory, "shrink", "smallest.yaml")
+	smallest, err := os.ReadFile(detail.SmallestFile)
+	detail.Smallest = string(smallest)
+	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
+		detail.note("no smallest scenario", err)
+	}
 	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), tail)
 	part := tail
 	if w := windowOf(detail.Timeline); w != nil {

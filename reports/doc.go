@@ -2,7 +2,8 @@
 // programs (JSON), for CI systems (JUnit), for the summary and the annotations of a
 // CI job (Markdown, Annotations) and as a page to keep (HTML). Whatever went wrong comes first.
 //
-// Two runs side by side are written by Compared and ComparisonHTML.
+// Two subjects side by side are written by Compared, for a terminal, and by
+// WriteComparisons, for all else.
 //
 // The package decides nothing: verdicts and reasons are those of package check
 // and of the run. It needs no cluster, so a report can be made again from a run
@@ -19,11 +20,13 @@
 //
 //	schema    the version of this format, 1; it is raised when a field changes
 //	          its meaning or goes, not when one is added
-//	verdict   the worst verdict of all runs: fail, unknown, pass or idle
+//	verdict   the worst verdict of all runs: fail, unknown, known-upstream, pass or idle
 //	reason    one sentence that sums up the runs
 //	runs      in the order in which they were made:
 //	  scenario, description, subject, provider, seed
-//	  directory        of the run, as it was given to the report
+//	  directory        of the run, as it was given to the report; empty if it was not
+//	                   kept, as those are not that pass in a sweep or a night, of which
+//	                   there are no results either
 //	  started          when the run was asked for, RFC 3339; left out if not known
 //	  durationSeconds  from the first to the last record, a fraction
 //	  versions         of what took part, by name
@@ -40,4 +43,31 @@
 //	      object       resource, namespace, name, uid, version
 //	      at           nanoseconds since the start of the history
 //	      records      the lines of history.jsonl that show it
+//	      weakness     the number of upstream's known weakness that it looks like
+//
+// # compare.json
+//
+// ComparedJSON writes one object:
+//
+//	schema       the version of this format, 1, raised as that of verdicts.json
+//	verdict      the worst of all comparisons: fail where a difference is undeclared or
+//	             both are wrong, unknown where nothing was compared, otherwise pass
+//	comparisons  one of each scenario:
+//	  scenario, subject, base, verdict
+//	  pairs      in the order in which they were made:
+//	    seed
+//	    subject, base  each with the directory of its run, and the run's verdict and reason
+//	    differences    the worst first:
+//	      aspect       verdict, end state or milestone
+//	      object       a check, or an object by a name that is the same in every run
+//	      what         which field or kind of milestone
+//	      subject, base    left out where that side has none
+//	      standing     undeclared, both wrong, declared or accepted
+//	      reason       why it may be, or what both are wrong in
+//	  costs      what all pairs have a value of:
+//	    metric, unit   s, KiB, MiB, or no unit for a count
+//	    subject, base  the values, in the order of the pairs
+//	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;
+//	                   left out where the base has none of it
+//	    finding, p     less, same or more, and the p-value of the test
 package reports

@@ -46,18 +46,22 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 			return check.Idle
 		}
 	},
-	"open": func(v check.Verdict) bool { return v == check.Fail || v == check.Unknown },
+	"tabled": func(verdicts []check.Verdict, rows []tally, scenarios bool) tallyTable {
+		return tallyTable{verdicts, rows, scenarios}
+	},
+	"open": func(v check.Verdict) bool { return !comfort(v) },
 }).Parse(pageSource))
 
 // pageData is what the page is made from.
 type pageData struct {
-	Verdict  check.Verdict
-	Reason   string
-	Runs     []pageRun // worst first
-	summary            // of several runs
-	Compared *Pair     // nil unless two runs are compared
-	Detail   *Detail   // of a single run
-	Drawings *drawings // nil if there is nothing to draw
+	Verdict     check.Verdict
+	Reason      string
+	Runs        []pageRun          // worst first
+	summary                        // of several runs
+	Compared    *comparedPair      // nil unless two runs are compared
+	Comparisons []comparedScenario // of several pairs; their pages have more
+	Detail      *Detail            // of a single run
+	Drawings    *drawings          // nil if there is nothing to draw
 
 	Styles         template.CSS
 	Charts, Script template.JS
@@ -78,9 +82,10 @@ type pageRun struct {
 	Full bool
 }
 
-// Passed are the runs of which only a line is shown.
+// Passed are the runs of which only a line is shown. Those that were not kept are
+// only counted.
 func (d *pageData) Passed() []pageRun {
-	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full })
+	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
 
 // drawings are the timelines of a page.
@@ -99,7 +104,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
 	for i, run := range sorted(runs) {
 		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i), Marks: "s"}
-		r.Full = len(runs) == 1 || run.Verdict == check.Fail || run.Verdict == check.Unknown
+		r.Full = len(runs) == 1 || !comfort(run.Verdict)
 		if len(runs) == 1 {
 			r.Anchor = "v"
 		} else {

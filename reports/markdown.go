@@ -19,12 +19,15 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := sum(runs)
 	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
-	markdownRuns(&b, sorted(runs), dir)
+	markdownRuns(&b, kept(sorted(runs)), dir)
+	if gone := len(runs) - len(kept(runs)); gone > 0 {
+		fmt.Fprintf(&b, "%s that passed and were not kept are not listed.\n\n", countRuns(gone))
+	}
 	for _, run := range sorted(runs) {
 		run.markdownFindings(&b)
 	}
 	b.WriteString("### Runs\n\n")
-	for _, run := range sorted(runs) {
+	for _, run := range kept(sorted(runs)) {
 		run.markdownTable(&b)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -55,11 +58,11 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 }
 
 // marks make verdicts stand out where there is no colour.
-var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.Pass: "✅", check.Idle: "💤"}
+var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.Known: "📌", check.Pass: "✅", check.Idle: "💤"}
 
 // markdownFindings writes what is wrong in a run.
 func (r *Run) markdownFindings(b *strings.Builder) {
-	if r.ownVerdict() && (r.Verdict == check.Fail || r.Verdict == check.Unknown) {
+	if r.ownVerdict() && !comfort(r.Verdict) {
 		fmt.Fprintf(b, "### %s %s\n\n%s\n\nAgain: %s\n\n", marks[r.Verdict], escape(r.Scenario), escape(r.Reason), code(r.Again))
 	}
 	for _, result := range r.broken() {

@@ -11,10 +11,12 @@ import (
 
 // summary is what the page of several runs begins with.
 type summary struct {
+	When     string          // they were begun, empty if that is not known
 	Failures []pageFailure   // worst first
 	Nights   []night         // oldest first
-	Verdicts []check.Verdict // the columns of Tally
-	Tally    []tally         // the worst first
+	Verdicts []check.Verdict // the columns of the tallies
+	Subjects []tally         // of each subject, whatever the scenario; the worst first
+	Tally    []tally         // of each scenario on each subject; the worst first
 }
 
 type pageFailure struct {
@@ -25,8 +27,8 @@ type pageFailure struct {
 
 // night is the runs of one day of UTC.
 type night struct {
-	Day                       string
-	Runs, Fail, Unknown, Pass int
+	Day                              string
+	Runs, Fail, Unknown, Known, Pass int
 }
 
 // Shares are what each verdict has of the runs.
@@ -35,7 +37,7 @@ func (n night) Shares() []share {
 	for _, s := range []struct {
 		verdict check.Verdict
 		n       int
-	}{{check.Fail, n.Fail}, {check.Unknown, n.Unknown}, {check.Pass, n.Pass}} {
+	}{{check.Fail, n.Fail}, {check.Unknown, n.Unknown}, {check.Known, n.Known}, {check.Pass, n.Pass}} {
 		if s.n > 0 {
 			all = append(all, share{s.verdict, fmt.Sprintf("%.1f", 100*float64(s.n)/float64(n.Runs))})
 		}
@@ -48,12 +50,19 @@ type share struct {
 	Percent string
 }
 
-// tally is all runs of a scenario on a subject.
+// tally is all runs of a scenario on a subject, or of all scenarios on it.
 type tally struct {
 	Scenario, Subject string
 	Runs              int
 	Counts            []tallied
-	Seconds           string // the median
+	Seconds, Longest  string // the median and the longest
+}
+
+// tallyTable is tallies as the page has them.
+type tallyTable struct {
+	Verdicts  []check.Verdict
+	Rows      []tally
+	Scenarios bool // there is a column for them
 }
 
 type tallied struct {
@@ -75,8 +84,34 @@ func overview(runs []Run, dir string) summary {
 			o.Verdicts = append(o.Verdicts, verdict)
 		}
 	}
-	o.Tally = tallies(runs, o.Verdicts)
+	o.Subjects = tallies(runs, o.Verdicts, func(*Run) string { return "" })
+	o.Tally = tallies(runs, o.Verdicts, func(r *Run) string { return r.Scenario })
+	o.When = when(runs)
 	return o
+}
+
+// when says when runs were begun.
+func when(runs []Run) string {
+	var first, last time.Time
+	for _, run := range runs {
+		if begun := run.Started.UTC(); !run.Started.IsZero() {
+			if first.IsZero() || begun.Before(first) {
+				first = begun
+			}
+			if begun.After(last) {
+				last = begun
+			}
+		}
+	}
+	const minute = "2006-01-02 15:04"
+	switch {
+	case first.IsZero():
+		return ""
+	case first.Format(minute) == last.Format(minute):
+		return "begun at " + first.Format(minute) + " UTC"
+	default:
+		return "begun from " + first.Format(minute) + " to " + last.Format(minute) + " UTC"
+	}
 }
 
 // nights counts the runs by the day on which they began. Runs of which that is
@@ -100,6 +135,8 @@ func nights(runs []Run) []night {
 			n.Fail++
 		case check.Unknown:
 			n.Unknown++
+		case check.Known:
+			n.Known++
 		default:
 			n.Pass++
 		}
@@ -108,15 +145,16 @@ func nights(runs []Run) []night {
 	return all
 }
 
-// tallies counts the verdicts of each scenario on each subject.
-func tallies(runs []Run, verdicts []check.Verdict) []tally {
+// tallies counts the verdicts of each scenario, by the name it is given, on each
+// subject.
+func tallies(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []tally {
 	var all []tally
 	var times [][]time.Duration
 	for _, run := range sorted(runs) {
-		i := slices.IndexFunc(all, func(t tally) bool { return t.Scenario == run.Scenario && t.Subject == run.Subject })
+		i := slices.IndexFunc(all, func(t tally) bool { return t.Scenario == scenario(&run) && t.Subject == run.Subject })
 		if i < 0 {
 			i = len(all)
-			all, times = append(all, tally{Scenario: run.Scenario, Subject: run.Subject}), append(times, nil)
+			all, times = append(all, tally{Scenario: scenario(&run), Subject: run.Subject}), append(times, nil)
 			for _, verdict := range verdicts {
 				all[i].Counts = append(all[i].Counts, tallied{Verdict: verdict})
 			}
@@ -128,6 +166,7 @@ func tallies(runs []Run, verdicts []check.Verdict) []tally {
 	for i := range all {
 		slices.Sort(times[i])
 		all[i].Seconds = fmt.Sprintf("%.1f", times[i][len(times[i])/2].Seconds())
+		all[i].Longest = fmt.Sprintf("%.1f", times[i][len(times[i])-1].Seconds())
 	}
 	return all
 }

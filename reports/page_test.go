@@ -129,7 +129,7 @@ func TestPageLooks(t *testing.T) {
 }
 
 // TestPageOfManyEvents demands that no more of the events is made than is seen,
-// and says what a repaint takes.
+// that a repaint does not take more than its share, and says what it takes.
 func TestPageOfManyEvents(t *testing.T) {
 	v := open(t, 1280, 1600, lagging(t, 7000))
 	events := ask[int](v, `gauntlet.boards[0].count`)
@@ -142,6 +142,11 @@ func TestPageOfManyEvents(t *testing.T) {
 	whole := ask[float64](v, `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
 	filtered := ask[float64](v, `(() => { const b = gauntlet.boards[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
+	few := ask[float64](open(t, 1280, 1600, lagging(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
+	// Ten times the events take ten times as long at the most, three for the machine.
+	if ratio := whole / max(few, 0.5); ratio > 30 {
+		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
+	}
 	t.Logf("%d events: %.1f ms to paint the whole run, %.1f ms zoomed in, %.1f ms to filter", events, whole, zoomed, filtered)
 	v.clean()
 }
@@ -164,6 +169,28 @@ func TestPageOfManyRuns(t *testing.T) {
 		t.Errorf("%d timelines on a page of many runs", got)
 	}
 	v.clean()
+}
+
+// TestPageHasSmallest: what gauntlet shrink has found is on the page of the run.
+func TestPageHasSmallest(t *testing.T) {
+	r := lagging(t, 3)
+	for _, want := range []bool{false, true} {
+		if want {
+			if err := os.Mkdir(filepath.Join(r.Directory, "shrink"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(r.Directory, "shrink", "smallest.yaml"), []byte("name: the-smallest\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := WriteFiles(r.Directory, r); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(filepath.Join(r.Directory, PageName))
+		if err != nil || strings.Contains(string(page), "name: the-smallest") != want || strings.Contains(string(page), "no smallest") {
+			t.Errorf("error %v; want the smallest scenario on the page: %t", err, want)
+		}
+	}
 }
 
 // TestPageEscapes: what a subject says is text, not markup.
@@ -200,6 +227,48 @@ func TestPageWithoutHistory(t *testing.T) {
 	if strings.Contains(b.String(), "<script") {
 		t.Error("a script on a page without a timeline")
 	}
+}
+
+// TestPageOfNight: a night of 50 runs of which most passed and were not kept: what was
+// caught comes first, every run is counted, and nothing leads to what is gone.
+func TestPageOfNight(t *testing.T) {
+	var all []Run
+	for i := range 23 {
+		for _, subject := range []string{"ours", "upstream"} {
+			all = append(all, gone([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
+		}
+	}
+	weak := run("stuck-scaling", check.Known, "as upstream is known to", result("rollout-complete", check.Known, 4, "ReplicaSets have 3 pods of 5"))
+	weak.Subject = "upstream"
+	all = append(all, failed("burst"), weak, failed("rollout"), run("api-errors", check.Unknown, "no fault fired"))
+	for i := range all {
+		all[i].Started = time.Date(2026, 1, 2, 1, 17+5*i, 0, 0, time.UTC)
+		all[i].Duration = time.Duration(5+i%9) * time.Second
+	}
+	v := open(t, 1200, 1400, all...)
+	v.picture("night-1200-light")
+	said := ask[string](v, `document.querySelector('[aria-label=overview]').innerText`)
+	for _, want := range []string{
+		"begun from 2026-01-02 01:17 to 2026-01-02 05:22 UTC", "exec:bin/mutant\t2\t2\t", "ours\t24\t\t1\t\t23\t", "upstream\t24\t\t\t1\t23\t",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the page of a night lacks %q:\n%s", want, said)
+		}
+	}
+	if ask[bool](v, `document.querySelector('[aria-label="runs that passed"]') !== null || [...document.links].some(a => !a.getAttribute('href').includes('seed42'))`) {
+		t.Error("the page of a night leads to runs that are gone")
+	}
+	if first := ask[string](v, `document.querySelector('[aria-label=overview] h3').innerText`); first != "What went wrong" {
+		t.Errorf("first comes %q; want what went wrong", first)
+	}
+	v.dark()
+	v.picture("night-1200-dark")
+	narrow := open(t, 500, 1400, all...)
+	narrow.picture("night-500-light")
+	if wide := ask[int](narrow, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
+		t.Errorf("on 500 pixels the page is %d too wide", wide)
+	}
+	v.clean()
 }
 
 // TestNights: a day of UTC is a night, and runs that did not fail or remain

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -11,30 +12,61 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Ratios writes a table of what pairs of runs cost two subjects: medians, the
-// median of the pairs' ratios with its spread, and whether the pairs show a
-// difference.
-func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
-	t := newTable()
-	t.AppendHeader(table.Row{"cost", subject, base, "ratio", "spread", "finding"})
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight},
-	})
+// costTable is what pairs of runs cost two subjects, in words.
+type costTable struct {
+	Subject, Base string
+	Pairs         int
+	Rows          []costRow
+}
+
+// costRow is one cost: medians, the median of the pairs' ratios with its spread, and
+// whether the pairs show a difference.
+type costRow struct {
+	Metric, Subject, Base, Ratio, Spread, Finding string
+	// Same: the pairs show no difference.
+	Same bool
+}
+
+func costsOf(subject, base string, ratios []compare.Ratio) costTable {
+	t := costTable{Subject: subject, Base: base}
 	for _, r := range ratios {
 		of, on := r.Medians()
 		low, high := r.Spread()
 		finding, p := r.Finding()
-		t.AppendRow(table.Row{
-			r.Metric, amount(of, r.Unit), amount(on, r.Unit), factor(r.Median()),
-			factor(low) + "–" + factor(high), fmt.Sprintf("%s (p=%.3f)", plain(r, finding), p),
+		t.Pairs = len(r.Base)
+		t.Rows = append(t.Rows, costRow{
+			Metric: r.Metric, Subject: amount(of, r.Unit), Base: amount(on, r.Unit), Ratio: factor(r.Median()),
+			Spread: factor(low) + "–" + factor(high), Finding: fmt.Sprintf("%s (p=%.3f)", plain(r, finding), p),
+			Same: finding == compare.Same,
 		})
 	}
-	pairs := 0
-	if len(ratios) > 0 {
-		pairs = len(ratios[0].Base)
+	return t
+}
+
+// How says what the numbers of the table are.
+func (t costTable) How() string {
+	return fmt.Sprintf("medians of %d pairs; the finding is by the Mann-Whitney U test at 5 %%, which needs %d or more", t.Pairs, compare.PairsMin)
+}
+
+// table is all of it for a terminal or for Markdown.
+func (t costTable) table() table.Writer {
+	w := newTable()
+	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "spread", "finding"})
+	w.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight},
+	})
+	for _, r := range t.Rows {
+		w.AppendRow(table.Row{r.Metric, r.Subject, r.Base, r.Ratio, r.Spread, r.Finding})
 	}
-	_, err := fmt.Fprintf(w, "%s\nmedians of %d pairs; the finding is by the Mann-Whitney U test at 5 %%\n", t.Render(), pairs)
-	if err != nil {
+	return w
+}
+
+// Ratios writes a table of what pairs of runs cost two subjects: medians, the
+// median of the pairs' ratios with its spread, and whether the pairs show a
+// difference.
+func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
+	t := costsOf(subject, base, ratios)
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
 		return fmt.Errorf("printing the ratios: %w", err)
 	}
 	return nil
@@ -43,7 +75,9 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 // plain says a finding in the words of what was measured.
 func plain(r compare.Ratio, finding compare.Finding) string {
 	switch {
-	case r.Unit != "s" || r.Metric == compare.CPUTime:
+	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
+		return "too few pairs"
+	case r.Unit != "s" || r.Metric == compare.CPUTime || r.Metric == compare.EndpointsWrong:
 		return string(finding)
 	case finding == compare.Less:
 		return "faster"

@@ -17,7 +17,9 @@ type Run struct {
 	Subject     string
 	Provider    string
 	Seed        uint64
-	Directory   string
+	// Directory is empty if the run was not kept, as those of a hunt that passed are
+	// not; then there are no results either.
+	Directory string
 	// Size is how many steps and faults the scenario has.
 	Size     int
 	Started  time.Time // when it was asked for; zero if that is not known
@@ -35,7 +37,7 @@ type Run struct {
 }
 
 // worstFirst is the order of reports.
-var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.Pass, check.Idle}
+var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.Known, check.Pass, check.Idle}
 
 func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
@@ -51,11 +53,17 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// broken returns the results of a run that are no comfort: failed and unknown ones.
+// kept returns the runs that have their directories.
+func kept(runs []Run) []Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
+}
+
+// comfort reports whether there is nothing to be explained about a verdict.
+func comfort(v check.Verdict) bool { return v == check.Pass || v == check.Idle }
+
+// broken returns the results of a run that are no comfort.
 func (r *Run) broken() []check.Result {
-	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool {
-		return result.Verdict != check.Fail && result.Verdict != check.Unknown
-	})
+	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return comfort(result.Verdict) })
 }
 
 // ownVerdict reports whether the run's verdict is worse than those of its
@@ -123,6 +131,9 @@ func evidence(e check.Evidence) []string {
 	}
 	if e.Object != nil {
 		lines = append(lines, "object: "+e.Object.String())
+	}
+	if e.Weakness > 0 {
+		lines = append(lines, fmt.Sprintf("as upstream is known to (TRAPS.md, %d)", e.Weakness))
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))

@@ -28,9 +28,9 @@ func Terminal(w io.Writer, runs []Run, colour bool) error {
 	if len(runs) == 1 {
 		p.list(&b, &runs[0])
 	} else {
-		p.matrices(&b, sorted(runs))
+		p.matrices(&b, kept(sorted(runs)))
 	}
-	p.places(&b, sorted(runs))
+	p.places(&b, kept(sorted(runs)))
 	verdict, reason := sum(runs)
 	section(&b)
 	fmt.Fprintf(&b, "%s  %s\n", p.verdict(verdict), reason)
@@ -53,6 +53,7 @@ type paint bool
 var colours = map[check.Verdict]text.Colors{
 	check.Fail:    {text.FgRed, text.Bold},
 	check.Unknown: {text.FgYellow, text.Bold},
+	check.Known:   {text.FgYellow},
 	check.Pass:    {text.FgGreen},
 	check.Idle:    {text.Faint},
 }
@@ -71,7 +72,7 @@ func (p paint) verdict(v check.Verdict) string {
 
 // findings writes what is wrong in a run.
 func (p paint) findings(b *strings.Builder, run *Run) {
-	if run.ownVerdict() && (run.Verdict == check.Fail || run.Verdict == check.Unknown) {
+	if run.ownVerdict() && !comfort(run.Verdict) {
 		section(b)
 		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
@@ -146,7 +147,7 @@ func (p paint) matrices(b *strings.Builder, runs []Run) {
 	for len(runs) > 0 {
 		n, width := 0, first+4
 		for n < len(runs) {
-			width += max(text.LongestLineLen(heading(runs[n].Scenario)), len("UNKNOWN")) + 3
+			width += runs[n].columnWidth() + 3
 			if n > 0 && width > widthMax {
 				break
 			}
@@ -156,6 +157,15 @@ func (p paint) matrices(b *strings.Builder, runs []Run) {
 		b.WriteString(p.matrix(ids, runs[:n]) + "\n")
 		runs = runs[n:]
 	}
+}
+
+// columnWidth is how wide the run's column of a table is, in characters.
+func (r *Run) columnWidth() int {
+	width := max(text.LongestLineLen(heading(r.Scenario)), len(r.Verdict))
+	for _, result := range r.Results {
+		width = max(width, len(result.Verdict))
+	}
+	return width
 }
 
 func (p paint) matrix(ids []string, runs []Run) string {

@@ -58,6 +58,9 @@ type Controller struct {
 	// awaiting holds the keys whose last sync found the cache to lack their own
 	// last write.
 	awaiting sync.Map
+	// doubted holds the keys whose last write failed, as far as anybody here knows:
+	// what there is now, the cache need not show.
+	doubted sync.Map
 	// took holds how long the last write under each key took.
 	took   sync.Map
 	loop   *workloop.Loop

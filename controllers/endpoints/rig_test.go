@@ -111,6 +111,10 @@ func newEndpoints(service *corev1.Service, pods []*corev1.Pod, change ...func(*e
 	return e
 }
 
+func atVersion(version string) func(*endpoints) {
+	return func(e *endpoints) { e.ResourceVersion = version }
+}
+
 func leading(e *endpoints) {
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, "control-plane.alpha.kubernetes.io/leader", "{}")
 }

@@ -26,9 +26,11 @@ const gatherMax = 250 * time.Millisecond
 //  1. What this controller last wrote under key must be in the cache.
 //  2. Without a Service, Endpoints are retired.
 //  3. Those of a Service that does not select pods are left alone.
-//  4. What they should say is planned from the Service and its pods.
-//  5. It is written if it says anything new.
-//  6. Only then is the change that led here done with: until it has been
+//  4. After a write that failed, its answer may have been lost and the cache be
+//     behind: the Endpoints are read past it.
+//  5. What they should say is planned from the Service and its pods.
+//  6. It is written if it says anything new.
+//  7. Only then is the change that led here done with: until it has been
 //     written, it stays what triggers the write.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if missing := c.missing(key); missing != "" {
@@ -45,10 +47,16 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if service == nil {
 		c.diary.forget(key)
 		c.took.Delete(key)
+		c.doubted.Delete(key)
 		return c.retire(ctx, key, current)
 	}
 	if !published(service) {
 		return nil
+	}
+	if _, doubted := c.doubted.Load(key); doubted {
+		if current, err = c.live(ctx, service); err != nil {
+			return err
+		}
 	}
 	pods, err := c.selected(service)
 	if err != nil {
@@ -57,11 +65,27 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	now := momentsOf(service, pods)
 	if next := plan(service, pods, current, now.trigger(c.diary.last(key))); next != nil {
 		if err := c.write(ctx, service, next); err != nil {
+			c.doubted.Store(key, nil)
 			return err
 		}
 	}
+	c.doubted.Delete(key)
 	c.diary.put(key, now)
 	return nil
+}
+
+// live reads the Endpoints of a Service past the cache, nil when there are none.
+// The syncs that follow wait until the cache shows as much.
+func (c *Controller) live(ctx context.Context, service *corev1.Service) (*endpoints, error) {
+	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Endpoints %s/%s after a write that failed: %w", service.Namespace, service.Name, err)
+	}
+	c.writes.Wrote(ownership.IDOf(service), resource, found.ResourceVersion)
+	return found, nil
 }
 
 // missing says what the cache does not show of the last write under key. The

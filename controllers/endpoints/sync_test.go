@@ -1,6 +1,7 @@
 package endpoints
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -154,6 +155,41 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 					t.Error("still awaits its write")
 				}
 			})
+		})
+	}
+}
+
+// A write that failed may have been made: its answer was lost. What the cache
+// shows then is not what there is, even if it is what is wanted again by now.
+func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
+	pod := newPod("a", at("10.1.0.1"))
+	ready := newEndpoints(newService(), []*corev1.Pod{pod})
+	for _, test := range []struct {
+		name string
+		live *endpoints
+		want []string // calls of the sync after the failure
+	}{
+		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
+		{"not made", ready, []string{readEndpoints}},
+		{"deleted meanwhile", nil, []string{readEndpoints, create}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
+			r.answers[update] = []error{errors.New("connection reset"), nil}
+			if err := r.sync(t.Context(), key); err == nil {
+				t.Fatal("the failure is kept back")
+			}
+			r.cache(pod)
+			r.calls, r.liveEndpoints = nil, test.live
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, r.calls); diff != "" {
+				t.Errorf("calls after the failure (-want +got):\n%s", diff)
+			}
+			if _, doubted := r.doubted.Load(key); doubted {
+				t.Error("still doubts the cache")
+			}
 		})
 	}
 }

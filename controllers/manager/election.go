@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 )
 
@@ -30,8 +31,9 @@ type lead func(ctx context.Context, drain <-chan struct{}) error
 // elect waits for the lease and does the work while it holds it. It returns nil
 // when ctx is done and the work drained, with the lease released, and
 // ErrLeaseLost when it lost that.
-func elect(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, watchdog *leaderelection.HealthzAdaptor, work lead) error {
-	lock, err := newLock(client, options)
+// Events about the lease say who leads, and who no longer does.
+func elect(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work lead) error {
+	lock, err := newLock(client, options, events)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 	return nil
 }
 
-func newLock(client kubernetes.Interface, options LeaderElectionOptions) (resourcelock.Interface, error) {
+func newLock(client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("finding an identity for leader election: %w", err)
@@ -96,7 +98,7 @@ func newLock(client kubernetes.Interface, options LeaderElectionOptions) (resour
 	// Two processes of one host must not take each other for themselves.
 	identity := host + "_" + string(uuid.NewUUID())
 	lock, err := resourcelock.New(options.ResourceLock, options.ResourceNamespace, options.ResourceName,
-		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: events})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the lease: %w", err)
 	}

@@ -50,6 +50,9 @@ const (
 type Manager struct {
 	options *Options
 	clients Clients
+	// broadcaster takes events for as long as the process runs: those of the
+	// controllers, and those of the election, which comes before and after them.
+	broadcaster record.EventBroadcaster
 	// running is the controllers at work, once they are.
 	running atomic.Pointer[[]controller]
 }
@@ -75,6 +78,10 @@ func (m *Manager) Run(ctx context.Context) error {
 		}
 		defer stopServing()
 	}
+	if err := m.broadcast(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	defer m.broadcaster.Shutdown()
 	if err := m.work(working, watchdog); err != nil {
 		return err
 	}
@@ -92,7 +99,23 @@ func (m *Manager) work(ctx context.Context, watchdog *leaderelection.HealthzAdap
 	if err != nil {
 		return err
 	}
-	return elect(ctx, client, m.options.LeaderElection, watchdog, m.lead)
+	return elect(ctx, client, m.options.LeaderElection, m.recorder(Name), watchdog, m.lead)
+}
+
+// broadcast begins to send events to the API server.
+func (m *Manager) broadcast(ctx context.Context) error {
+	announcer, err := m.clients(eventsClient)
+	if err != nil {
+		return err
+	}
+	m.broadcaster = record.NewBroadcaster(record.WithContext(ctx))
+	m.broadcaster.StartStructuredLogging(3)
+	m.broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: announcer.CoreV1().Events("")})
+	return nil
+}
+
+func (m *Manager) recorder(component string) record.EventRecorder {
+	return m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
@@ -109,7 +132,7 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 		}
 		return nil
 	}}
-	return newHandler([]check{alive}, []check{alive, synced})
+	return newHandler([]check{alive}, []check{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
 // lead runs the controllers until drain is closed and their workers are done,
@@ -121,7 +144,6 @@ func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	defer team.broadcaster.Shutdown()
 	m.running.Store(&team.controllers)
 	defer m.running.Store(nil)
 	team.factory.StartWithContext(ctx)
@@ -160,7 +182,6 @@ func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
 // team is the controllers of one term of leadership, with what they share.
 type team struct {
 	factory     informers.SharedInformerFactory
-	broadcaster record.EventBroadcaster
 	entries     []entry
 	controllers []controller
 }
@@ -175,33 +196,20 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 	if err != nil {
 		return nil, err
 	}
-	announcer, err := m.clients(eventsClient)
-	if err != nil {
-		return nil, err
-	}
 	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // apart, so that replicas do not resync in step
-	t := &team{
-		factory:     informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim)),
-		broadcaster: record.NewBroadcaster(record.WithContext(ctx)),
-	}
-	t.broadcaster.StartStructuredLogging(3)
-	t.broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: announcer.CoreV1().Events("")})
+	t := &team{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: t.recorder, options: m.options})
+		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: m.recorder, options: m.options})
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", e.name, err)
 		}
 		t.entries, t.controllers = append(t.entries, e), append(t.controllers, c)
 	}
 	return t, nil
-}
-
-func (t *team) recorder(component string) record.EventRecorder {
-	return t.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
 // run runs all controllers until all have stopped.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // testOptions serve nothing and hold a lease that is renewed often.
 func testOptions() *Options {
 	options := NewOptions()
-	options.Serving = ServingOptions{BindAddress: "127.0.0.1"}
+	options.Serving.BindAddress, options.Serving.SecurePort = "127.0.0.1", 0
 	options.LeaderElection.RetryPeriod = 20 * time.Millisecond
 	options.LeaderElection.RenewDeadline = 200 * time.Millisecond
 	options.LeaderElection.LeaseDuration = time.Second
@@ -231,6 +231,32 @@ func TestEventsNameTheirController(t *testing.T) {
 	}
 }
 
+// Who leads is told by an event about the lease, beside it.
+func TestEventsNameTheLeader(t *testing.T) {
+	client := newClient()
+	options := testOptions()
+	options.LeaderElection.ResourceNamespace = "leases"
+	stop, ended := start(t, options, client)
+	eventually(t, "an event about the lease", func() bool {
+		list, err := client.CoreV1().Events("leases").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range list.Items {
+			about := event.InvolvedObject
+			if about.Kind == "Lease" && about.Name == options.LeaderElection.ResourceName && event.Reason == "LeaderElection" &&
+				event.Source.Component == Name && strings.HasSuffix(event.Message, " became leader") {
+				return true
+			}
+		}
+		return false
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
 // Controllers that are left out do nothing, and do not end the run.
 func TestRunWithNothingToRun(t *testing.T) {
 	client := newClient()
@@ -321,9 +347,29 @@ func TestHealthFails(t *testing.T) {
 		{"good", func(*http.Request) error { return nil }},
 		{"bad", func(*http.Request) error { return errors.New("no pulse") }},
 	}
-	newHandler(checks, nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	newHandler(checks, nil, []string{"/healthz"}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
 	if want := "[+]good ok\n[-]bad failed: no pulse\n"; recorder.Code != 500 || recorder.Body.String() != want {
 		t.Errorf("answers %d %q, want 500 %q", recorder.Code, recorder.Body, want)
+	}
+}
+
+// Only what is let is served: the rest asks for rights that nobody has.
+func TestAllowedPaths(t *testing.T) {
+	handler := newHandler(nil, nil, []string{"/livez", "/debug/*"})
+	for path, want := range map[string]int{
+		"/livez": 200, "/livez/more": 403, "/metrics": 403, "/debug": 403, "/debug/pprof/goroutine?debug=2": 200, "/debug/pprof/heap": 404,
+	} {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+		if recorder.Code != want {
+			t.Errorf("%s answers %d, want %d", path, recorder.Code, want)
+		}
+		if path == "/debug/pprof/goroutine?debug=2" && !strings.Contains(recorder.Body.String(), "TestAllowedPaths") {
+			t.Errorf("%s answers without this goroutine:\n%s", path, recorder.Body)
+		}
+	}
+	if defaults := NewOptions().Serving.AllowedPaths; allowed(defaults, "/debug/pprof/goroutine") || !allowed(defaults, "/metrics") {
+		t.Errorf("by default %v are served; want metrics, and not goroutines", defaults)
 	}
 }
 

@@ -68,6 +68,8 @@ type ServingOptions struct {
 	CertFile string
 	KeyFile  string
 	CertDir  string
+	// AllowedPaths are those that are served, to anyone; one may end in a star.
+	AllowedPaths []string
 }
 
 // NewOptions returns the defaults.
@@ -91,7 +93,10 @@ func NewOptions() *Options {
 			ResourceName:      Name,
 			ResourceNamespace: "kube-system",
 		},
-		Serving: ServingOptions{BindAddress: "0.0.0.0", SecurePort: 10257},
+		Serving: ServingOptions{
+			BindAddress: "0.0.0.0", SecurePort: 10257,
+			AllowedPaths: []string{"/healthz", "/readyz", "/livez", "/metrics"},
+		},
 	}
 }
 
@@ -128,6 +133,8 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to serve health and metrics on, over TLS; 0 for none")
 	flags.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "PEM file with the serving certificate")
 	flags.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "PEM file with its key")
+	flags.StringSliceVar(&o.AllowedPaths, "authorization-always-allow-paths", o.AllowedPaths,
+		"paths to serve, to anyone: no others are; * at the end stands for whatever follows; also /debug/pprof/goroutine, what every goroutine does")
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "directory to keep a self-signed certificate in when no files are given; empty keeps it in memory")
 }
 

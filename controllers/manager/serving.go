@@ -16,6 +16,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,15 +38,44 @@ type check struct {
 //	/readyz           whether it is up, and, when leading, has synced its caches
 //	/metrics          in the Prometheus text format
 //
+// and, to who is let, what every goroutine does, under /debug/pprof/goroutine.
+//
 // They ask for no credentials: nothing secret is served, and nothing that
-// changes anything.
-func newHandler(live, ready []check) http.Handler {
+// changes anything. So only what paths name is served; the rest is for nobody.
+func newHandler(live, ready []check, paths []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", health(live))
 	mux.Handle("GET /healthz", health(live))
 	mux.Handle("GET /readyz", health(ready))
 	mux.Handle("GET /metrics", legacyregistry.Handler())
-	return mux
+	mux.HandleFunc("GET /debug/pprof/goroutine", goroutines)
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if !allowed(paths, request.URL.Path) {
+			http.Error(w, "not among --authorization-always-allow-paths", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, request)
+	})
+}
+
+// allowed reports whether a path is among those given, which may end in a star.
+func allowed(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		prefix, open := strings.CutSuffix(p, "*")
+		return p == path || open && strings.HasPrefix(path, prefix)
+	})
+}
+
+// goroutines writes the stacks of all goroutines, in the way that debug says, as
+// net/http/pprof does.
+func goroutines(w http.ResponseWriter, request *http.Request) {
+	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // none is 0
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if debug == 0 {
+		w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // fails only if nobody reads on
 }
 
 func health(checks []check) http.Handler {

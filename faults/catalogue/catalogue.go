@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/clocks"
 	"github.com/kube-gauntlet/gauntlet/faults/controlplane"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
 	"github.com/kube-gauntlet/gauntlet/faults/obstacles"
@@ -33,6 +34,7 @@ var All = []faults.Kind{
 	pods.Churn,
 	pods.Relabel,
 	pods.Disown,
+	obstacles.Pending,
 	processes.Restart,
 	processes.Crash,
 	processes.Freeze,
@@ -40,13 +42,17 @@ var All = []faults.Kind{
 	nodes.Drain,
 	nodes.Taint,
 	nodes.NotReady,
+	nodes.Stop,
+	nodes.CutOff,
 	nodes.Delete,
 	controlplane.APIServer,
 	controlplane.Etcd,
 	controlplane.Compact,
+	clocks.Skew,
 	obstacles.Name,
 	obstacles.Quota,
 	obstacles.Policy,
+	obstacles.Namespace,
 	users.Edit,
 }
 

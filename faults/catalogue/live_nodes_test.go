@@ -31,17 +31,27 @@ func TestNodeCordon(t *testing.T) {
 	l.awaitPod(homeless, ready)
 }
 
-// TestNodeTaint: pods are deleted, and none come until the fault is healed.
+// TestNodeTaint: none come until the fault is healed, and what is there is deleted
+// or goes on, as the effect has it.
 func TestNodeTaint(t *testing.T) {
-	l := startLive(t)
-	l.runPod("evicted", ready)
-	heal := l.inject("node-taint", "{}")
-	l.awaitPod("evicted", gone)
-	homeless := l.homeless()
-	heal()
-	l.awaitPod(homeless, ready)
-	if taints := l.node().Spec.Taints; len(taints) != 0 {
-		t.Errorf("the node is left with the taints %v", taints)
+	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
+		t.Run(params, func(t *testing.T) {
+			l := startLive(t)
+			l.runPod("there", ready)
+			heal := l.inject("node-taint", params)
+			if !stays {
+				l.awaitPod("there", gone)
+			}
+			homeless := l.homeless()
+			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
+				t.Errorf("what was there is %v", pod)
+			}
+			heal()
+			l.awaitPod(homeless, ready)
+			if taints := l.node().Spec.Taints; len(taints) != 0 {
+				t.Errorf("the node is left with the taints %v", taints)
+			}
+		})
 	}
 }
 

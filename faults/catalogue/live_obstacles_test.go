@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -162,4 +163,94 @@ func TestAdmissionDenied(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNamespaceTerminating: what is in the namespace goes, nothing new is let in
+// though it is empty, and after healing there is another.
+func TestNamespaceTerminating(t *testing.T) {
+	l := startLive(t)
+	l.runPod("early", ready)
+	l.commit("early")
+	before, err := l.admin.CoreV1().Namespaces().Get(t.Context(), l.namespace, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heal := l.inject("namespace-terminating", "{}")
+	if err := l.createPod("late", nil); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		t.Errorf("a pod: %v; expected that the namespace is terminating", err)
+	}
+	err = l.poll("an empty namespace", func(ctx context.Context) error {
+		pods, err := l.admin.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
+		if err == nil && len(pods.Items)+map[bool]int{true: 1}[l.exists("early")] > 0 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := l.create("late"); !apierrors.IsForbidden(err) {
+		t.Errorf("a ConfigMap in the empty namespace: %v; expected that it is terminating", err)
+	}
+	heal()
+	after, err := l.admin.CoreV1().Namespaces().Get(t.Context(), l.namespace, metav1.GetOptions{})
+	if err != nil || after.UID == before.UID {
+		t.Errorf("after healing it is %+v, %v; expected another", after, err)
+	}
+	if err := l.createPod("late", nil); err != nil {
+		t.Errorf("after healing: %v", err)
+	}
+	if l.fired() != 1 {
+		t.Errorf("fired %d times, want once", l.fired())
+	}
+}
+
+// tried is how often what an event tells of has happened: one that was sent as of
+// events.k8s.io counts in its series, and has no count besides.
+func tried(event *corev1.Event) int32 {
+	n := max(1, event.Count)
+	if event.Series != nil {
+		n = max(n, event.Series.Count)
+	}
+	return n
+}
+
+// TestPodPending: a new pod finds no node until the fault is healed, is one firing
+// however often the scheduler tries, and those of other names, and those that have a
+// node, are left alone.
+func TestPodPending(t *testing.T) {
+	l := startLive(t)
+	l.runPod("web-early", ready)
+	heal := l.inject("pod-pending", "prefix: web-")
+	l.runPod("web-late", func(pod *corev1.Pod) bool { return has(pod, corev1.PodScheduled, corev1.ConditionFalse) })
+	l.runPod("shop", ready)
+	l.awaitFired()
+	tries := func() (n int32) {
+		t.Helper()
+		events, err := l.admin.CoreV1().Events(l.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events.Items {
+			n += tried(&event)
+		}
+		return n
+	}
+	if err := l.poll("a second try", func(context.Context) error {
+		if tries() < 2 {
+			return errors.New("there was none")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	late := l.pod("web-late")
+	if late.Status.Phase != corev1.PodPending || late.Spec.NodeName != "" || !ready(l.pod("web-early")) {
+		t.Errorf("the late one is %v", late)
+	}
+	if l.fired() != 1 {
+		t.Errorf("fired %d times, want once", l.fired())
+	}
+	heal()
+	l.awaitPod("web-late", ready)
 }

@@ -1,7 +1,9 @@
 package catalogue
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,7 +27,13 @@ func TestLiveWrites(t *testing.T) {
 		least         time.Duration // that the second takes
 	}{
 		{"api-error", "code: 403", apierrors.IsForbidden, false, history.Response{Code: 403}, 0},
+		{"api-error", "code: 404", apierrors.IsNotFound, false, history.Response{Code: 404}, 0},
+		{"api-error", "code: 409", apierrors.IsAlreadyExists, false, history.Response{Code: 409}, 0},
+		{"api-error", "code: 422", apierrors.IsInvalid, false, history.Response{Code: 422}, 0},
 		{"api-error", "code: 429", apierrors.IsTooManyRequests, false, history.Response{Code: 429}, 0},
+		{"api-error", "code: 500", apierrors.IsInternalError, false, history.Response{Code: 500}, 0},
+		{"api-error", "code: 503", apierrors.IsServiceUnavailable, false, history.Response{Code: 503}, 0},
+		{"api-error", "code: 504", apierrors.IsTimeout, false, history.Response{Code: 504}, 0},
 		{"request-reset", "breaks: request", isBroken, false, history.Response{}, 0},
 		{"request-reset", "breaks: connection", isBroken, false, history.Response{}, 0},
 		{"request-slow", "delay: 100ms, jitter: 100ms", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 100 * time.Millisecond},
@@ -82,16 +90,21 @@ func isBroken(err error) bool {
 // TestLiveRetryAfter: client-go repeats by itself what asks it to, and the
 // history says why.
 func TestLiveRetryAfter(t *testing.T) {
-	l := startLive(t)
-	l.inject("api-error", "{verb: create, resource: configmaps, code: 500, retryAfterSeconds: 1, nth: 1}")
-	if err := l.create("a"); err != nil {
-		t.Error(err)
-	}
-	if first := l.answerTo("create", 0); first.Code != 500 || first.RetryAfter == nil || *first.RetryAfter != 1 {
-		t.Errorf("response %+v", *first)
-	}
-	if again := l.answerTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
-		t.Errorf("response %+v", *again)
+	for _, code := range []int{429, 500} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			l.inject("api-error", fmt.Sprintf("{verb: create, resource: configmaps, code: %d, retryAfterSeconds: 1, nth: 1}", code))
+			if err := l.create("a"); err != nil {
+				t.Error(err)
+			}
+			if first := l.answerTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
+				t.Errorf("response %+v", *first)
+			}
+			if again := l.answerTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
+				t.Errorf("response %+v", *again)
+			}
+		})
 	}
 }
 

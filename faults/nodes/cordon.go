@@ -3,7 +3,9 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,59 +19,95 @@ var Cordon = faults.Kind{
 	Healing:   "They take pods again.",
 	Providers: faults.OwnClusters,
 	Params:    []faults.Param{countParam},
-	New: func(params faults.Params) (faults.Fault, error) {
-		return newMarking(params, cordoned)
-	},
-	Undrawn: undrawn,
+	New:       newCordon,
+	Sample:    sampleCordon,
 }
 
 // Taint is the kind "node-taint".
 var Taint = faults.Kind{
 	Name:      "node-taint",
-	Sentence:  "Nodes get a NoExecute taint that no pod of the workload tolerates: their pods are deleted all at once, and none come.",
+	Sentence:  "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
 	Healing:   "The taint is taken away; pods that are gone stay gone.",
 	Providers: faults.OwnClusters,
-	Params:    []faults.Param{countParam},
-	New: func(params faults.Params) (faults.Fault, error) {
-		return newMarking(params, tainted)
+	Params: []faults.Param{
+		countParam,
+		{Name: "effect", Sentence: "What the taint does to the pods that are there.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
 	},
-	Undrawn: undrawn,
+	New:    newTaint,
+	Sample: sampleTaint,
 }
+
+// TaintParams are the parameters of a node-taint; [Taint] documents them.
+type TaintParams struct {
+	Count  int    `yaml:"count"`
+	Effect string `yaml:"effect"`
+}
+
+var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
 // taintKey is the taint of [Taint].
 const taintKey = "gauntlet/out-of-service"
 
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted is the mark of a node on which no pod may be.
-var tainted = mark{
-	state: state{"tainted", func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
-	give: func(n *corev1.Node) {
-		if !slices.ContainsFunc(n.Spec.Taints, isTaint) {
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: corev1.TaintEffectNoExecute})
-		}
-	},
-	take: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
+// tainted is the mark of a node that no pod comes to, whatever becomes of those that
+// are there.
+func tainted(effect corev1.TaintEffect) mark {
+	return mark{
+		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
+		give: func(n *corev1.Node) {
+			if !slices.ContainsFunc(n.Spec.Taints, isTaint) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: effect})
+			}
+		},
+		take: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
+	}
 }
 
-func newMarking(params faults.Params, m mark) (faults.Fault, error) {
+func newTaint(params faults.Params) (faults.Fault, error) {
+	p := TaintParams{Count: 1, Effect: effects[0]}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "effect", p.Effect, effects); err != nil {
+		return nil, err
+	}
+	if err := checkCount(params, p.Count); err != nil {
+		return nil, err
+	}
+	return &marking{wanted: p.Count, mark: tainted(corev1.TaintEffect(p.Effect))}, nil
+}
+
+func newCordon(params faults.Params) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
 		return nil, err
 	}
-	return &marking{params: p, mark: m}, nil
+	return &marking{wanted: p.Count, mark: cordoned}, nil
+}
+
+// sampleCountMax is the most nodes that are drawn: all that a generated scenario has.
+const sampleCountMax = 4
+
+func sampleCordon(r *rand.Rand, _ faults.Occasion) any {
+	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
+}
+
+// sampleTaint draws no NoExecute: see [undrawn].
+func sampleTaint(r *rand.Rand, _ faults.Occasion) any {
+	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
 // marking is a mark on nodes, until Heal.
 type marking struct {
-	params CountParams
+	wanted int // how many nodes are to have it
 	mark   mark
 	marked *marked
-	count  int
+	count  int // how many got it
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
-	if m.marked, err = m.mark.giveTo(ctx, env, m.params.Count); err != nil {
+	if m.marked, err = m.mark.giveTo(ctx, env, m.wanted); err != nil {
 		return err
 	}
 	m.count = len(m.marked.nodes)
@@ -81,4 +119,4 @@ func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (m *marking) Heal(ctx context.Context) error { return m.marked.takeBack(ctx) }
 
-func (m *marking) Tally() string { return fmt.Sprintf("%s %d nodes", m.mark.given, m.count) }
+func (m *marking) Tally() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.given) }

@@ -38,30 +38,88 @@ var Delete = faults.Kind{
 	Undrawn:   undrawn,
 }
 
+// Stop is the kind "node-stop".
+var Stop = faults.Kind{
+	Name:      "node-stop",
+	Sentence:  "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
+	Healing:   "They start again; containers of pods that were not evicted begin anew, at other addresses.",
+	Providers: machines,
+	Params:    []faults.Param{countParam},
+	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, powerCut) },
+	Undrawn:   undrawn,
+}
+
+// CutOff is the kind "node-cut-off".
+var CutOff = faults.Kind{
+	Name:      "node-cut-off",
+	Sentence:  "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
+	Healing:   "Packets pass again; pods that were evicted go.",
+	Providers: machines,
+	Params:    []faults.Param{countParam},
+	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, partition) },
+	Undrawn:   undrawn,
+}
+
+// machines are the providers whose nodes can be lost as machines are.
+var machines = []string{faults.Kubelets}
+
 // way is a way for a node to be lost.
 type way struct {
 	state
 	// lose brings it about. After an error it may have come about all the same.
-	lose func(context.Context, *faults.Env, cluster.Kubelets, string) error
+	lose func(context.Context, *faults.Env, string) error
 	// back undoes it, and returns when the node is well.
-	back func(context.Context, cluster.Kubelets, string) error
+	back func(context.Context, *faults.Env, string) error
 }
 
-// out is the state of a node of which nothing can be expected.
+// out is the state of a node of which nothing can be expected: lost in one way it
+// is not lost in another.
 func out(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
 	silence = way{
 		state: state{"made not ready", out},
-		lose:  fallSilent,
-		back:  func(ctx context.Context, k cluster.Kubelets, node string) error { return k.Wake(ctx, node) },
+		lose:  unheard(cluster.Kubelets.Silence),
+		back:  on(cluster.Kubelets.Wake),
 	}
 	removal = way{
 		state: state{"deleted", out},
 		lose:  remove,
-		back:  func(ctx context.Context, k cluster.Kubelets, node string) error { return k.Register(ctx, node) },
+		back:  on(cluster.Kubelets.Register),
+	}
+	powerCut = way{
+		state: state{"stopped", out},
+		lose:  unheard(cluster.Machines.KillNode),
+		back:  on(cluster.Machines.StartNode),
+	}
+	partition = way{
+		state: state{"cut off", out},
+		lose:  unheard(cluster.Machines.CutOff),
+		back:  on(cluster.Machines.Reconnect),
 	}
 )
+
+// on does something to a node that not every cluster can.
+func on[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+	return func(ctx context.Context, env *faults.Env, node string) error {
+		c, ok := env.Cluster.(C)
+		if !ok {
+			return fmt.Errorf("the nodes of a cluster of %s are out of reach", env.Cluster.Name())
+		}
+		return do(c, ctx, node)
+	}
+}
+
+// unheard does something to a node after which nothing is heard of it, and has it
+// known.
+func unheard[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+	return func(ctx context.Context, env *faults.Env, node string) error {
+		if err := on(do)(ctx, env, node); err != nil {
+			return err
+		}
+		return presumeLost(ctx, env, node)
+	}
+}
 
 func newLoss(params faults.Params, by way) (faults.Fault, error) {
 	p, err := decodeCount(params)
@@ -73,26 +131,22 @@ func newLoss(params faults.Params, by way) (faults.Fault, error) {
 
 // loss is nodes that are lost, until Heal.
 type loss struct {
-	params   CountParams
-	way      way
-	kubelets cluster.Kubelets
-	lost     []string
-	count    int
+	params CountParams
+	way    way
+	env    *faults.Env
+	lost   []string
+	count  int
 }
 
 func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
-	kubelets, ok := env.Cluster.(cluster.Kubelets)
-	if !ok {
-		return fmt.Errorf("the kubelets of a cluster of %s are out of reach", env.Cluster.Name())
-	}
-	l.kubelets = kubelets
+	l.env = env
 	nodes, err := l.way.pick(ctx, env, l.params.Count)
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
 		l.lost = append(l.lost, node)
-		if err := l.way.lose(ctx, env, kubelets, node); err != nil {
+		if err := l.way.lose(ctx, env, node); err != nil {
 			return errors.Join(err, l.Heal(context.WithoutCancel(ctx)))
 		}
 		l.count++
@@ -102,20 +156,16 @@ func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
 }
 
 func (l *loss) Heal(ctx context.Context) (err error) {
-	l.lost, err = each(l.lost, func(node string) error { return l.way.back(ctx, l.kubelets, node) })
+	l.lost, err = each(l.lost, func(node string) error { return l.way.back(ctx, l.env, node) })
 	return err
 }
 
 func (l *loss) Tally() string { return fmt.Sprintf("%s %d nodes", l.way.given, l.count) }
 
-// fallSilent silences a kubelet and writes what the node controller writes once it
-// has not heard of it for long enough: it is not known how the node is, and its
-// pods are not ready. The taints and the evictions that follow are the node
-// controller's own.
-func fallSilent(ctx context.Context, env *faults.Env, kubelets cluster.Kubelets, name string) error {
-	if err := kubelets.Silence(ctx, name); err != nil {
-		return err
-	}
+// presumeLost writes what the node controller writes once it has not heard of a node
+// for long enough: it is not known how the node is, and its pods are not ready. The
+// taints and the evictions that follow are the node controller's own.
+func presumeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -151,7 +201,7 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 }
 
 // remove deletes a node and whatever pods of the run are on it.
-func remove(ctx context.Context, env *faults.Env, _ cluster.Kubelets, name string) error {
+func remove(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting the node %s: %w", name, err)
 	}

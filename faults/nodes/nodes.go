@@ -49,7 +49,7 @@ func decodeCount(params faults.Params) (CountParams, error) {
 
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// undrawn is why no generated scenario has these faults.
+// undrawn is why no generated scenario has the faults that end pods.
 const undrawn = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
 
 // state is something that a node is in or not.

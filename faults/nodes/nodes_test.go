@@ -13,7 +13,7 @@ import (
 )
 
 func TestCountParams(t *testing.T) {
-	for _, kind := range []faults.Kind{Cordon, Taint, NotReady, Delete} {
+	for _, kind := range []faults.Kind{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
 		faulttest.Params(t, kind, []faulttest.Case{
 			{Text: "{}"},
 			{Text: "count: 3"},
@@ -21,6 +21,15 @@ func TestCountParams(t *testing.T) {
 			{Text: "count: 1001", Want: "s.yaml:1:8: " + kind.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
 		})
 	}
+}
+
+func TestTaintParams(t *testing.T) {
+	faulttest.Params(t, Taint, []faulttest.Case{
+		{Text: "effect: NoExecute"},
+		{Text: "{count: 2, effect: NoSchedule}"},
+		{Text: "effect: PreferNoSchedule", Want: `s.yaml:1:9: node-taint.effect: unknown value "PreferNoSchedule"; expected one of NoExecute, NoSchedule`},
+		{Text: "effects: NoSchedule", Want: `s.yaml:1:1: node-taint: unknown field "effects"; expected count or effect`},
+	})
 }
 
 func TestDrainParams(t *testing.T) {
@@ -41,14 +50,16 @@ func TestCandidates(t *testing.T) {
 		change(&n)
 		return n
 	}
+	evicting, closing := tainted(corev1.TaintEffectNoExecute), tainted(corev1.TaintEffectNoSchedule)
 	nodes := []corev1.Node{
 		node("b", func(*corev1.Node) {}),
 		node("control-plane", func(n *corev1.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} }),
 		node("cordoned", cordoned.give),
-		node("tainted", tainted.give),
+		node("tainted", evicting.give),
+		node("closed", closing.give),
 		node("silent", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 		node("healed", func(n *corev1.Node) {
-			for _, m := range []mark{cordoned, tainted} {
+			for _, m := range []mark{cordoned, evicting, closing} {
 				m.give(n)
 				m.give(n)
 				m.take(n)
@@ -57,10 +68,13 @@ func TestCandidates(t *testing.T) {
 		node("a", func(*corev1.Node) {}),
 	}
 	for given, want := range map[*state][]string{
-		&cordoned.state: {"a", "b", "healed", "silent", "tainted"},
-		&tainted.state:  {"a", "b", "cordoned", "healed", "silent"},
-		&silence.state:  {"a", "b", "cordoned", "healed", "tainted"},
-		&removal.state:  {"a", "b", "cordoned", "healed", "tainted"},
+		&cordoned.state:  {"a", "b", "closed", "healed", "silent", "tainted"},
+		&evicting.state:  {"a", "b", "cordoned", "healed", "silent"},
+		&closing.state:   {"a", "b", "cordoned", "healed", "silent"},
+		&powerCut.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&partition.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&silence.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&removal.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
 			t.Errorf("to be %s (-want +got):\n%s", given.given, diff)

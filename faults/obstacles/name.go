@@ -1,7 +1,7 @@
 // Package obstacles has the faults that stand in the way of what the subject is
 // to create: a name that is taken, a quota that is used up, a policy that denies
-// it. It is the API server itself that refuses, for reasons of its own; these
-// faults only give it the reasons.
+// it, or that leaves its pods without a node. It is the API server itself that
+// refuses, for reasons of its own; these faults only give it the reasons.
 package obstacles
 
 import (

@@ -1,6 +1,7 @@
 package obstacles
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
@@ -31,5 +32,17 @@ func TestPolicyParams(t *testing.T) {
 		{Text: "{resource: replicasets.apps, reason: Forbidden}"},
 		{Text: "resource: services", Want: `s.yaml:1:11: admission-denied.resource: unknown value "services"; expected one of pods, replicasets.apps`},
 		{Text: "reason: Why", Want: `s.yaml:1:9: admission-denied.reason: unknown value "Why"; expected one of Invalid, Forbidden`},
+	})
+}
+
+func TestPendingParams(t *testing.T) {
+	faulttest.Params(t, Pending, []faulttest.Case{
+		{Text: "{}"},
+		{Text: "prefix: web-"},
+		{Text: "prefix: -x", Want: `s.yaml:1:9: pod-pending.prefix: found "-x"; expected what names of pods begin with, such as web-`},
+		{Text: "prefix: 0a"},
+		{Text: "prefix: " + strings.Repeat("a", 63)},
+		{Text: "prefix: a" + strings.Repeat("-", 63), Want: `s.yaml:1:9: pod-pending.prefix: found "a` + strings.Repeat("-", 63) + `"; expected what names of pods begin with, such as web-`},
+		{Text: `prefix: "')"`, Want: `s.yaml:1:9: pod-pending.prefix: found "')"; expected what names of pods begin with, such as web-`},
 	})
 }

@@ -58,14 +58,14 @@ func probeTemplate() corev1.PodTemplateSpec {
 	}
 }
 
-// awaitRefused returns when the API server refuses what an obstacle of a name keeps
-// out, or no longer refuses it for the sake of that one. There may be others.
-func awaitRefused(ctx context.Context, env *faults.Env, resource, name string, refused bool) error {
+// awaitRefused returns when the API server refuses a probe for the sake of an obstacle
+// of a name, or no longer for the sake of that one. There may be others.
+func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
 	defer cancel()
 	what := map[bool]string{true: name + " to be in force", false: name + " to be in force no more"}[refused]
 	return cluster.Poll(ctx, inForceInterval, what, func(ctx context.Context) error {
-		err := probes[resource](ctx, env)
+		err := probe(ctx, env)
 		switch found := err != nil && strings.Contains(err.Error(), name); {
 		case cluster.Down(err):
 			return err

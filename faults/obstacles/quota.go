@@ -116,7 +116,7 @@ func (q *quota) Heal(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing the quota %s: %w", q.name, err)
 	}
-	return awaitRefused(ctx, q.env, podResource, q.name, false)
+	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
 }
 
 func (q *quota) Tally() string { return fmt.Sprintf("allowed %d pods", q.hard) }

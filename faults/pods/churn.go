@@ -23,7 +23,7 @@ var Churn = faults.Kind{
 	Healing:   "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or Succeeded; it is not ready until a later tick; its containers start again, which makes it unready too; it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; succeed on embedded only, unready and restart not on existing"},
+		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over), or Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; succeed on embedded only, unready and restart not on existing"},
 		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},

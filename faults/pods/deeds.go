@@ -51,7 +51,7 @@ var deeds = map[string]deed{
 	},
 	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
 	actionUnready: {says: saying("made unready"), fits: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
-	actionRestart: {says: saying("restarted its containers"), fits: cluster.PodReady, do: (*churn).restart, undo: (*churn).makeReady, on: ownPods},
+	actionRestart: {says: saying("restarted its containers"), fits: restartable, do: (*churn).restart, undo: (*churn).started, on: ownPods},
 	actionLinger:  {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
 	actionRelabel: {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
 	actionStrip:   {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
@@ -106,6 +106,27 @@ func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Versio
 		restarted.Status.ContainerStatuses[i].RestartCount++
 	}
 	return c.makeUnready(ctx, restarted)
+}
+
+// restartsMax is how often the containers of a pod have been started again when a
+// real kubelet is last given reason to: it does so at once, then after 10 s, and then
+// after twice as long each time.
+const restartsMax = 1
+
+// restartable are pods that are ready, and of which a kubelet will not lose patience.
+func restartable(pod *corev1.Pod) bool {
+	return cluster.PodReady(pod) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.RestartCount > restartsMax
+	})
+}
+
+// started writes that the containers are started again, which a real kubelet does
+// itself in its own time.
+func (c *churn) started(ctx context.Context, pod *corev1.Pod) error {
+	if c.env.Provider == faults.Kubelets {
+		return nil
+	}
+	return c.makeReady(ctx, pod)
 }
 
 // lingerFinalizer keeps a pod that is deleted.

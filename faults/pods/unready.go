@@ -57,21 +57,30 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// patience is for pods that are out of reach for a moment, since their container is
-// being started again: 20 s.
-var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1, Steps: 40}
-
 // restoreAll undoes what was done to every pod.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var all []error
 	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
-		err := retry.OnError(patience, isOutOfReach, func() error { return c.restore(ctx, p) })
+		err := c.restoreInReach(ctx, p)
 		if err != nil {
 			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
 		}
 		return err == nil
 	})
 	return errors.Join(all...)
+}
+
+// reachInterval is the time from one try to the next at what is out of reach.
+const reachInterval = 500 * time.Millisecond
+
+// restoreInReach waits, for as long as ctx allows, for a pod that is out of reach:
+// its container is being started again, or its node is lost.
+func (c *churn) restoreInReach(ctx context.Context, p touchedPod) (err error) {
+	_ = wait.PollUntilContextCancel(ctx, reachInterval, true, func(ctx context.Context) (bool, error) {
+		err = c.restore(ctx, p)
+		return !isOutOfReach(err), nil
+	})
+	return err
 }
 
 // restore undoes what was done to a pod, if it is still there.

@@ -93,6 +93,7 @@ func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	object.Skewed = t.skewed
 	return &object, nil
 }
 
@@ -197,6 +198,7 @@ func unwrap(data []byte) ([]byte, error) {
 // answer is what an API server's answer holds.
 type answer struct {
 	reason string
+	cause  string
 	object *history.Object
 	list   *history.List
 }
@@ -211,7 +213,7 @@ func (t *target) readAnswer(in encoding, body []byte) (answer, error) {
 		return answer{}, fmt.Errorf("answer to a %s of %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
-		return answer{reason: string(status.Reason)}, nil
+		return answer{reason: string(status.Reason), cause: firstCause(status)}, nil
 	}
 	switch t.verb {
 	case "list":
@@ -225,6 +227,14 @@ func (t *target) readAnswer(in encoding, body []byte) (answer, error) {
 	}
 	object, err := t.project(obj)
 	return answer{object: object}, err
+}
+
+// firstCause is the first cause that a Status gives, "" if it gives none.
+func firstCause(status *metav1.Status) string {
+	if status.Details == nil || len(status.Details.Causes) == 0 {
+		return ""
+	}
+	return string(status.Details.Causes[0].Type)
 }
 
 // readList reads the content of a list.
@@ -256,14 +266,7 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 
 // readEvent reads one frame of a watch stream.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
-	event := metav1.WatchEvent{}
-	var err error
-	switch in {
-	case jsonEncoding:
-		err = json.Unmarshal(frame, &event)
-	case protobufEncoding:
-		err = event.Unmarshal(frame[frameHeaderBytes:])
-	}
+	event, err := decodeEvent(in, frame)
 	if err != nil {
 		return nil, fmt.Errorf("watch event of %s: %w", t.resource, err)
 	}
@@ -307,15 +310,11 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 
 // encodeEvent writes a frame of a watch stream.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
-	codec, ok := codecs[in]
-	if !ok {
-		return nil, fmt.Errorf("a watch event for a stream of an unknown content type")
+	body, err := encode(in, obj)
+	if err != nil {
+		return nil, fmt.Errorf("a watch event: %w", err)
 	}
-	var body bytes.Buffer
-	if err := codec.Encode(obj, &body); err != nil {
-		return nil, fmt.Errorf("encoding a watch event: %w", err)
-	}
-	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body.Bytes()}}
+	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body}}
 	if in == jsonEncoding {
 		text, err := json.Marshal(event)
 		return append(text, '\n'), err

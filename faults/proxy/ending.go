@@ -104,7 +104,7 @@ func (s *stream) expire() error {
 		return err
 	}
 	s.append(history.Record{Delivery: &history.Delivery{
-		ID: s.record.ID, Subject: s.record.Subject, Resource: s.record.Resource, Type: history.Error,
+		ID: s.record.ID, Subject: s.record.Subject, Resource: s.record.Resource, Type: history.Error, Bytes: len(raw),
 	}})
 	if _, err := s.writer.Write(raw); err != nil {
 		return err

@@ -129,12 +129,18 @@ func (x *exchange) read() (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a request: %w", err)
 	}
+	x.record.Bytes = max(len(body), int(r.ContentLength)) // it may be longer than what is read
 	if len(body) > requestBytesMax {
 		x.gap(fmt.Errorf("a body of more than %d bytes", requestBytesMax))
 		return io.MultiReader(bytes.NewReader(body), r.Body), nil
 	}
 	if err := x.target.readBody(x.record, r.Header.Get("Content-Type"), body); err != nil {
 		x.gap(err)
+	}
+	if x.target.verb == "update" && x.target.resource != "" {
+		if body, err = x.proxy.skew.restored(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
+			x.gap(err)
+		}
 	}
 	return bytes.NewReader(body), nil
 }
@@ -215,8 +221,13 @@ func (x *exchange) answer(response *http.Response) {
 		x.unanswered(true, response.StatusCode)
 		x.breakOff(fmt.Errorf("reading an answer: %w", err))
 	}
-	whole := read <= answerBytesMax
-	if x.handOver(response, buffer.Bytes(), whole) && !whole {
+	whole, body := read <= answerBytesMax, buffer.Bytes()
+	if whole && response.StatusCode < http.StatusBadRequest {
+		if body, x.target.skewed, err = x.proxy.skew.skewed(x.target.shownTo(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
+			x.gap(err)
+		}
+	}
+	if x.handOver(response, body, whole) && !whole {
 		x.copy(response)
 	}
 }
@@ -255,15 +266,21 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 	if failed := response.StatusCode >= http.StatusBadRequest; err != nil && !failed {
 		x.gap(err) // an error page need not be a Status
 	}
+	length := len(body)
+	if !whole {
+		length = max(length, int(response.ContentLength))
+	}
 	x.append(history.Record{Response: &history.Response{
 		ID:         x.record.ID,
 		Code:       response.StatusCode,
 		ServerCode: response.StatusCode,
 		Reached:    true,
 		Reason:     content.reason,
+		Cause:      content.cause,
 		Fault:      x.effect.Fault,
 		Object:     content.object,
 		RetryAfter: retryAfter(response.Header),
+		Bytes:      length,
 	}})
 	x.proxy.kinship.learn(content.object)
 	if content.list != nil {
@@ -280,7 +297,7 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 func (x *exchange) pass(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
-		Fault: x.effect.Fault, RetryAfter: retryAfter(response.Header),
+		Fault: x.effect.Fault, RetryAfter: retryAfter(response.Header), Bytes: max(0, int(response.ContentLength)),
 	}})
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.WriteHeader(response.StatusCode)

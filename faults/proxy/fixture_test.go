@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // token is the credential of every client of these tests: it must be in no record.
 const token = "the-secret-token"
+
+// anyLength leaves out how long bodies are, which depends on their encoding; see
+// TestBytes.
+var anyLength = cmp.Options{
+	cmpopts.IgnoreFields(history.Request{}, "Bytes"),
+	cmpopts.IgnoreFields(history.Response{}, "Bytes"),
+	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
+}
 
 // fixture is a proxy between a server that plays the API server and its clients.
 type fixture struct {

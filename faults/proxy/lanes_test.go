@@ -32,16 +32,25 @@ func TestBurst(t *testing.T) {
 	}))
 	client := f.client(t, contentTypes["protobuf"])
 	var creates sync.WaitGroup
+	failed := make(chan error, requests)
 	for range requests {
 		creates.Go(func() {
 			if err := createOnce(t.Context(), client); err != nil {
-				t.Error(err)
+				failed <- err
 			}
 		})
 	}
-	<-all // every one is at the API server, though none has been answered
+	select {
+	case <-all: // every one is at the API server, though none has been answered
+	case err := <-failed:
+		t.Error(err)
+	}
 	close(proceed)
 	creates.Wait()
+	close(failed)
+	for err := range failed {
+		t.Error(err)
+	}
 	if most > laneMax {
 		t.Errorf("%d requests at a time over one connection, want %d at most", most, laneMax)
 	}

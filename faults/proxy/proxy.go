@@ -69,6 +69,7 @@ type Proxy struct {
 	lastID        atomic.Uint64
 	openStreams   openStreams
 	kinship       *kinship
+	skew          skewedClock
 
 	mu       sync.RWMutex
 	gates    map[string]*gate

@@ -82,22 +82,27 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	}
 }
 
-// writeStatus sends a Status in the encoding that the client accepts.
-func writeStatus(w http.ResponseWriter, accept []string, status *metav1.Status) error {
+// encodeStatus writes a Status in the encoding that the client accepts.
+func encodeStatus(accept []string, status *metav1.Status) (contentType string, body []byte, err error) {
 	accepted := acceptedEncoding(accept)
-	var body bytes.Buffer
-	if err := codecs[accepted].Encode(status, &body); err != nil {
-		return fmt.Errorf("encoding a Status: %w", err)
+	var buffer bytes.Buffer
+	if err := codecs[accepted].Encode(status, &buffer); err != nil {
+		return "", nil, fmt.Errorf("encoding a Status: %w", err)
 	}
+	return mediaTypes[accepted], buffer.Bytes(), nil
+}
+
+// writeStatus sends a Status that was encoded.
+func writeStatus(w http.ResponseWriter, contentType string, body []byte, status *metav1.Status) error {
 	header := w.Header()
-	header.Set("Content-Type", mediaTypes[accepted])
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	header.Set("Content-Type", contentType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Cache-Control", "no-cache, private")
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
 	w.WriteHeader(int(status.Code))
-	_, err := w.Write(body.Bytes())
+	_, err := w.Write(body)
 	return err
 }
 

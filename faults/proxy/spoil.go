@@ -47,9 +47,15 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	if refusal.RetryAfterSeconds > 0 {
 		record.RetryAfter = &refusal.RetryAfterSeconds
 	}
+	contentType, body, err := encodeStatus(x.request.Header.Values("Accept"), status)
+	if err != nil {
+		x.unanswered(record.Reached, record.ServerCode)
+		x.breakOff(err)
+	}
+	record.Bytes = len(body)
 	x.wire.handing.RLock()
 	x.append(history.Record{Response: &record})
-	err := writeStatus(x.writer, x.request.Header.Values("Accept"), status)
+	err = writeStatus(x.writer, contentType, body, status)
 	x.wire.handing.RUnlock()
 	if err != nil {
 		x.breakOff(err)
@@ -77,6 +83,9 @@ func (x *exchange) lose(response *http.Response) {
 	if loss.Refuse != nil {
 		x.refuse(loss.Refuse, record)
 		return
+	}
+	if loss.Cut {
+		record.Bytes = len(body) / 2
 	}
 	x.append(history.Record{Response: &record})
 	if loss.Cut {

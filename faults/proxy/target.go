@@ -18,7 +18,11 @@ type target struct {
 	namespace   string
 	name        string
 	continued   bool // a further page of a chunked list
+	skewed      bool // the times in what is shown of it are moved
 }
+
+// shownTo is what the answer to a request of that ID is shown for.
+func (t *target) shownTo(request uint64) shownTo { return shownTo{request, t.resource} }
 
 // namespaceParts are the subresources of namespaces: only they make the third
 // segment of namespaces/x/y a part of the namespace, and not a resource in it.

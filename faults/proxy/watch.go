@@ -119,6 +119,11 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 
 // examine reads an event and asks the faults about it.
 func (s *stream) examine(e *event) {
+	var err error
+	if e.raw, s.target.skewed, err = s.proxy.skew.skewedEvent(s.target.shownTo(s.record.ID), s.in, e.raw); err != nil {
+		s.gap(err)
+		return
+	}
 	delivery, err := s.target.readEvent(s.in, e.raw)
 	if err != nil {
 		s.gap(err)
@@ -126,6 +131,7 @@ func (s *stream) examine(e *event) {
 	}
 	delivery.ID = s.record.ID
 	delivery.Subject = s.record.Subject
+	delivery.Bytes = len(e.raw)
 	e.delivery = delivery
 	for _, h := range s.proxy.watchFaults.current.Load().all {
 		h.call(func(fault WatchFault) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -24,13 +25,20 @@ var Edit = faults.Kind{
 	Params: []faults.Param{
 		{Name: "steps", Sentence: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
 	},
-	New:     newEdit,
-	Undrawn: "what becomes of an object that two users change depends on who comes first, and a scenario has to know what there is",
+	New:    newEdit,
+	Sample: sampleEdit,
 }
 
 // EditParams are the parameters of a user-edit; [Edit] documents them.
 type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
+}
+
+func sampleEdit(_ *rand.Rand, o faults.Occasion) any {
+	if steps := o.Edit(); steps != nil {
+		return &EditParams{Steps: steps}
+	}
+	return nil
 }
 
 func newEdit(params faults.Params) (faults.Fault, error) {
@@ -95,7 +103,7 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}()
 	// An error is in the record of the step that failed.
 	_ = workload.Run(ctx, workload.Env{
-		Client: env.Admin, Namespace: env.Namespace, Clock: env.Clock, Recorder: diary{e, env.Report},
+		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: diary{e, env.Report},
 	}, e.params.Steps)
 }
 

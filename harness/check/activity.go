@@ -46,6 +46,8 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	switch {
 	case worst == Fail:
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
+	case worst == Known && activity.Doubt == "": // what steps awaited in vain may be of it
+		return Known, fmt.Sprintf("%s: %s", of[Known][0].Check, of[Known][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]
 	case activity.Doubt != "":

@@ -123,33 +123,49 @@ func targetOf(a corev1.EndpointAddress) target {
 // wanted is what the Endpoints of a Service must list.
 func (w *world) wanted(s *service) (listing, error) {
 	all := listing{}
-	publishAll := s.spec.PublishNotReadyAddresses
 	for uid, p := range w.pods {
-		a := w.addresses[uid]
-		if a == nil || p.ended || p.terminating && !publishAll || p.Namespace != s.Namespace || !s.selector.Matches(p.labels) {
-			continue
-		}
-		facts, err := a.reachable()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Ref, err)
-		}
-		t := target{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + p.Namespace + "/" + p.Name, uid: uid}
-		if t.ip == "" {
-			continue
-		}
-		if facts.Spec.Subdomain == s.Name {
-			t.hostname = facts.Spec.Hostname
-		}
-		if len(s.spec.Ports) == 0 && s.headless() {
-			all.add(pair{target: t}, p.ready || publishAll)
-		}
-		for i := range s.spec.Ports {
-			if number := facts.port(&s.spec.Ports[i]); number != 0 {
-				all.add(pair{t, portOf(&s.spec.Ports[i], number)}, p.ready || publishAll)
+		if a := w.addresses[uid]; a != nil {
+			if err := s.list(all, face{p, a}); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return all, nil
+}
+
+// face is a pod as Endpoints may show it: one version of it, and how it can be
+// reached.
+type face struct {
+	*pod
+	*address
+}
+
+// list adds what the Endpoints of the Service must list of a pod.
+func (s *service) list(all listing, f face) error {
+	publishAll := s.spec.PublishNotReadyAddresses
+	if f.ended || f.terminating && !publishAll || f.Namespace != s.Namespace || !s.selector.Matches(f.labels) {
+		return nil
+	}
+	facts, err := f.reachable()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Ref, err)
+	}
+	t := target{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + f.Namespace + "/" + f.Name, uid: f.UID}
+	if t.ip == "" {
+		return nil
+	}
+	if facts.Spec.Subdomain == s.Name {
+		t.hostname = facts.Spec.Hostname
+	}
+	if len(s.spec.Ports) == 0 && s.headless() {
+		all.add(pair{target: t}, f.ready || publishAll)
+	}
+	for i := range s.spec.Ports {
+		if number := facts.port(&s.spec.Ports[i]); number != 0 {
+			all.add(pair{t, portOf(&s.spec.Ports[i], number)}, f.ready || publishAll)
+		}
+	}
+	return nil
 }
 
 func portOf(p *corev1.ServicePort, number int32) port {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -55,9 +57,10 @@ func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
 //
 // The history does not show where a sync begins. It certainly does after a
 // failure, once the calls of the failed batch are sent, and after an idle spell
-// unless creates were still to come: a machine may stand still in mid-sync.
+// unless creates were still to come: a subject may be starved in mid-sync.
 // A refusal after which the client repeats the call by itself is no failure yet:
-// the call counts as in flight until it is sent again.
+// the call counts as in flight until it is sent again. A refusal because the
+// namespace is terminating is none either: nothing is to be tried again there.
 type slowStartJudge struct {
 	findings
 	states perLedger[slowStart]
@@ -66,7 +69,7 @@ type slowStartJudge struct {
 // slowStart is what is known of the creates of one owner.
 type slowStart struct {
 	spell     int
-	goal      int // how many creates the sync is for, at the most
+	goal      int // how many creates the sync, and those before it in the spell, are for
 	succeeded int // since a sync may have begun
 	inFlight  map[uint64]bool
 	repeating int // refused, and perhaps to be sent again by the client
@@ -97,8 +100,11 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 	if missing > 1 {
 		j.tested++ // it could have sent several at once
 	}
-	if s.goal <= 0 { // it may be the first of a sync that follows a failure
+	switch sent := s.succeeded + len(s.inFlight); {
+	case s.goal <= 0: // it may be the first of a sync that follows a failure
 		s.goal = min(missing, burstLimit)
+	case sent >= s.goal: // and what is more than a sync was for, that of another one
+		s.goal = sent + min(c.ledger.ceiling.recent.value.high-c.ledger.tally.replicas, burstLimit)
 	}
 	switch {
 	case s.repeating > 0:
@@ -123,7 +129,7 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 }
 
 func (s *slowStart) answer(a *answer) {
-	switch failed := !a.response.OK(); {
+	switch failed := !a.response.OK() && a.response.Cause != string(corev1.NamespaceTerminatingCause); {
 	case !failed && !s.doomed[a.id]:
 		s.succeeded++
 	case failed && repeats(a.response) && s.inFlight[a.id]:

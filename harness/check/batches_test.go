@@ -98,6 +98,42 @@ func TestSlowStart(t *testing.T) {
 			succeed(s.create(rs))
 			s.creates(rs, 4)
 		}},
+		{name: "a sync that follows on another, and goes on after the subject was idle", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.deliver(succeed(s.create(rs))...)
+			rs = s.scale("web", 6)
+			s.deliver(rs)
+			s.deliver(succeed(s.create(rs))...)
+			s.wait(5 * time.Second)
+			s.deliver(succeed(s.creates(rs, 2)...)...)
+			s.deliver(succeed(s.creates(rs, 2)...)...)
+		}},
+		{name: "a size that was in view for a moment is not what a sync was for", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
+			rs := told(s, 1)
+			s.deliver(succeed(s.create(rs))...)
+			s.deliver(s.scale("web", 40))
+			rs = s.scale("web", 4)
+			s.deliver(rs)
+			s.deliver(s.createAll(rs, 3)...)
+			s.wait(5 * time.Second)
+			rs = s.scale("web", 9)
+			s.deliver(rs)
+			s.creates(rs, 5)
+		}},
+		{name: "a batch that goes on after the machine stood still", want: Pass, tell: func(s *story) {
+			s.deliver(s.createAll(told(s, 1), 1)...)
+			rs := s.scale("web", 3)
+			s.deliver(rs)
+			s.stall(5 * time.Second)
+			s.deliver(succeed(s.creates(rs, 2)...)...)
+		}},
+		{name: "one that begins with two when the machine did not", want: Fail, says: "2 creates in flight when 0 had succeeded", tell: func(s *story) {
+			s.deliver(s.createAll(told(s, 1), 1)...)
+			rs := s.scale("web", 3)
+			s.deliver(rs)
+			s.wait(5 * time.Second)
+			s.creates(rs, 2)
+		}},
 		{name: "after a refusal, from one again", want: Pass, tell: func(s *story) {
 			rs := told(s, 20)
 			s.createAll(rs, 3)
@@ -224,6 +260,19 @@ func TestSlowStart(t *testing.T) {
 			rs := told(s, 40)
 			s.create(rs).answered(500)
 			s.creates(rs, 2)
+		}},
+		{name: "all refused in a terminating namespace, and the next batch (trap 18)", want: Pass, tell: func(s *story) {
+			rs := told(s, 40)
+			s.create(rs).shutOut()
+			for _, create := range s.creates(rs, 2) {
+				create.shutOut()
+			}
+			s.creates(rs, 4)
+		}},
+		{name: "a terminating namespace is no leave to skip a batch", want: Fail, tell: func(s *story) {
+			rs := told(s, 40)
+			s.create(rs).shutOut()
+			s.creates(rs, 3)
 		}},
 		{name: "each owner has its own start", want: Pass, tell: func(s *story) {
 			web, db := told(s, 2), s.owner(controllers, "db", "db", 2)

@@ -55,6 +55,9 @@ type Setting struct {
 	// QPS is the client-side rate limit of one instance, in requests a second;
 	// 0 means that there is none.
 	QPS float64
+	// Upstream tells that the subject is upstream's own controllers, whose known
+	// weaknesses are told from failures.
+	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must put to the test.
 	Exercises []string
 }
@@ -86,6 +89,21 @@ var All = []Check{
 		Property:  Safety,
 		Traps:     []int{21, 23, 25},
 		New:       newOwnership,
+	},
+	{
+		ID:        "claims",
+		Guarantee: "Before a controller reports on an owner, it has adopted the active pods that match it and are nobody's, and released those of its own that do not match.",
+		Clause:    "ReplicaSet 5, 6",
+		Property:  Safety,
+		Traps:     []int{21, 25},
+		New:       newClaims,
+	},
+	{
+		ID:        "informed",
+		Guarantee: "Before a process has been told once of all owners, pods, ReplicaSets, Services and Endpoints that decide about an object, it writes nothing for it.",
+		Clause:    "The binary",
+		Property:  Safety,
+		New:       newInformed,
 	},
 	{
 		ID:        "burst-limit",
@@ -188,12 +206,12 @@ var All = []Check{
 		Guarantee: "What a controller writes into the status of a Deployment was true of it by what the controller knew of it and its ReplicaSets, and no deadline is said to be missed before it is.",
 		Clause:    "Deployment 13, 16, 17",
 		Property:  Safety,
-		Traps:     []int{3, 27, 28},
+		Traps:     []int{3, 27, 28, 38},
 		New:       newDeploymentStatus,
 	},
 	{
 		ID:        "rollback",
-		Guarantee: "A Deployment's template is changed only by a rollback that was asked for, to the revision asked for, and the wish goes with the same write.",
+		Guarantee: "A Deployment's template is changed only by a rollback that was asked for, to the revision asked for, and the wish goes with that write, or where it cannot be fulfilled.",
 		Clause:    "Deployment 18",
 		Property:  Safety,
 		Traps:     []int{12},
@@ -238,6 +256,14 @@ var All = []Check{
 		Property:  Liveness,
 		Traps:     []int{28, 29, 30},
 		New:       newRolloutComplete,
+	},
+	{
+		ID:        "addresses",
+		Guarantee: "What a controller writes into Endpoints is what their Service asks for of its pods, each as the controller knew it.",
+		Clause:    "Endpoints 3 to 10",
+		Property:  Safety,
+		Traps:     []int{32, 34, 35},
+		New:       newAddresses,
 	},
 	{
 		ID:        "endpoints-exact",
@@ -344,7 +370,21 @@ func run(checks []Check, setting Setting, records iter.Seq2[*history.Record, err
 	for _, s := range bench {
 		results = append(results, s.result(setting, activity.Doubt))
 	}
+	excuse(bench, results)
 	return results, activity, nil
+}
+
+// excuse makes idle what could not be judged because of what upstream is known for.
+func excuse(bench []*seat, results []Result) {
+	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == Known }) {
+		return
+	}
+	for i, s := range bench {
+		waiting, ok := s.judge.(interface{ unsettled() bool })
+		if ok && waiting.unsettled() && results[i].Verdict == Unknown {
+			results[i].Verdict = Idle
+		}
+	}
 }
 
 // seat is a judge at work. A judge that panics judges no more.

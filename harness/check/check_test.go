@@ -184,6 +184,9 @@ func TestOverall(t *testing.T) {
 		{"a fault that could not", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
 		{"nothing written", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
 		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
+		{"one of upstream's weaknesses", []Result{result(Pass), result(Known)}, busy, Known, "known-upstream-check: so it is"},
+		{"one, and a step that awaits its end", []Result{result(Known)}, failed, Known, "known-upstream-check: so it is"},
+		{"one, and another unknown", []Result{result(Known), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
 		{"all idle", []Result{result(Idle)}, busy, Unknown, "nothing was put to the test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -121,6 +121,7 @@ func replicasOf(r *history.Request) (int, bool) {
 // settleRollout takes in the answer to a call of the controller of Deployments.
 func (p *process) settleRollout(c *call, r *history.Response, at time.Duration) {
 	c.rollout.settle(at)
+	c.rollout.fares(r, c.at, at)
 	if c.verb == callStatus && r.OK() {
 		c.rollout.report(at)
 	}
@@ -132,6 +133,18 @@ func (p *process) settleRollout(c *call, r *history.Response, at time.Duration) 
 	}
 	if set, err := p.view.facts.owner(kindByResource(setResource), r.Object); err == nil && !set.terminating {
 		c.rollout.wrote(set, c.from, at)
+	}
+}
+
+// learnLive takes in a ReplicaSet that the process has read live, as it does to find out
+// what became of one whose create was not answered.
+func (p *process) learnLive(o *history.Object, at time.Duration) {
+	if o.Resource != setResource || len(o.Body) == 0 {
+		return
+	}
+	set, err := p.view.facts.owner(kindByResource(setResource), o)
+	if err == nil && !set.terminating && p.view.deployments[set.controller.UID] != nil {
+		p.rollout(set.controller.UID).learned(set, at)
 	}
 }
 

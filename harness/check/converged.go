@@ -30,6 +30,7 @@ func newConverged(s Setting) Judge {
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
 func newEndpointsExact(s Setting) Judge {
+	lost := lostWrites{}
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -40,6 +41,13 @@ func newEndpointsExact(s Setting) Judge {
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			s := m.truth.services[uid]
 			return &s.Ref, m.truth.pendingService(s)
+		},
+		watch: lost.observe,
+		weakness: func(m *Model, uid types.UID) *Weakness {
+			if lost[nameOf(m.truth.services[uid].Ref)] {
+				return lostEndpoints
+			}
+			return nil
 		},
 	})
 }

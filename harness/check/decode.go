@@ -15,7 +15,8 @@ import (
 
 // decoder turns recorded objects into pods and owners. One version is recorded
 // up to three times (truth, delivery, response), most often within a moment, so
-// the decoder remembers as many as it decoded last.
+// the decoder remembers as many as it decoded last. Of what was shown with times that
+// were moved it remembers how it was shown last.
 type decoder struct {
 	known  map[version]any // *pod, *owner, *deployment or *service
 	oldest []version       // a ring of the keys of known
@@ -26,8 +27,9 @@ type decoder struct {
 }
 
 type version struct {
-	uid types.UID
-	at  history.Version
+	uid    types.UID
+	at     history.Version
+	skewed bool // as it was shown, its times moved
 }
 
 // decodedMax is how many decoded versions are remembered: a few seconds' worth.
@@ -65,29 +67,40 @@ func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
 }
 
 func remember[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
-	key := version{uid: o.UID, at: o.Version}
-	if known, ok := d.known[key].(*T); ok {
+	key := version{uid: o.UID, at: o.Version, skewed: o.Skewed}
+	known, again := d.known[key]
+	if known, ok := known.(*T); ok && !o.Skewed { // clocks differ from time to time, and so does what they show
 		return known, nil
 	}
 	decoded, err := decode(o)
 	if err != nil {
 		return nil, fmt.Errorf("%s, version %d: %w", o.Ref, o.Version, err)
 	}
-	if len(d.oldest) < decodedMax {
-		d.oldest = append(d.oldest, key)
-	} else {
-		delete(d.known, d.oldest[d.next])
-		d.oldest[d.next] = key
-		d.next = (d.next + 1) % decodedMax
+	if !again {
+		d.age(key)
 	}
 	d.known[key] = decoded
 	return decoded, nil
 }
 
+// age makes room for a version that is to be remembered.
+func (d *decoder) age(key version) {
+	if len(d.oldest) < decodedMax {
+		d.oldest = append(d.oldest, key)
+		return
+	}
+	delete(d.known, d.oldest[d.next])
+	d.oldest[d.next] = key
+	d.next = (d.next + 1) % decodedMax
+}
+
 // recall returns a version of an object that was decoded of late, nil if it is
 // not to be had.
 func recall[T any](d *decoder, uid types.UID, at history.Version) *T {
-	known, _ := d.known[version{uid: uid, at: at}].(*T)
+	known, ok := d.known[version{uid: uid, at: at}].(*T)
+	if !ok { // it was shown before it was witnessed
+		known, _ = d.known[version{uid: uid, at: at, skewed: true}].(*T)
+	}
 	return known
 }
 

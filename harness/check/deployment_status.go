@@ -36,7 +36,7 @@ func (j *deploymentStatusJudge) Observe(m *Model, r *history.Record) {
 	told := c.rollout.deployments[0]
 	report := &report{
 		rollout: c.rollout, from: from, said: said,
-		now:   m.start.Time.Add(m.now),
+		start: m.start.Time, now: m.start.Time.Add(m.now), lived: m.start.Time.Add(m.at),
 		soon:  m.start.Time.Add(told.since), // or later, if the process has stood still
 		whole: c.rollout.sets[0].since <= told.since && c.rollout.clear(told.since, m.at),
 	}
@@ -52,7 +52,9 @@ type report struct {
 	rollout *rollout
 	from    *deployment // the version that it was written from
 	said    *deployment
+	start   time.Time // of the history
 	now     time.Time
+	lived   time.Time // the same by the clock of the process
 	soon    time.Time // from when the decision to write it may date
 	// whole: it is known how its ReplicaSets were in all that time.
 	whole  bool

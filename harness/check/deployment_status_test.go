@@ -41,9 +41,65 @@ func TestDeploymentStatus(t *testing.T) {
 		return status
 	}
 	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
+	// stuck is a rollout with a deadline of 4 s, the last progress of which was 5 s into
+	// the story, so many seconds ago.
+	stuck := func(s *story, ago time.Duration, available int) *history.Object {
+		s.deployment("web", 10, rollingUpdate(2, 2))
+		s.set("web", "v1", 6, 6)
+		s.set("web", "v2", 6, available)
+		s.rollTo("web", "v2")
+		s.deliver(s.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
+		s.wait(5*time.Second - s.at)
+		d := s.revise("web", "status", with(sums(12, 6, 7, 5), "conditions", []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}, condition("Progressing", "True", "ReplicaSetUpdated", 5),
+		}))
+		s.deliver(d)
+		s.wait(ago * time.Second)
+		return d
+	}
+	progress := func(holds bool, reason string, second int64) fields {
+		return with(sums(12, 6, 8, 4), "conditions", []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", conditionStatus(holds), reason, second),
+		})
+	}
 	judge(t, "deployment-status", []tale{
+		{name: "a deadline that was long missed has been told of", want: Pass, tell: func(s *story) {
+			s.report(stuck(s, 10, 2), progress(false, "ProgressDeadlineExceeded", 15)).answered(200)
+		}},
+		{name: "it was missed though old pods might have gone (D15)", want: Fail, says: "wrote the condition Progressing False (ProgressDeadlineExceeded)", tell: func(s *story) {
+			stuck(s, 10, 4)
+			s.report(s.find("web"), with(with(with(progress(false, "ProgressDeadlineExceeded", 15), "readyReplicas", 10), "availableReplicas", 10), "unavailableReplicas", 2)).answered(200)
+		}},
+		{name: "it is not told (D11)", want: Fail, says: "wrote the condition Progressing (ReplicaSetUpdated)", tell: func(s *story) {
+			s.report(stuck(s, 10, 2), progress(true, "ReplicaSetUpdated", 15)).answered(200)
+		}},
+		{name: "it was missed a moment ago", want: Pass, tell: func(s *story) {
+			s.report(stuck(s, 4, 2), progress(true, "ReplicaSetUpdated", 9)).answered(200)
+		}},
+		{name: "a call for it has failed since", want: Pass, tell: func(s *story) {
+			d := stuck(s, 4, 2)
+			s.resize(s.find("web-v1"), 6).answered(500)
+			s.wait(6 * time.Second)
+			s.report(d, progress(true, "ReplicaSetUpdated", 15)).answered(200)
+		}},
 		{name: "the sums of its ReplicaSets", want: Pass, tell: func(s *story) {
 			s.report(half(s), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "a ReplicaSet of which it has no answer", want: Fail, says: "wrote status.unavailableReplicas 10", tell: func(s *story) {
+			s.deployment("web", 10, rollingUpdate(2, 2))
+			created := s.make("web", "v1", 10)
+			created.lands()
+			created.lost()
+			s.report(s.find("web"), sums(0, 0, 0, 10)).answered(200)
+		}},
+		{name: "a ReplicaSet of which it has no answer, and which it has read live", want: Pass, tell: func(s *story) {
+			s.deployment("web", 10, rollingUpdate(2, 2))
+			created := s.make("web", "v1", 10)
+			set := created.lands()
+			created.lost()
+			s.readLive(set)
+			s.report(s.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
 		}},
 		{name: "only the old ones", want: Fail, says: "wrote status.replicas 6", tell: func(s *story) {
 			s.report(half(s), sums(6, 6, 10, 2)).answered(200)

@@ -43,6 +43,15 @@ func (m *Model) behind(name string) time.Duration {
 	return h.lasted
 }
 
+// stall takes in that the witness in the subject's path got no time to run, so that
+// most likely the subject did not either (trap 41): that it was silent meanwhile says
+// nothing of whether it had come to an end. Its clocks went on all the same.
+func (m *Model) stall(lasted time.Duration) {
+	for name, p := range m.processes {
+		p.silent(lasted, m.now-m.behind(name))
+	}
+}
+
 // hibernate stops the clock of a process.
 func (m *Model) hibernate(name string) {
 	if m.lived[name] == nil {

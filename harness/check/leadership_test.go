@@ -42,6 +42,15 @@ func TestLeadership(t *testing.T) {
 			s.wait(14 * time.Second)
 			works(s)
 		}},
+		{name: "works long after another leads, whatever time its witness got", want: Fail, says: "after it last renewed the lease", tell: func(s *story) {
+			s.leads()
+			s.finds("other")
+			for range 40 {
+				s.wait(200 * time.Millisecond)
+				s.stall(300 * time.Millisecond)
+			}
+			works(s)
+		}},
 		{name: "works before it leads", want: Fail, says: "before it was told that the lease is its own", tell: func(s *story) {
 			s.finds("other")
 			s.renew("me").answered(409)

@@ -307,13 +307,13 @@ func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
 		if len(l.creates.inFlight) == 0 {
 			clear(l.early)
 		}
-		l.knew.manage(r.OK(), at)
+		l.knew.manage(r.OK(), true, r, at)
 	case callDelete:
 		delete(l.deletes.inFlight, c.id)
 		if r.Code == http.StatusNotFound {
 			l.knew.missed.add(at, 1)
 		}
-		l.knew.manage(r.OK() || r.Code == http.StatusNotFound, at)
+		l.knew.manage(r.OK() || r.Code == http.StatusNotFound, l.process.view.oneManager(c.pod.UID), r, at)
 		switch p := l.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.active:
 			l.deletes.await(c.pod.UID, c)

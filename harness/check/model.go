@@ -95,6 +95,8 @@ func (m *Model) observe(r *history.Record) error {
 		delete(m.streams, r.Closed.ID)
 	case r.Process != nil:
 		m.live(r.Process)
+	case r.Stall != nil:
+		m.stall(r.Stall.Lasted)
 	}
 	return nil
 }
@@ -134,7 +136,9 @@ func (m *Model) send(r *history.Request) {
 	}
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
-		m.streams[r.ID] = newStream(p, feedOf(r))
+		s := newStream(p, feedOf(r))
+		m.streams[r.ID] = s
+		p.view.asked[r.Resource] = p.view.asked[r.Resource] || !s.feed.selective
 	}
 	if r.Verb == "watch" {
 		return
@@ -143,6 +147,9 @@ func (m *Model) send(r *history.Request) {
 	c := p.send(r, m.seq, m.at)
 	if p.spells > spells {
 		m.roused = p
+	}
+	if c.update != nil {
+		c.update.there = m.truth.versionOf(nameOf(c.update.Ref))
 	}
 	m.calls[r.ID], m.sent = c, c
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -16,8 +17,8 @@ const needlessMax = 5
 // needlessJudge: a controller does not write what is there already. Of Endpoints,
 // that is told by what it was shown of the version that it writes from: a new
 // trigger time alone is no change. Of all else, by the answer, which is the very
-// version that was written from: an API server makes no new one of what changes
-// nothing.
+// version that was written from, or that was there when what names no version was sent:
+// an API server makes no new one of what changes nothing.
 //
 // A write after one of the same object that failed is not counted, nor is one of
 // a Deployment after a call for its ReplicaSets that failed: the failure is
@@ -102,11 +103,13 @@ type update struct {
 	history.Ref
 	// same: the process was shown that the object lists and is labelled just so.
 	same bool
+	// there is the version that was there when it was sent, if it names none.
+	there history.Version
 }
 
 // updateOf reads an update, of what has been written before.
 func (p *process) updateOf(r *history.Request) *update {
-	if r.Verb != "update" || r.Object == nil || r.Object.Version == 0 || r.Resource == podResource {
+	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
 		return nil
 	}
 	u := &update{Ref: r.Object.Ref}
@@ -127,5 +130,6 @@ func (e *endpoints) same(o *history.Object) bool {
 
 // repeats reports whether an update that succeeded wrote what was there.
 func (a *answer) repeats() bool {
-	return a.update.same || a.response.Object != nil && a.response.Object.Version == a.update.Version
+	from := cmp.Or(a.update.Version, a.update.there)
+	return a.update.same || a.response.Object != nil && a.response.Object.Version == from
 }

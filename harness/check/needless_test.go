@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -14,16 +16,27 @@ func TestNeedlessWrites(t *testing.T) {
 		a.made = now
 		a.answered(code)
 	}
-	// republishes writes Endpoints anew, with another trigger time and what
-	// change does to them.
-	republishes := func(s *story, n int, change func(*history.Object)) {
-		s.service("web", fields{"selector": fields{"app": "web"}})
-		now := s.endpoints("web", fields{"addresses": []any{fields{"ip": "10.0.0.1"}}})
-		s.deliver(now)
+	// republishes writes Endpoints anew, of as many pods as fit, with another trigger
+	// time and what change does to them.
+	republishes := func(s *story, n, pods int, change func(*history.Object)) {
+		service := s.service("web", nil)
+		var addresses []any
+		for i := range pods {
+			ip := fmt.Sprintf("10.1.%d.%d", i/256, i%256)
+			addresses = append(addresses, at(s.reached(s.pod(nil, "web"), ip, true, nil), ip))
+		}
+		now := s.endpoints("web", subset(addresses[:min(pods, addressesMax)], nil))
+		s.wait(3 * time.Second)
 		for i := range n {
 			next := *now
+			next.Labels = maps.Clone(now.Labels)
 			next.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": time.Unix(int64(i), 0).String()}
 			change(&next)
+			if n := next.Labels["n"]; n != "" {
+				labelled := *service
+				labelled.Labels = map[string]string{"n": n}
+				s.deliver(s.commit(history.Modified, labelled))
+			}
 			a := s.request(history.Request{Verb: "update", Resource: endpointsResource, Namespace: namespace, Name: "web", Object: &next})
 			now = s.commit(history.Modified, next)
 			a.made = now
@@ -52,6 +65,14 @@ func TestNeedlessWrites(t *testing.T) {
 			rs := reported(s)
 			for range 6 {
 				sends(s, rs, rs, 200)
+			}
+		}},
+		{name: "writes what is there, from no version", want: Fail, says: "wrote replicasets.apps ns/web 6 times", tell: func(s *story) {
+			rs := reported(s)
+			blind := *rs
+			blind.Version = 0
+			for range 6 {
+				sends(s, &blind, rs, 200)
 			}
 		}},
 		{name: "does so now and then", want: Pass, tell: func(s *story) {
@@ -94,17 +115,17 @@ func TestNeedlessWrites(t *testing.T) {
 			}
 		}},
 		{name: "gives Endpoints a new trigger time alone", want: Fail, says: "wrote endpoints ns/web 6 times", tell: func(s *story) {
-			republishes(s, 6, func(*history.Object) {})
+			republishes(s, 6, 1, func(*history.Object) {})
 		}},
 		{name: "labels them anew", want: Pass, tell: func(s *story) {
 			n := 0
-			republishes(s, 20, func(o *history.Object) {
+			republishes(s, 20, 1, func(o *history.Object) {
 				n++
-				o.Labels = map[string]string{"n": time.Duration(n).String()}
+				o.Labels["n"] = time.Duration(n).String()
 			})
 		}},
 		{name: "truncated Endpoints are sent each time (trap 32)", want: Pass, tell: func(s *story) {
-			republishes(s, 20, func(o *history.Object) { o.Annotations[capacityAnnotation] = "truncated" })
+			republishes(s, 20, addressesMax+1, func(o *history.Object) { o.Annotations[capacityAnnotation] = "truncated" })
 		}},
 	})
 }

@@ -33,8 +33,9 @@ type process struct {
 	// naps is the calls that the client may be about to repeat by itself, with
 	// the controller none the wiser, and since when (trap 13).
 	naps map[string]time.Duration
-	// spells counts the times that it was idle.
-	spells int
+	// spells counts the times that it was idle; rousedAt is when that last ended.
+	spells   int
+	rousedAt time.Duration
 
 	// deleting is for which owner the process deletes each pod that its view
 	// shows active. The view may show the pod to be another's when it goes.
@@ -87,6 +88,7 @@ type call struct {
 	writes     bool            // of callLease: it writes the lease
 	effectSeen bool            // of callDelete: the pod left the view before the answer
 	made       history.Version // of callCreate: the pod's first version
+	unsaid     bool            // of callStatus: it is the first to report a failure, or should be
 }
 
 // callVerb is what a call does, as far as checks care.
@@ -192,6 +194,7 @@ func (p *process) classify(c *call, r *history.Request) {
 		c.verb = callStatus
 		if o := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); o != nil {
 			c.ledger = p.ledger(o.UID)
+			c.unsaid, c.ledger.knew.unsaid = c.ledger.knew.unsaid, false
 		}
 	case kind != nil && r.Verb == "get":
 		c.verb = callRead
@@ -220,6 +223,7 @@ func (p *process) rouse(at time.Duration) {
 		return
 	}
 	p.spells++
+	p.rousedAt = at
 	p.view.forget(at - lag)
 	maps.DeleteFunc(p.rollouts, func(uid types.UID, r *rollout) bool { return p.view.deployments[uid] == nil && r.working == 0 })
 	maps.DeleteFunc(p.publications, func(_ objectName, known *publication) bool { return known.forgotten(at) })
@@ -228,6 +232,21 @@ func (p *process) rouse(at time.Duration) {
 		if l.closed {
 			delete(p.ledgers, uid)
 		}
+	}
+}
+
+// silent takes a time off those in which the process may have been idle.
+func (p *process) silent(lasted, at time.Duration) {
+	later := func(since *time.Duration) { *since = min(*since+lasted, at) }
+	later(&p.lastAt)
+	for _, l := range p.ledgers {
+		later(&l.creditAt)
+	}
+	for _, r := range p.rollouts {
+		later(&r.lastAt)
+	}
+	for _, known := range p.publications {
+		later(&known.lastAt)
 	}
 }
 
@@ -259,6 +278,7 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 		p.adopted[c.pod.UID] = c.claim.owner
 	case c.verb == callRead && r.OK() && r.Object != nil:
 		p.reads[r.Object.UID] = liveRead{sent: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
+		p.learnLive(r.Object, at)
 	}
 	switch {
 	case c.ledger != nil:
@@ -266,7 +286,7 @@ func (p *process) settle(c *call, r *history.Response, at time.Duration) {
 	case c.rollout != nil:
 		p.settleRollout(c, r, at)
 	case c.publication != nil:
-		c.publication.settle(at)
+		c.publication.settled(r, at)
 	}
 }
 

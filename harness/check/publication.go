@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // publication is the account of one process with one name of a Service and of
@@ -13,6 +15,14 @@ type publication struct {
 	name      objectName // the Service's
 	service   stance
 	endpoints stance
+	// services is the versions of the Service of late; nil says that there was none.
+	services []shown[*service]
+	// version is the highest of the Endpoints in view so far, and when it came first.
+	version shown[history.Version]
+	// answered is when the process was last answered to a write of the Endpoints, and
+	// doubted whether that failed: then it may have read what there is past its watch.
+	answered time.Duration
+	doubted  bool
 }
 
 // stance is how an object of some name stands, and until when it stood in
@@ -56,7 +66,14 @@ func (s *stance) was(from time.Duration, any ...standing) bool {
 
 // look takes in what has become of the Service and its Endpoints in a view.
 func (p *publication) look(v *view, at time.Duration) {
-	switch s := v.serviceNamed(p.name); {
+	s := v.serviceNamed(p.name)
+	if n := len(p.services); n == 0 || p.services[n-1].value != s {
+		p.services = append(recent(p.services, at-memory), shown[*service]{at, s})
+	}
+	if e := v.endpointsNamed(p.name); e != nil && e.Version > p.version.value {
+		p.version = shown[history.Version]{at, e.Version}
+	}
+	switch {
 	case s != nil && s.managed():
 		p.service.note(at, managed)
 	case s != nil:
@@ -71,6 +88,34 @@ func (p *publication) look(v *view, at time.Duration) {
 		p.endpoints.note(at, ordinary)
 	case p.endpoints.now != unseen:
 		p.endpoints.note(at, absent)
+	}
+}
+
+// dates is from when what led to a write of the Endpoints from a version of theirs may
+// date. One worker at a time sees to a Service: it begins after the answer to what it
+// wrote before, and after it was shown the version, by what it was told until then but
+// for the lag; unless it read the version live.
+func (p *publication) dates(from history.Version) time.Duration {
+	since := max(p.from, p.answered-lag)
+	if from != 0 && from == p.version.value && !p.doubted {
+		since = max(since, p.version.since-lag)
+	}
+	return since
+}
+
+// send takes in a write that is sent. What the process had decided before it was idle,
+// it had done or given up.
+func (p *publication) send(of *process, at time.Duration) {
+	p.window.send(of, at)
+	p.from = max(p.from, of.rousedAt-lag)
+}
+
+// settled takes in the answer to a write. What the client repeats by itself was
+// decided before.
+func (p *publication) settled(r *history.Response, at time.Duration) {
+	p.settle(at)
+	if !repeats(r) {
+		p.answered, p.doubted = at, !r.OK()
 	}
 }
 

@@ -81,3 +81,6 @@ func (j *quietJudge) Result() Result {
 	}
 	return result
 }
+
+// unsettled reports that the run never converged, which is another check's to judge.
+func (j *quietJudge) unsettled() bool { return j.tested == 0 }

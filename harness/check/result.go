@@ -16,6 +16,9 @@ const (
 	// Unknown: the history does not allow a conclusion that the scenario demands,
 	// because a witness missed something or too little happened.
 	Unknown Verdict = "unknown"
+	// Known: upstream's own controllers broke the guarantee, in ways only in which
+	// they are known to (Weaknesses).
+	Known Verdict = "known-upstream"
 	// Pass: the guarantee was put to the test and held.
 	Pass Verdict = "pass"
 	// Idle: nothing in this history could have broken the guarantee, and the
@@ -24,7 +27,7 @@ const (
 )
 
 // severity orders verdicts: the verdict of many is their worst.
-var severity = map[Verdict]int{Idle: 0, Pass: 1, Unknown: 2, Fail: 3}
+var severity = map[Verdict]int{Idle: 0, Pass: 1, Known: 2, Unknown: 3, Fail: 4}
 
 // Worst returns the worse of two verdicts.
 func Worst(a, b Verdict) Verdict {
@@ -57,4 +60,7 @@ type Evidence struct {
 	At       time.Duration `json:"at"` // when, since the start of the history, in nanoseconds
 	// Records are the places in the history that show it, by Seq, oldest first.
 	Records []int64 `json:"records,omitempty"`
+	// Weakness is the number of the weakness of upstream that this is, or that
+	// looks just like it; 0 if it is none.
+	Weakness int `json:"weakness,omitempty"`
 }

@@ -50,7 +50,20 @@ func TestRollback(t *testing.T) {
 			o := edited(*asked(s, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
 			s.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
-		{name: "no such revision: the wish goes, and no more", want: legal, tell: func(s *story) {
+		{name: "the wish goes, and nothing is done", want: Fail, says: "took the wish to roll it back away", tell: func(s *story) {
+			s.rollBack(asked(s, "1"), "v3").answered(200)
+		}},
+		{name: "it goes, for the revision has the template already", want: Pass, tell: func(s *story) {
+			s.rollBack(asked(s, "3"), "v3").answered(200)
+		}},
+		{name: "again, whatever has become of it", want: Fail, says: "changed its template", tell: func(s *story) {
+			d := asked(s, "0")
+			s.commit(history.Modified, *s.rollBack(d, "v2").request.Object)
+			blind := *d
+			blind.Version = 0
+			s.rollBack(&blind, "v1").answered(200)
+		}},
+		{name: "no such revision: the wish goes, and no more", want: Pass, tell: func(s *story) {
 			s.rollBack(asked(s, "7"), "v3").answered(200)
 		}},
 	})

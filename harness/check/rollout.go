@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,11 @@ type rollout struct {
 	// taken is when the process was last told of a name that it may not give to a
 	// new ReplicaSet, since one has it.
 	taken map[string]time.Duration
+	// hindered is when a call for the Deployment last took long, or failed for more
+	// than a moment, as one conflict does; streak, how many have failed since one did
+	// not.
+	hindered time.Duration
+	streak   int
 	// unclear is when the process last had a ReplicaSet that may or may not count
 	// as the Deployment's.
 	unclear time.Duration
@@ -84,7 +90,7 @@ func (w *window) settle(at time.Duration) {
 }
 
 func newRollout(p *process, uid types.UID) *rollout {
-	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}, unclear: never}
+	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}, unclear: never, hindered: never}
 }
 
 // never is a time before all others.
@@ -201,10 +207,35 @@ func (r *rollout) report(at time.Duration) {
 	r.reported = at
 }
 
+// conflictsMax is how many conflicts in a row delay nothing that counts: the first
+// retries come within milliseconds.
+const conflictsMax = 4
+
+// fares takes in how a call for the Deployment has ended, and when it was sent.
+func (r *rollout) fares(answer *history.Response, sent, at time.Duration) {
+	if at-sent > lag {
+		r.hindered = at
+	}
+	if answer.OK() {
+		r.streak = 0
+		return
+	}
+	r.streak++
+	if answer.Code != http.StatusConflict || r.streak > conflictsMax {
+		r.hindered = at
+	}
+}
+
 // wrote takes in what the process was told it made of a ReplicaSet, be it that its
 // watch told it before.
 func (r *rollout) wrote(set *owner, from history.Version, at time.Duration) {
-	r.origins[version{set.UID, set.Version}] = origin{from, at}
+	r.origins[version{uid: set.UID, at: set.Version}] = origin{from, at}
+	r.learned(set, at)
+}
+
+// learned takes in a ReplicaSet as the process got it in an answer, be it to a write or
+// to a live read, unless its watch told it before.
+func (r *rollout) learned(set *owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
 	}
@@ -284,7 +315,7 @@ func (r *rollout) stems(set *owner, at history.Version) bool {
 		if set.Version == at {
 			return true
 		}
-		before, ok := r.origins[version{set.UID, at}]
+		before, ok := r.origins[version{uid: set.UID, at: at}]
 		if !ok {
 			return false
 		}

@@ -16,6 +16,7 @@ type rolloutCompleteJudge struct {
 }
 
 func newRolloutComplete(s Setting) Judge {
+	abandoned := abandonment{}
 	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
 		nothing: "there was no Deployment",
 		touched: func(w *world) bool {
@@ -30,6 +31,10 @@ func newRolloutComplete(s Setting) Judge {
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			d := m.truth.deployments[uid]
 			return &d.Ref, m.truth.pendingDeployment(d, m.start.Time.Add(m.now))
+		},
+		watch: abandoned.observe,
+		weakness: func(m *Model, uid types.UID) *Weakness {
+			return m.truth.rolloutWeakness(m.truth.deployments[uid], abandoned[uid])
 		},
 	})}
 }

@@ -71,10 +71,16 @@ func (d *deployment) complete(sets []*owner, now *owner) bool {
 // mayMove reports whether the rules of the strategy let the controller scale
 // something now; if not, the rollout waits for pods.
 func (w *world) mayMove(d *deployment, sets []*owner, now *owner, old []*owner) bool {
+	if d.recreate {
+		return total(old, asked) > 0 || w.running(old, func(*pod) bool { return true }) == nil
+	}
+	return d.mayRoll(sets, now, old)
+}
+
+// mayRoll is the same for a rolling update.
+func (d *deployment) mayRoll(sets []*owner, now *owner, old []*owner) bool {
 	specs, left := total(sets, asked), total(old, asked)
 	switch {
-	case d.recreate:
-		return left > 0 || w.running(old, func(*pod) bool { return true }) == nil
 	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.mostPods():
 		return true
 	case left == 0:

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +19,8 @@ import (
 // the end: what is in order then has been so since the object was last touched.
 type settlement struct {
 	realm
-	within time.Duration
+	within   time.Duration
+	upstream bool // the subject is upstream's
 
 	settling bool
 	healed   time.Duration // when settling began
@@ -41,6 +44,11 @@ type realm struct {
 	all func(m *Model, namespace string) []types.UID
 	// pending says which object it is, and what is pending about it.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
+	// watch takes in each record, for what weakness is to know; nil if that is nothing.
+	watch func(m *Model, r *history.Record)
+	// weakness is what explains all that is pending about an object, if upstream is
+	// known for it; nil if it is not. Without this function it never is.
+	weakness func(m *Model, uid types.UID) *Weakness
 }
 
 // tolerance is what the run's clock and the history's may differ by at a bound.
@@ -48,18 +56,23 @@ const tolerance = 500 * time.Millisecond
 
 func newSettlement(s Setting, r realm) *settlement {
 	return &settlement{
-		realm:  r,
-		within: s.Within,
-		result: Result{Verdict: Unknown, Reason: "the run never came to settle"},
+		realm:    r,
+		within:   s.Within,
+		upstream: s.Upstream,
+		result:   Result{Verdict: Unknown, Reason: "the run never came to settle"},
 	}
 }
 
 func (j *settlement) Observe(m *Model, r *history.Record) {
+	if j.watch != nil {
+		j.watch(m, r)
+	}
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
 		j.settling, j.healed, j.since = true, m.now, m.now
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
-		j.quiet, j.reached = j.review(m).Violations == 0, j.since
+		result, _ := j.review(m)
+		j.quiet, j.reached = result.Violations == 0, j.since
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && j.settling:
 		j.result = j.judge(m)
 	case j.settling && r.Truth != nil && j.touched(m.truth):
@@ -67,28 +80,47 @@ func (j *settlement) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// review counts what is pending.
-func (j *settlement) review(m *Model) (result Result) {
+// review counts what is pending. Known is the weakness that explains the first of
+// it, if there is one that explains each.
+func (j *settlement) review(m *Model) (result Result, known *Weakness) {
+	unexplained := false
 	for _, uid := range j.all(m, m.start.Namespace) {
 		result.Tested++
 		ref, all := j.pending(m, uid)
+		all = slices.DeleteFunc(all, func(p pending) bool { return p.awaited })
+		if len(all) == 0 {
+			continue
+		}
+		why, trap := j.explain(m, uid), 0
+		if why != nil {
+			known, trap = cmp.Or(known, why), why.Trap
+		}
+		unexplained = unexplained || why == nil
 		for _, p := range all {
-			if p.awaited {
-				continue
-			}
 			result.Violations++
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
 					Summary: p.text, Expected: fmt.Sprintf("so within %v", j.within), Object: ref, At: m.now, Records: []int64{m.seq},
+					Weakness: trap,
 				})
 			}
 		}
 	}
-	return result
+	if unexplained {
+		known = nil
+	}
+	return result, known
+}
+
+func (j *settlement) explain(m *Model, uid types.UID) *Weakness {
+	if j.weakness == nil {
+		return nil
+	}
+	return j.weakness(m, uid)
 }
 
 func (j *settlement) judge(m *Model) Result {
-	result := j.review(m)
+	result, known := j.review(m)
 	waited, took := m.now-j.healed, j.since-j.healed
 	if j.quiet {
 		took = j.reached - j.healed
@@ -99,6 +131,12 @@ func (j *settlement) judge(m *Model) Result {
 	case result.Violations > 0:
 		result.Verdict = Fail
 		result.Reason = fmt.Sprintf("%v after the healing, %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
+		if known != nil {
+			result.Reason += "; " + known.String()
+		}
+		if known != nil && j.upstream {
+			result.Verdict = Known
+		}
 	case result.Tested == 0:
 		result.Verdict, result.Reason = Idle, j.nothing
 	case took > j.within+tolerance:

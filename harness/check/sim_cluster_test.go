@@ -40,6 +40,7 @@ type thing struct {
 	failed, ready bool
 	replicas      int
 	status        ownerStatus
+	failing       bool // of an owner: its status has the condition ReplicaFailure
 }
 
 func (t *thing) active() bool { return !t.failed && !t.Terminating() }
@@ -184,9 +185,17 @@ func ownerBody(t *thing) []byte {
 		selector = `{"matchLabels":` + selector + `}`
 	}
 	return fmt.Appendf(nil, `{"spec":{"replicas":%d,"selector":%s,"template":{"metadata":{"labels":{"app":%q}}}},`+
-		`"status":{"replicas":%d,"fullyLabeledReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"observedGeneration":%d}}`,
+		`"status":{"replicas":%d,"fullyLabeledReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"observedGeneration":%d,`+
+		`"conditions":[{"type":"ReplicaFailure","status":"%s"}]}}`,
 		t.replicas, selector, t.Name, t.status.Replicas, t.status.FullyLabeledReplicas,
-		t.status.ReadyReplicas, t.status.AvailableReplicas, t.status.ObservedGeneration)
+		t.status.ReadyReplicas, t.status.AvailableReplicas, t.status.ObservedGeneration, conditionStatus(t.failing))
+}
+
+func conditionStatus(holds bool) string {
+	if holds {
+		return "True"
+	}
+	return "False"
 }
 
 // sent records a request of the subject and returns its ID.

@@ -27,6 +27,7 @@ type rules struct {
 	saysSpec       bool // reports as many pods as there should be
 	saysLater      bool // reports a generation that is yet to come
 	saysFirst      bool // reports the first generation again and again
+	saysAllIsWell  bool // does not report that creates or deletes failed
 }
 
 // controller is a life of a controller that counts what it observes, as
@@ -205,7 +206,9 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 			return
 		}
 		mine = append(mine, orphans...)
-		finish := func(managed bool) { c.writeStatus(o, mine, func(written bool) { done(managed && written) }) }
+		finish := func(managed bool) {
+			c.writeStatus(o, mine, !managed && !c.saysAllIsWell, func(written bool) { done(managed && written) })
+		}
 		if !settled {
 			finish(true)
 			return
@@ -356,7 +359,7 @@ func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
 	})
 }
 
-func (c *controller) writeStatus(o *thing, mine []*thing, done func(ok bool)) {
+func (c *controller) writeStatus(o *thing, mine []*thing, failing bool, done func(ok bool)) {
 	ready := 0
 	for _, p := range mine {
 		if p.ready {
@@ -374,12 +377,12 @@ func (c *controller) writeStatus(o *thing, mine []*thing, done func(ok bool)) {
 	case c.saysFirst && o.status.ObservedGeneration > 0:
 		status.ObservedGeneration = o.status.ObservedGeneration
 	}
-	if o.status == status {
+	if o.status == status && o.failing == failing {
 		done(true)
 		return
 	}
 	said := *o
-	said.status = status
+	said.status, said.failing = status, failing
 	said.Body = ownerBody(&said)
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &said.Object,
@@ -389,7 +392,7 @@ func (c *controller) writeStatus(o *thing, mine []*thing, done func(ok bool)) {
 		if now.Version != o.Version {
 			return 409, nil
 		}
-		now.status = status
+		now.status, now.failing = status, failing
 		return 200, c.put(history.Modified, now)
 	}, func(code int, _ *thing) { done(code == 200) })
 }

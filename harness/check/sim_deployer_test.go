@@ -113,6 +113,16 @@ func (d *deployer) tell(kind history.EventType, o *history.Object) {
 	})
 }
 
+// cached returns the object of that name that it knows of, nil if it knows of none.
+func (d *deployer) cached(resource, name string) *history.Object {
+	for _, o := range d.cache {
+		if o.Resource == resource && o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
 func (d *deployer) enqueue(after time.Duration) {
 	if d.queued || !d.alive() {
 		return
@@ -142,6 +152,7 @@ func (d *deployer) work() {
 // round is what one sync goes by.
 type round struct {
 	object   *history.Object // the Deployment, as it was cached
+	cached   map[types.UID]*history.Object
 	d        *deployment
 	sets     []*owner
 	now      *owner
@@ -156,12 +167,12 @@ type plan struct {
 }
 
 func (d *deployer) sync(done func(ok bool)) {
-	o := d.cache["web-uid"]
+	o := d.cached(deploymentResource, "web")
 	decoded, err := d.sim.facts.decode(o)
 	if err != nil {
 		panic(err)
 	}
-	r := &round{object: o, d: decoded.(*deployment), finished: done}
+	r := &round{object: o, d: decoded.(*deployment), cached: maps.Clone(d.cache), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
 		if set := d.cache[uid]; set.Resource == setResource && set.ControllerRef() != nil {
 			decoded, err := d.sim.facts.owner(kindByResource(setResource), set)
@@ -173,9 +184,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	}
 	current, old := r.d.split(r.sets)
 	r.old = old
-	if len(current) > 0 {
-		r.now = current[0]
-	}
+	r.now = oldestOf(current, r.d.template)
 	if r.d.rollback >= 0 && !r.d.paused {
 		d.rollBack(r)
 		return
@@ -387,12 +396,7 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 		d.create(r, plans[0].to, then)
 		return
 	}
-	cached := d.cache[plans[0].set.UID]
-	if cached == nil { // deleted meanwhile
-		r.finished(false)
-		return
-	}
-	o := edited(*cached, "spec", fields{"replicas": plans[0].to})
+	o := edited(*r.cached[plans[0].set.UID], "spec", fields{"replicas": plans[0].to})
 	o.Annotations = maps.Clone(o.Annotations)
 	o.Annotations[desiredAnnotation] = fmt.Sprint(r.d.replicas)
 	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
@@ -437,23 +441,21 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 	if d.rules.twins && r.now != nil {
 		d.twins[r.now.Name] = true
 		o.Name += "-twin"
-		o.UID = types.UID(o.Name + "-uid")
 	}
 	if collisions := r.d.status.CollisionCount; collisions > 0 {
 		o.Name += fmt.Sprint("-", collisions)
-		o.UID = types.UID(o.Name + "-uid")
 	}
 	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
 	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
+	o.UID, o.Owners = "", []history.Owner{{Kind: deploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
 	asked := o
-	asked.UID = ""
 	d.call(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &asked}, func() (int, *thing) {
-		if d.sim.objects[o.UID] != nil {
+		if d.sim.named(setResource, o.Name) != nil {
 			return 409, nil
 		}
 		return 201, &thing{Object: *d.sim.commit(history.Added, o)}
 	}, func(code int, made *thing) {
-		if holder := d.cache[o.UID]; code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
+		if holder := d.cached(setResource, o.Name); code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
 			d.avoid(r)
 			return
 		}

@@ -41,10 +41,15 @@ type rolloutSim struct {
 
 var rolloutResources = []string{deploymentResource, setResource, podResource}
 
-// commit makes a version of an object true and tells everybody.
+// commit makes a version of an object true and tells everybody. A new object gets
+// a UID that no other has or had.
 func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
 	s.version++
 	o.Version = s.version
+	if kind == history.Added {
+		o.UID = types.UID(fmt.Sprintf("%s-%d", o.Name, o.Version))
+		o.Created = time.Unix(1e9, 0).Add(s.now).Truncate(time.Second)
+	}
 	if kind == history.Deleted {
 		delete(s.objects, o.UID)
 	} else {
@@ -80,7 +85,7 @@ func edited(o history.Object, part string, change fields) history.Object {
 
 // revise lets a user change the Deployment.
 func (s *rolloutSim) revise(change fields) {
-	o := edited(*s.objects["web-uid"], "spec", change)
+	o := edited(*s.named(deploymentResource, "web"), "spec", change)
 	o.Generation++
 	s.commit(history.Modified, o)
 }
@@ -96,6 +101,16 @@ func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object
 		}
 	}
 	return found
+}
+
+// named returns the object of that name, nil if there is none.
+func (s *rolloutSim) named(resource, name string) *history.Object {
+	for _, o := range s.objects {
+		if o.Resource == resource && o.Name == name {
+			return o
+		}
+	}
+	return nil
 }
 
 // wake lets a ReplicaSet see to its pods soon.
@@ -149,7 +164,7 @@ func (s *rolloutSim) addPod(set *history.Object) {
 	s.pods++
 	name := fmt.Sprintf("%s-%d", set.Name, s.pods)
 	p := s.commit(history.Added, history.Object{
-		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name},
 		Labels: maps.Clone(set.Labels), Body: podBody("Running", false),
 		Owners: []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}},
 	})
@@ -184,7 +199,7 @@ func (s *rolloutSim) disturb() {
 	case 2:
 		s.revise(fields{"replicas": s.random.IntN(s.replicas + 1)})
 	case 3:
-		o := *s.objects["web-uid"]
+		o := *s.named(deploymentResource, "web")
 		o.Annotations = map[string]string{rollbackAnnotation: fmt.Sprint(s.random.IntN(4))}
 		s.commit(history.Modified, o)
 	case 4:
@@ -217,7 +232,7 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 		strategy = fields{"type": "Recreate"}
 	}
 	s.commit(history.Added, history.Object{
-		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: "web", UID: "web-uid"},
+		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: "web"},
 		Generation: 1,
 		Body: encoded(fields{"spec": fields{
 			"replicas": c.conditions.replicas, "strategy": strategy, "progressDeadlineSeconds": c.deadline, "revisionHistoryLimit": c.limit,
@@ -275,10 +290,7 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
 		}
 		for _, result := range judged(t, simulateRollout(c, rolloutRules{})) {
-			// The model may plan by one version of a ReplicaSet and write from the next,
-			// which a controller that works on a copy does not: sizes accuses it of
-			// that in 1 of some 3000 runs.
-			if result.Check != "sizes" && (result.Verdict == Fail || result.Verdict == Unknown) {
+			if result.Verdict == Fail || result.Verdict == Unknown {
 				r.Errorf("%s: %s: %s %+v", result.Check, result.Verdict, result.Reason, result.Evidence)
 			}
 		}
@@ -309,7 +321,7 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 6},
 		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 5},
 		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 7},
-		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 6},
+		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 3},
 		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 8},
 		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 8},
 		{"rolls back to whatever revision (D8)", rolloutRules{rollsAnywhere: true}, under, "rollback", 1},

@@ -102,6 +102,7 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 		{"reports the pods that there should be", rules{saysSpec: true}, lagging, "status", 20, 20},
 		{"reports a generation to come", rules{saysLater: true}, lagging, "status", 20, 20},
 		{"reports the first generation for ever", rules{saysFirst: true}, lagging, "status", 20, 20},
+		{"reports no failure", rules{saysAllIsWell: true}, failing, "status", 20, 18},
 		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {

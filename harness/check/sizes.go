@@ -97,28 +97,39 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) sizes {
 }
 
 // proportion is the sizes of one of several active ReplicaSets: towards its
-// share, and where it is the largest, and more or fewer are missing, by as many.
+// share, and where it is the largest, and more or fewer are missing, by as many as
+// the shares of the others leave. How these come out even, or not, depends on which
+// goes first, so that one more or less of each may be left.
 func (d *deployment) proportion(active []*owner, set *owner) sizes {
 	most := d.mostPods()
 	if d.replicas == 0 {
 		most = 0
 	}
-	share := set.replicas
-	if before := set.most; before > 0 {
-		share = int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
-	} else if d.status.Replicas > 0 { // nobody has noted it
-		share = int(math.Round(float64(set.replicas) * float64(most) / float64(d.status.Replicas)))
-	}
+	share := d.share(set, most)
 	result := sizes{set.replicas, min(set.replicas, share), max(set.replicas, share)}
 	if all(active, func(other *owner) bool { return other.replicas <= set.replicas }) {
 		missing := most - total(active, asked)
 		if d.strays(active, missing) {
 			return sizes{set.replicas, 0, math.MaxInt32}
 		}
-		result.low = max(0, min(result.low, set.replicas+missing))
-		result.high = max(result.high, set.replicas+missing)
+		left := missing - total(active, func(other *owner) int { return d.share(other, most) - other.replicas }) + share - set.replicas
+		result.low = max(0, min(result.low, set.replicas+max(missing, left-len(active))))
+		result.high = max(result.high, set.replicas+min(missing, left+len(active)))
 	}
 	return result
+}
+
+// share is how many of the most replicas that there may be a ReplicaSet gets in
+// proportion.
+func (d *deployment) share(set *owner, most int) int {
+	before := set.most
+	if before <= 0 { // nobody has noted it
+		before = d.status.Replicas
+	}
+	if before <= 0 {
+		return set.replicas
+	}
+	return int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
 }
 
 // strays reports whether some ReplicaSet was last scaled for a size on the other

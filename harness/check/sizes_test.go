@@ -55,6 +55,10 @@ func TestSizes(t *testing.T) {
 			changed(s, fields{"replicas": 20})
 			s.resize(s.find("web-v2"), 16).takes()
 		}},
+		{name: "the larger one gets all that is missing", want: Fail, says: "scaled ReplicaSet web-v1 from 6 to 18", tell: func(s *story) {
+			changed(s, fields{"replicas": 20})
+			s.resize(s.find("web-v1"), 18).takes()
+		}},
 		{name: "the larger one gets more than is missing", want: Fail, says: "scaled ReplicaSet web-v1 from 6 to 20", tell: func(s *story) {
 			changed(s, fields{"replicas": 20})
 			s.resize(s.find("web-v1"), 20).takes()

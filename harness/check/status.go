@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -14,7 +15,8 @@ import (
 // last: since it was told of that, and for the lag before. Whoever writes from it
 // has not begun before, however long its calls hang.
 type knowledge struct {
-	version    history.Version
+	version    history.Version // the highest that the process was told of
+	since      time.Duration   // when it was told of that first
 	generation sinceIdle
 	replicas   sinceIdle
 	labeled    sinceIdle
@@ -29,12 +31,15 @@ type knowledge struct {
 	unready  countSinceIdle
 	failures countSinceIdle
 	missed   countSinceIdle
+	// unsaid: a call for its pods has failed for good since the process last reported,
+	// when the status did not say so yet.
+	unsaid bool
 }
 
 // look takes in what has become of the owner, nil if it is gone, and its pods.
 func (k *knowledge) look(o *owner, before, now tally, replaced bool, at time.Duration) {
-	if o != nil && o.Version != k.version {
-		k.version = o.Version
+	if o != nil && o.Version > k.version { // a list may go back, and come again
+		k.version, k.since = o.Version, at
 		k.renew(at)
 	}
 	if replaced { // on the way a cache may have some of the old pods and some of the new
@@ -64,10 +69,17 @@ func (k *knowledge) note(t tally, at time.Duration) {
 	k.orphans.note(at, t.orphans)
 }
 
-// manage takes in the answer to a create or delete.
-func (k *knowledge) manage(ok bool, at time.Duration) {
-	if !ok {
-		k.failures.add(at, 1)
+// manage takes in the answer to a create or delete, and whether it was certainly for
+// this owner.
+func (k *knowledge) manage(ok, certain bool, r *history.Response, at time.Duration) {
+	if ok {
+		return
+	}
+	k.failures.add(at, 1)
+	// That a namespace is terminating is no failure (trap 18), and of what got no
+	// answer at all one may think what one likes.
+	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !repeats(r) && k.failing.whole.high == 0 {
+		k.unsaid = true
 	}
 }
 
@@ -111,11 +123,20 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 		return
 	}
 	l, o := c.ledger, c.ledger.owner()
+	if c.reports(r.Request) == nil {
+		return
+	}
 	said, err := m.facts.decodeOwner(kindByResource(r.Request.Resource), r.Request.Object)
-	if !l.ready || err != nil || said.Version != o.Version || said.Version == c.process.reads[l.uid].version {
+	if err != nil {
 		return // the API server refuses what cannot be read
 	}
 	j.tested++
+	if c.unsaid && !said.failing {
+		j.violate(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without the condition ReplicaFailure", o, c.process.name),
+				"the condition, for creates or deletes have failed since its last report")
+		})
+	}
 	for _, claim := range l.claims(said, m.start.Time.Add(m.now)) {
 		if claim.said >= claim.low && claim.said <= claim.high {
 			continue
@@ -132,6 +153,19 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 				"none, for all that could not be deleted was gone already")
 		})
 	}
+}
+
+// reports returns the owner on which a call reports by what the process was told of it
+// last; nil if it does something else, or reports what it cannot be judged by.
+func (c *call) reports(r *history.Request) *owner {
+	if c.verb != callStatus || c.ledger == nil || r.Subresource != "status" || r.Object == nil || !c.ledger.ready {
+		return nil
+	}
+	o := c.ledger.owner()
+	if r.Object.Version != o.Version || o.Version == c.process.reads[c.ledger.uid].version {
+		return nil
+	}
+	return o
 }
 
 // statusClaim is a number in a status, and between which bounds it may lie.

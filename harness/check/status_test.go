@@ -26,6 +26,10 @@ func TestStatus(t *testing.T) {
 			"replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": ready, "availableReplicas": ready, "observedGeneration": 1,
 		}
 	}
+	failing := func(status fields) fields {
+		status["conditions"] = []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}}
+		return status
+	}
 	judge(t, "status", []tale{
 		{name: "as it is", want: Pass, tell: func(s *story) {
 			s.says(three(s), counts(3, 3)).answered(200)
@@ -43,6 +47,50 @@ func TestStatus(t *testing.T) {
 			unready.Body = podBody("Running", false)
 			s.deliver(s.commit(history.Modified, unready))
 			s.says(renewed(s), counts(3, 3)).answered(200)
+		}},
+		{name: "a create has failed, and that is told", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.create(rs).answered(500)
+			s.says(rs, failing(counts(0, 0))).answered(200)
+		}},
+		{name: "it is not told", want: Fail, says: "without the condition ReplicaFailure", tell: func(s *story) {
+			rs := told(s, 1)
+			s.create(rs).answered(500)
+			s.says(rs, counts(0, 0)).answered(200)
+		}},
+		{name: "a delete has failed, and it is not told", want: Fail, says: "without the condition ReplicaFailure", tell: func(s *story) {
+			pods := s.running(told(s, 1), 2)
+			s.delete(pods[0]).answered(500)
+			s.says(renewed(s), counts(2, 2)).answered(200)
+		}},
+		{name: "one has failed of a pod that may have been another's", want: Pass, tell: func(s *story) {
+			rs, other := told(s, 1), s.replicaSet("other", 0)
+			pods := s.running(rs, 2)
+			s.deliver(other)
+			handed := *pods[0]
+			handed.Owners, handed.Labels = controlledBy(other), map[string]string{"app": "other"}
+			s.deliver(s.commit(history.Modified, handed))
+			s.delete(pods[0]).answered(500)
+			s.says(other, counts(1, 1)).answered(200)
+		}},
+		{name: "it has been told, and pods are made since", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.create(rs).answered(500)
+			s.says(rs, failing(counts(0, 0))).answered(200)
+			s.deliver(succeed(s.create(rs))...)
+			s.says(rs, counts(1, 1)).answered(200)
+		}},
+		{name: "it is told already", want: legal, tell: func(s *story) {
+			told(s, 1)
+			rs := s.revise("web", "status", failing(counts(0, 0)))
+			s.deliver(rs)
+			s.create(rs).answered(500)
+			s.says(rs, counts(0, 0)).answered(200)
+		}},
+		{name: "its namespace is terminating (trap 18)", want: Pass, tell: func(s *story) {
+			rs := told(s, 1)
+			s.create(rs).answered(403)
+			s.says(rs, counts(0, 0)).answered(200)
 		}},
 		{name: "a pod has just come", want: Pass, tell: func(s *story) {
 			rs := three(s)

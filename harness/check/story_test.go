@@ -50,6 +50,12 @@ func (s *story) append(r history.Record) {
 
 func (s *story) wait(d time.Duration) { s.at += d }
 
+// stall lets time pass in which nothing on the machine got any.
+func (s *story) stall(d time.Duration) {
+	s.wait(d)
+	s.append(history.Record{Stall: &history.Stall{Lasted: d}})
+}
+
 func (s *story) phase(name history.PhaseName) {
 	s.append(history.Record{Phase: &history.Phase{Name: name}})
 }
@@ -354,6 +360,12 @@ func (a *ask) answered(code int) *ask {
 func (a *ask) deferred(code int) {
 	seconds := 1
 	a.story.append(history.Record{Response: &history.Response{ID: a.request.ID, Code: code, RetryAfter: &seconds}})
+}
+
+// shutOut refuses the request, for the namespace is terminating.
+func (a *ask) shutOut() {
+	a.story.append(history.Record{Response: &history.Response{
+		ID: a.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Cause: "NamespaceTerminating"}})
 }
 
 // lost ends the request without an answer.

@@ -17,6 +17,7 @@ type view struct {
 	// reached is how far each resource's lists and watches have come. What the
 	// process wrote at a version up to there, it has been shown.
 	reached map[string]history.Version
+	asked   map[string]bool           // of which resources the process has asked for all
 	pages   map[feed][]history.Object // of lists of which more is to come
 	// claims is since which record each pod stands as it does to whoever may
 	// claim it; former is how pods stood before, of late.
@@ -26,6 +27,7 @@ type view struct {
 	standings map[types.UID][]shown[*pod]
 	// shown is when each pod came into view.
 	shown map[types.UID]time.Duration
+	faces faces
 	// replaced: the present look is at a list, which a cache takes in one object
 	// after another.
 	replaced bool
@@ -66,6 +68,7 @@ func newView(facts *decoder) *view {
 		world:   newWorld(),
 		facts:   facts,
 		reached: map[string]history.Version{},
+		asked:   map[string]bool{},
 		pages:   map[feed][]history.Object{},
 		claims:  map[types.UID]int64{},
 		former:  map[types.UID][]sighting{},
@@ -73,6 +76,7 @@ func newView(facts *decoder) *view {
 		standings: map[types.UID][]shown[*pod]{},
 
 		shown: map[types.UID]time.Duration{},
+		faces: newFaces(),
 	}
 }
 
@@ -188,6 +192,7 @@ func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
 	if v.pods[p.UID] == nil {
 		v.shown[p.UID] = at
 	}
+	v.faces.show(p, o.Body, at)
 	if n := len(v.standings[p.UID]); n == 0 || !v.standings[p.UID][n-1].value.stands(p) {
 		v.standings[p.UID] = append(recent(v.standings[p.UID], at-memory), shown[*pod]{at, p})
 	}
@@ -206,6 +211,7 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 		return
 	}
 	v.retire(uid, at)
+	v.faces.drop(uid, at)
 	delete(v.claims, uid)
 	delete(v.shown, uid)
 	delete(v.standings, uid)
@@ -226,6 +232,18 @@ func (v *view) sightings(uid types.UID) []sighting {
 		seen = append(seen[:len(seen):len(seen)], sighting{pod: p, since: v.claims[uid]})
 	}
 	return seen
+}
+
+// oneManager is whether the process has had the pod, of late, with one owner at most.
+// Otherwise a delete cannot be laid at one owner's door.
+func (v *view) oneManager(uid types.UID) bool {
+	managers := map[types.UID]bool{}
+	for _, seen := range v.sightings(uid) {
+		if seen.pod.managed() {
+			managers[seen.pod.controller.UID] = true
+		}
+	}
+	return len(managers) <= 1
 }
 
 // lookup finds the pod that a request names, be it gone by now.

@@ -187,6 +187,21 @@ func (w *world) tally(uid types.UID) tally {
 	return tally{}
 }
 
+// versionOf is the version of an owner, a Deployment or Endpoints of that name, 0 if
+// there is none.
+func (w *world) versionOf(name objectName) history.Version {
+	uid := w.names[name]
+	switch {
+	case w.owners[uid] != nil:
+		return w.owners[uid].Version
+	case w.deployments[uid] != nil:
+		return w.deployments[uid].Version
+	case w.endpoints[uid] != nil:
+		return w.endpoints[uid].Version
+	}
+	return 0
+}
+
 func (w *world) podNamed(namespace, name string) *pod {
 	return w.pods[w.names[objectName{podResource, namespace, name}]]
 }

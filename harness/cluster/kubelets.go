@@ -23,6 +23,23 @@ type Kubelets interface {
 	Register(ctx context.Context, node string) error
 }
 
+// Machines is a cluster whose nodes can be lost as machines are. Nodes are named as
+// they have registered. What runs on the control plane's node goes with it.
+type Machines interface {
+	// KillNode ends a node at once, as a power cut does, with all that runs there.
+	KillNode(ctx context.Context, node string) error
+	// StartNode starts a node that was killed, and returns when it is well: its
+	// kubelet has its pods again, and their containers begin anew. One that was not
+	// killed is left alone.
+	StartNode(ctx context.Context, node string) error
+	// CutOff has no packet reach a node or leave it, and nobody told so. What runs
+	// there goes on.
+	CutOff(ctx context.Context, node string) error
+	// Reconnect undoes CutOff, and returns when the node is well. One that was not
+	// cut off is left alone.
+	Reconnect(ctx context.Context, node string) error
+}
+
 // AwaitNode looks at every interval, and for no longer than within, until a node is
 // well.
 func AwaitNode(ctx context.Context, c Cluster, name string, interval, within time.Duration) error {

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"encoding/json"
 	"errors"
 	"iter"
 	"math"
@@ -27,6 +28,24 @@ func request(verb, resource, subresource string) history.Record {
 	return history.Record{Request: &history.Request{Verb: verb, Resource: resource, Subresource: subresource}}
 }
 
+func long(id uint64, verb, resource string, bytes int) history.Record {
+	return history.Record{Request: &history.Request{ID: id, Verb: verb, Resource: resource, Bytes: bytes}}
+}
+
+func answered(id uint64, bytes int) history.Record {
+	return history.Record{Response: &history.Response{ID: id, Bytes: bytes}}
+}
+
+func delivered(id uint64, bytes int) history.Record {
+	return history.Record{Delivery: &history.Delivery{ID: id, Bytes: bytes}}
+}
+
+func service(at time.Duration) history.Record {
+	return history.Record{At: at, Truth: &history.Truth{Type: history.Added, Object: history.Object{
+		Ref: history.Ref{Resource: "services", Name: "web", UID: "u"}, Body: json.RawMessage(`{"spec":{"selector":{"app":"web"}}}`),
+	}}}
+}
+
 func step(at time.Duration, index int, event history.StepEvent) history.Record {
 	return history.Record{At: at, Step: &history.Step{Index: index, Event: event, Detail: "step"}}
 }
@@ -45,9 +64,14 @@ func TestCostOf(t *testing.T) {
 		request("create", "pods", ""),
 		request("create", "pods", ""),
 		request("update", "replicasets.apps", "status"),
+		long(1, "create", "events", 100), answered(1, 110),
+		long(2, "watch", "pods", 0), answered(2, 0), delivered(2, 200), delivered(2, 30),
+		long(3, "update", "leases.coordination.k8s.io", 1000), answered(3, 1000),
 		step(3*time.Second, 0, history.StepDone),
+		service(3*time.Second), // without Endpoints
 		step(4*time.Second, 1, history.StepBegun),
 		step(5*time.Second, 1, history.StepFailed),
+		history.Record{At: 5 * time.Second, Phase: &history.Phase{Name: history.PhaseEnd}},
 		ended(2*time.Second, 100), // killed in mid-run,
 		ended(time.Second, 300),   // and started again
 	))
@@ -56,7 +80,10 @@ func TestCostOf(t *testing.T) {
 	}
 	want := compare.Cost{
 		Steps: []compare.Step{{Index: 0, Name: "step", Took: 2 * time.Second}},
+		Sent:  100, Received: 340, EndpointsWrong: 2 * time.Second,
 		Requests: map[compare.Call]int{
+			{Verb: "create", Resource: "events"}:                  1,
+			{Verb: "watch", Resource: "pods"}:                     1,
 			{Verb: "create", Resource: "pods"}:                    2,
 			{Verb: "update", Resource: "replicasets.apps/status"}: 1,
 		},
@@ -119,13 +146,15 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestRatiosOfWhatAllHave demands that a metric which some run lacks is left
-// out, and that a request which only one side sends is not.
+// TestRatiosOfWhatAllHave demands that a metric which some run lacks, or of which
+// there is nothing in any, is left out, and that a request which only one side sends
+// is not.
 func TestRatiosOfWhatAllHave(t *testing.T) {
 	create := compare.Call{Verb: "create", Resource: "pods"}
 	whole := compare.Cost{
 		Steps:    []compare.Step{{Name: "up", Took: 2 * time.Second}, {Name: "down", Took: time.Second}},
 		Requests: map[compare.Call]int{create: 3},
+		CPU:      time.Second, Received: 1 << 10, // nothing sent, no time without Endpoints, no memory
 	}
 	brokenOff := compare.Cost{Steps: whole.Steps[:1]}
 	ratios := compare.Ratios([]compare.Pair{{Subject: whole, Base: whole}, {Subject: whole, Base: brokenOff}})
@@ -134,7 +163,7 @@ func TestRatiosOfWhatAllHave(t *testing.T) {
 	for _, r := range ratios {
 		names = append(names, r.Metric)
 	}
-	if diff := cmp.Diff([]string{"up", "CPU time", "peak memory", "create pods"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"up", "CPU time", "bytes received", "create pods"}, names); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	if last := ratios[len(ratios)-1]; !math.IsInf(last.Median(), 1) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -18,6 +19,12 @@ type Cost struct {
 	// Requests counts what the subject sent by kind of request. It is empty when
 	// the subject did not go through the fault proxy.
 	Requests map[Call]int
+	// Sent is the bytes of those requests' bodies; Received is those of their answers
+	// and of watch events, uncompressed, as the subject was handed them.
+	Sent, Received int64
+	// EndpointsWrong is for how long some Service had other Endpoints than the truth
+	// asked for; see [check.WrongEndpoints].
+	EndpointsWrong time.Duration
 	// CPU is the user and system time of all the subject's processes together.
 	CPU time.Duration
 	// PeakMemory is the largest resident set of any one of them, in bytes.
@@ -40,19 +47,31 @@ type Call struct {
 
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
-// CostOf measures the run whose history the records are. Leases are left out of
-// the requests: how often one is renewed is a matter of its flags.
+// CostOf measures the run whose history the records are. Leases, and what is no
+// resource, are left out of the requests: how often a lease is renewed is a matter of
+// the subject's flags.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}}
+	spared := map[uint64]bool{} // requests that are left out, by ID
+	wrong := check.NewWrongEndpoints()
 	begun := map[int]time.Duration{}
 	var healed time.Duration
 	for record, err := range records {
 		if err != nil {
 			return Cost{}, fmt.Errorf("measuring a run: %w", err)
 		}
+		if err := wrong.Observe(record); err != nil {
+			return Cost{}, fmt.Errorf("measuring a run: %w", err)
+		}
 		switch {
+		case record.Request != nil && !counted(record.Request):
+			spared[record.Request.ID] = true
 		case record.Request != nil:
 			cost.request(record.Request)
+		case record.Response != nil && !spared[record.Response.ID]:
+			cost.Received += int64(record.Response.Bytes)
+		case record.Delivery != nil && !spared[record.Delivery.ID]:
+			cost.Received += int64(record.Delivery.Bytes)
 		case record.Phase != nil && record.Phase.Name == history.PhaseSettle:
 			healed = record.At
 		case record.Phase != nil && record.Phase.Name == history.PhaseQuiet:
@@ -70,18 +89,20 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 			cost.PeakMemory = max(cost.PeakMemory, record.Process.Usage.PeakMemory)
 		}
 	}
+	cost.EndpointsWrong = wrong.Total()
 	return cost, nil
 }
 
 const leases = "leases.coordination.k8s.io"
 
+// counted reports whether a request is among those of a cost.
+func counted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
+
 func (c *Cost) request(r *history.Request) {
-	if r.Resource == "" || r.Resource == leases {
-		return
-	}
 	call := Call{Verb: r.Verb, Resource: r.Resource}
 	if r.Subresource != "" {
 		call.Resource += "/" + r.Subresource
 	}
 	c.Requests[call]++
+	c.Sent += int64(r.Bytes)
 }

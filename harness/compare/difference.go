@@ -71,7 +71,7 @@ func Differences(subject, base *Side) []Difference {
 		tables = append([]table{{Declared, Deliberate}}, tables...)
 	}
 	for i := range all {
-		all[i].stand(tables)
+		all[i].stand(tables, subject, base)
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int {
 		return slices.Index(WorstFirst, a.Standing) - slices.Index(WorstFirst, b.Standing)
@@ -92,13 +92,13 @@ type table struct {
 }
 
 // stand looks a difference up: the first rule that it matches decides.
-func (d *Difference) stand(tables []table) {
+func (d *Difference) stand(tables []table, subject, base *Side) {
 	if d.Standing != "" {
 		return
 	}
 	for _, t := range tables {
 		for _, rule := range t.rules {
-			if rule.Match(d) {
+			if rule.covers(d, subject, base) {
 				d.Standing, d.Reason = t.standing, rule.Reason
 				if rule.Issue != "" {
 					d.Reason += " (" + rule.Issue + ")"

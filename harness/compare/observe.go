@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,6 +24,10 @@ type Side struct {
 	// Milestones are what happened on the way, by kind and object.
 	Milestones map[Milestone][]string
 	Cost       Cost
+
+	// lossy: a write of a ReplicaSet may have been done without the subject having
+	// been told, or an event about it may have been lost.
+	lossy bool
 }
 
 // Milestone names something that happens to an object on its way.
@@ -51,7 +56,7 @@ const (
 
 // SideOf reads what of a run can be compared from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), live: map[types.UID]*history.Object{}}
+	o := &observer{names: newNames(), live: map[types.UID]*history.Object{}, open: map[uint64]string{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -65,7 +70,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	if err != nil {
 		return nil, err
 	}
-	side := &Side{Subject: o.subject, Results: results, Cost: cost}
+	side := &Side{Subject: o.subject, Results: results, Cost: cost, lossy: o.lossy || len(o.open) > 0}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
 	}
@@ -83,9 +88,36 @@ type observer struct {
 	live     map[types.UID]*history.Object
 	versions []*history.Object // of owners, in order
 	events   []*history.Object // as the subject sent them
+	open     map[uint64]string // writes of ReplicaSets and events that have no answer yet, by ID: their resources
+	lossy    bool
+}
+
+// loses looks for answers, and events, that were lost: those of requests that failed
+// in a way that leaves open what has become of them, and of replicas that ended.
+func (o *observer) loses(r *history.Record) {
+	switch {
+	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
+		(r.Request.Resource == replicaSets || isEvents(r.Request.Resource)):
+		o.open[r.Request.ID] = r.Request.Resource
+	case r.Response != nil:
+		resource, asked := o.open[r.Response.ID]
+		delete(o.open, r.Response.ID)
+		server := r.Response.ServerCode
+		undecided := server == 0 || server < 300 || server >= 500
+		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(resource) || r.Response.Reached && undecided)
+	case r.Process != nil && strings.HasPrefix(r.Process.Name, "subject-"):
+		o.lossy = o.lossy || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
+	}
+}
+
+func isEvents(resource string) bool {
+	return resource == "events" || resource == "events.events.k8s.io"
 }
 
 func (o *observer) observe(r *history.Record) {
+	if !o.ended {
+		o.loses(r)
+	}
 	switch {
 	case o.ended:
 	case r.Start != nil:
@@ -103,8 +135,7 @@ func (o *observer) observe(r *history.Record) {
 		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
 			o.versions = append(o.versions, object)
 		}
-	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil &&
-		(r.Request.Resource == "events" || r.Request.Resource == "events.events.k8s.io"):
+	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource):
 		o.events = append(o.events, r.Request.Object)
 	}
 }

@@ -16,7 +16,7 @@ type Pair struct{ Subject, Base Cost }
 // Ratio compares one metric of two subjects over pairs of runs.
 type Ratio struct {
 	Metric string
-	Unit   string // s, MiB, or nothing for a count
+	Unit   string // s, KiB, MiB, or nothing for a count
 	// Subject and Base are the values of each pair's runs.
 	Subject, Base []float64
 }
@@ -24,13 +24,17 @@ type Ratio struct {
 // The metrics of a whole run.
 const (
 	TimeToConverge = "time to converge"
+	EndpointsWrong = "time Endpoints were wrong"
 	CPUTime        = "CPU time"
 	PeakMemory     = "peak memory"
+	BytesSent      = "bytes sent"
+	BytesReceived  = "bytes received"
 )
 
 // Ratios compares every metric that all the pairs have: the time of each step, the
-// time to converge, CPU time, peak memory, then the requests of each kind that either sent, in
-// order of names.
+// time to converge and for which Endpoints were wrong, CPU time, peak memory, bytes,
+// then the requests of each kind that either sent, in order of names. What is nothing
+// in every run is left out, as are bytes of runs without the fault proxy.
 func Ratios(pairs []Pair) []Ratio {
 	if len(pairs) == 0 {
 		return nil
@@ -51,13 +55,16 @@ func Ratios(pairs []Pair) []Ratio {
 			}
 			return c.Converged.Seconds()
 		}),
+		ratio(EndpointsWrong, "s", pairs, func(c Cost) float64 { return c.EndpointsWrong.Seconds() }),
 		ratio(CPUTime, "s", pairs, func(c Cost) float64 { return c.CPU.Seconds() }),
 		ratio(PeakMemory, "MiB", pairs, func(c Cost) float64 { return float64(c.PeakMemory) / (1 << 20) }),
+		ratio(BytesSent, "KiB", pairs, func(c Cost) float64 { return float64(c.Sent) / (1 << 10) }),
+		ratio(BytesReceived, "KiB", pairs, func(c Cost) float64 { return float64(c.Received) / (1 << 10) }),
 	)
 	for _, call := range calls(pairs) {
 		all = append(all, ratio(call.String(), "", pairs, func(c Cost) float64 { return float64(c.Requests[call]) }))
 	}
-	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.known() })
+	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.known() || r.nothing() })
 }
 
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
@@ -90,6 +97,11 @@ func calls(pairs []Pair) []Call {
 // known reports whether every run has a value.
 func (r Ratio) known() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
+}
+
+// nothing reports whether there is none of it in any run.
+func (r Ratio) nothing() bool {
+	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
 // Median is the median of the pairs' ratios, subject to base: +Inf where only the
@@ -135,12 +147,15 @@ const (
 	More Finding = "more"
 )
 
+// PairsMin is how many pairs it takes to show a difference.
+const PairsMin = 4
+
 // significance is the chance of a difference by accident that is accepted.
 const significance = 0.05
 
 // Finding says whether the subject cost more or less than the base, by the
-// Mann-Whitney U test at 5 %. P is its p-value. With fewer than four pairs no
-// difference can be shown.
+// Mann-Whitney U test at 5 %. P is its p-value. With fewer than PairsMin
+// pairs no difference can be shown.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
 	// NewSample sorts what it is given, and the values are in the order of pairs.

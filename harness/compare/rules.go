@@ -1,8 +1,12 @@
 package compare
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
@@ -14,6 +18,13 @@ type Rule struct {
 	Issue  string
 	Reason string
 	Match  func(*Difference) bool
+	// And is what the two runs must show besides; nil is nothing.
+	And func(d *Difference, subject, base *Side) bool
+}
+
+// covers reports whether a difference between two runs is of the rule's kind.
+func (r *Rule) covers(d *Difference, subject, base *Side) bool {
+	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
 // Acceptable are the differences that say nothing of either subject. Each is a
@@ -28,6 +39,27 @@ var Acceptable = []Rule{
 	{
 		Reason: "how far a ReplicaSet was scaled at a time depends on when its pods were ready",
 		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Sizes) },
+	},
+	{
+		Reason: "an event about a write needs the write to be answered, and answers are lost, as are events",
+		Match: func(d *Difference) bool {
+			return d.Aspect == Courses && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
+		},
+		And: func(d *Difference, subject, base *Side) bool {
+			if d.Subject == "" {
+				return subject.lossy
+			}
+			return base.lossy
+		},
+	},
+	{
+		Reason: "the message of a condition is of when its reason last changed, which may have been for an earlier ReplicaSet",
+		Match: func(d *Difference) bool {
+			return d.Aspect == EndStates && d.What == "status.conditions[Progressing].message"
+		},
+		And: func(d *Difference, subject, base *Side) bool {
+			return subject.names(d.Object, d.Subject) && base.names(d.Object, d.Base)
+		},
 	},
 	{
 		Reason: "events are rate-limited, aggregated and lost; one about a failure needs the failure to happen",
@@ -66,12 +98,6 @@ var Acceptable = []Rule{
 		},
 	},
 	{
-		Reason: "who leads is told by the Lease; kube-controller-manager says it by an event as well",
-		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Events) && d.Object == "Lease"
-		},
-	},
-	{
 		Reason: "a template that is replaced before the controller has seen it gets no ReplicaSet",
 		Match: func(d *Difference) bool {
 			return d.Aspect == Courses && d.What == string(Rollout) && sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
@@ -95,6 +121,17 @@ var Deliberate = []Rule{
 		Match:  func(d *Difference) bool { return spared(d, "rollout-complete") },
 	},
 	{
+		Issue:  "kubernetes#102551, kubernetes#44734",
+		Reason: "a ReplicaSet that keeps its size when a Deployment is resized or its surge changes says what for it has it",
+		Match: func(d *Difference) bool {
+			return d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.What == "metadata.annotations.deployment.kubernetes.io/max-replicas"
+		},
+		And: func(d *Difference, subject, _ *Side) bool {
+			most, known := subject.most(d.Object)
+			return !known || d.Subject == most
+		},
+	},
+	{
 		Issue:  "kubernetes#104062",
 		Reason: "Endpoints of a Service that is not yet in the cache are not deleted at the start, and no key is given up after 15 retries",
 		Match:  func(d *Difference) bool { return spared(d, "endpoints-exact") },
@@ -106,10 +143,43 @@ var Deliberate = []Rule{
 	},
 }
 
+// names reports whether a text names a ReplicaSet that a Deployment has had, or the
+// Deployment itself, as conditions do while it has none.
+func (s *Side) names(deployment, text string) bool {
+	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
+		return true
+	}
+	return slices.ContainsFunc(s.Milestones[Milestone{Rollout, deployment}], func(set string) bool {
+		return strings.Contains(text, strings.TrimPrefix(set, replicaSets+" "))
+	})
+}
+
+// most is how many pods the Deployment of a ReplicaSet may have at the end, surge
+// included; it is not known of one that is not there any more.
+func (s *Side) most(set string) (string, bool) {
+	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
+	deployment := s.End[deployments+" "+owner]
+	replicas, err := strconv.Atoi(deployment["spec.replicas"])
+	if err != nil {
+		return "", false
+	}
+	surge := 0
+	if text, ok := deployment["spec.strategy.rollingUpdate.maxSurge"]; ok {
+		value := intstr.Parse(text)
+		if surge, err = intstr.GetScaledValueFromIntOrPercent(&value, replicas, true); err != nil {
+			return "", false
+		}
+	}
+	return strconv.Itoa(replicas + surge), true
+}
+
 // spared reports whether the base alone breaks the guarantee of a check.
 func spared(d *Difference, id string) bool {
-	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(held, d.Subject)
+	return d.Aspect == Verdicts && d.Object == id && slices.Contains(broken, d.Base) && slices.Contains(held, d.Subject)
 }
+
+// broken are the verdicts of a guarantee that something broke.
+var broken = []string{string(check.Fail), string(check.Known)}
 
 // held are the verdicts of a guarantee that nothing was seen to break.
 var held = []string{string(check.Pass), string(check.Idle)}
@@ -117,7 +187,7 @@ var held = []string{string(check.Pass), string(check.Idle)}
 // passing reports whether a condition is one that a correct controller may have
 // for a moment only.
 func passing(condition string) bool {
-	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError"} {
+	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown DeploymentPaused"} {
 		if strings.HasPrefix(condition, prefix) {
 			return true
 		}

@@ -129,6 +129,36 @@ func TestDifferences(t *testing.T) {
 		{name: "the steps on the way to a size are not compared", subject: func(x *telling) { x.set("v1", 3); x.set("v1", 5) }, base: func(x *telling) { x.set("v1", 5) }},
 		{name: "an event", subject: func(x *telling) { x.event("SuccessfulCreate") },
 			want: []string{"undeclared: milestone ReplicaSet, events: SuccessfulCreate; none"}},
+		{name: "an event of a write", base: func(x *telling) { x.event("ScalingReplicaSet") },
+			want: []string{"undeclared: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
+		{name: "an event of a write whose answer was lost", base: func(x *telling) { x.event("ScalingReplicaSet") },
+			subject: func(x *telling) { x.answered(history.Response{Reached: true, ServerCode: 200}) },
+			want:    []string{"accepted: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
+		{name: "an event of a write whose answer was lost by the other", subject: func(x *telling) {
+			x.event("ScalingReplicaSet")
+			x.answered(history.Response{Reached: true, ServerCode: 200})
+		}, want: []string{"undeclared: milestone ReplicaSet, events: ScalingReplicaSet; none"}},
+		{name: "an event of a write that was refused", base: func(x *telling) { x.event("ScalingReplicaSet") },
+			subject: func(x *telling) { x.answered(history.Response{Reached: true, ServerCode: 409, Code: 409}) },
+			want:    []string{"undeclared: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
+		{name: "an event of a replica that ended", base: func(x *telling) { x.event("ScalingReplicaSet") },
+			subject: func(x *telling) {
+				x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
+			},
+			want: []string{"accepted: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
+		{name: "an annotation of how many there may be", subject: func(x *telling) { x.annotated("max-replicas", "3") }, base: func(x *telling) { x.annotated("max-replicas", "4") },
+			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/max-replicas: 3; 4"}},
+		{name: "the message of a condition", subject: func(x *telling) { x.set("v2", 0); x.progressed("web-x7v1") }, base: func(x *telling) { x.set("v2", 0); x.progressed("web-qrsv2") },
+			want: []string{"accepted: end state deployments.apps web, status.conditions[Progressing].message: web-<>; web-<>"}},
+		{name: "the message of a condition from before there was a ReplicaSet", subject: func(x *telling) { x.progressed(`Deployment "web" is well`) }, base: func(x *telling) { x.progressed("web-qrsv1") },
+			want: []string{`accepted: end state deployments.apps web, status.conditions[Progressing].message: Deployment "web" is well; web-<>`}},
+		{name: "the message of a condition that is of no ReplicaSet", subject: func(x *telling) { x.progressed("fine") }, base: func(x *telling) { x.progressed("web-qrsv1") },
+			want: []string{"undeclared: end state deployments.apps web, status.conditions[Progressing].message: fine; web-<>"}},
+		{name: "a pause that one did not see", base: func(x *telling) {
+			x.records[0].Truth.Object.Body = json.RawMessage(strings.Replace(string(x.records[0].Truth.Object.Body), `"conditions":[`, `"conditions":[{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"},`, 1))
+			x.progressed("web")
+		}, subject: func(x *telling) { x.progressed("web") },
+			want: []string{"accepted: milestone deployments.apps web, conditions: none; Progressing=Unknown DeploymentPaused"}},
 		{name: "an event of a surplus", base: func(x *telling) { x.event("SuccessfulDelete") },
 			want: []string{"accepted: milestone ReplicaSet, events: none; SuccessfulDelete"}},
 		{name: "a pod of somebody else", base: func(x *telling) {
@@ -177,6 +207,25 @@ func TestDifferences(t *testing.T) {
 			}
 		})
 	}
+}
+
+// annotated is a version of the ReplicaSet with one of its Deployment's annotations.
+func (t *telling) annotated(name, value string) {
+	t.set("v1", 2)
+	t.records[len(t.records)-1].Truth.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
+}
+
+// answered is a write of a ReplicaSet and its answer.
+func (t *telling) answered(response history.Response) {
+	response.ID = uint64(len(t.records) + 1)
+	t.add(history.Record{Request: &history.Request{ID: response.ID, Verb: "update", Resource: replicaSets}})
+	t.add(history.Record{Response: &response})
+}
+
+// progressed is a version of the Deployment that says of which ReplicaSet it is.
+func (t *telling) progressed(message string) {
+	t.truth(history.Modified, deployments, "web", nil, fmt.Sprintf(
+		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":%q}]}}`, message))
 }
 
 // sized is a version of the ReplicaSet that says how large its Deployment is.
@@ -238,6 +287,41 @@ func TestDeliberate(t *testing.T) {
 		if rule.Issue == "" {
 			t.Errorf("%q is declared without an issue", rule.Reason)
 		}
+	}
+}
+
+// TestMost: what ours says a ReplicaSet was sized for is declared where it is right,
+// and where nobody can tell.
+func TestMost(t *testing.T) {
+	side := func(subject, most, deployment string) *Side {
+		x := rollout("x7")
+		x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
+		if deployment == "" {
+			x.truth(history.Deleted, deployments, "web", nil, ``)
+		} else {
+			x.truth(history.Modified, deployments, "web", nil, deployment)
+		}
+		x.annotated("max-replicas", most)
+		return x.side(t)
+	}
+	const percent = `{"spec":{"replicas":5,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"25%"}}}}`
+	for _, test := range []struct {
+		name, deployment, ours, base string
+		want                         Standing
+	}{
+		{"the base's is stale", percent, "7", "4", Declared},
+		{"ours is stale", percent, "4", "7", Undeclared},
+		{"both are", percent, "4", "5", Undeclared},
+		{"a number", `{"spec":{"replicas":5,"strategy":{"rollingUpdate":{"maxSurge":3}}}}`, "8", "7", Declared},
+		{"no surge", `{"spec":{"replicas":5,"strategy":{"type":"Recreate"}}}`, "5", "7", Declared},
+		{"the Deployment is gone", "", "4", "7", Declared},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := Differences(side("ours", test.ours, test.deployment), side("upstream", test.base, test.deployment))
+			if len(got) != 1 || got[0].Standing != test.want {
+				t.Errorf("%v; want one difference, %s", got, test.want)
+			}
+		})
 	}
 }
 

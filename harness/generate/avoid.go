@@ -3,6 +3,8 @@ package generate
 import (
 	"slices"
 
+	"github.com/kube-gauntlet/gauntlet/faults/nodes"
+	"github.com/kube-gauntlet/gauntlet/faults/obstacles"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -50,13 +52,36 @@ func refusesUsers(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, makesPods) && slices.ContainsFunc(faults, keepsPodsOut)
 }
 
+// runsOutOfNodes reports whether two faults want to mark nodes in the same way: the
+// second might find none that is not marked yet.
+func runsOutOfNodes(faults []scenario.Fault) bool {
+	for _, name := range []string{nodes.Cordon.Name, nodes.Taint.Name} {
+		marks := 0
+		for _, fault := range faults {
+			if fault.Name == name {
+				marks++
+			}
+		}
+		if marks > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 func makesPods(step scenario.Step) bool {
 	create, ok := step.Operation.(*scenario.Create)
 	return ok && create.Kind == scenario.Pod
 }
 
 func keepsPodsOut(fault scenario.Fault) bool {
-	return fault.Name == "quota-exhausted" || fault.Name == "admission-denied" && fault.Params.Text("resource") != "replicasets.apps"
+	return refusesAll(fault) && fault.Params.Text("resource") != "replicasets.apps"
+}
+
+// refusesAll tells the faults that refuse the subject something as long as they last,
+// and not so many times.
+func refusesAll(fault scenario.Fault) bool {
+	return fault.Name == obstacles.Quota.Name || fault.Name == obstacles.Policy.Name
 }
 
 func beyondUpstream(steps []scenario.Step, faults []scenario.Fault) bool {
@@ -64,8 +89,13 @@ func beyondUpstream(steps []scenario.Step, faults []scenario.Fault) bool {
 }
 
 func recreates(step scenario.Step) bool {
-	create, ok := step.Operation.(*scenario.Create)
-	return ok && create.Strategy == scenario.Recreate
+	switch op := step.Operation.(type) {
+	case *scenario.Create:
+		return op.Strategy == scenario.Recreate
+	case *scenario.Configure:
+		return op.Strategy == scenario.Recreate
+	}
+	return false
 }
 
 func scalesDeployment(step scenario.Step) bool {

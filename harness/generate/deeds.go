@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -27,6 +29,8 @@ var deeds = []deed{
 	{1, (*users).addPods},
 	{1, (*users).relabelPods},
 	{1, (*users).touch},
+	{2, (*users).configure},
+	{1, (*users).republish},
 	{1, (*users).remove},
 	{1, (*users).replace},
 }
@@ -72,19 +76,21 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 
 // bounds draws how far a rolling update may go, one of the two above 0.
 func (u *users) bounds(create *scenario.Create) {
-	draw := func() *scenario.IntOrString {
-		if u.IntN(2) == 0 {
-			return scenario.Number(1 + u.IntN(4))
-		}
-		return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
-	}
-	create.MaxSurge, create.MaxUnavailable = draw(), draw()
+	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
 	case 0:
 		create.MaxSurge = scenario.Number(0)
 	case 1:
 		create.MaxUnavailable = scenario.Number(0)
 	}
+}
+
+// share draws some of an owner's pods.
+func (u *users) share() *scenario.IntOrString {
+	if u.IntN(2) == 0 {
+		return scenario.Number(1 + u.IntN(4))
+	}
+	return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
 }
 
 func (u *users) scale() {
@@ -154,7 +160,7 @@ func (u *users) addService() {
 	u.make(&scenario.Create{
 		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
 		Selector:                 map[string]string{"app": o.Name},
-		Ports:                    []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}},
+		Ports:                    firstPorts,
 		Headless:                 u.IntN(4) == 0,
 		PublishNotReadyAddresses: u.IntN(6) == 0,
 	})
@@ -166,6 +172,71 @@ func (u *users) reselect() {
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
 	}
 }
+
+// configure changes how an owner goes about its work.
+func (u *users) configure() {
+	o := u.pick(owner)
+	u.await(u.step(u.configuration(o)), o)
+}
+
+// configuration draws a change of an owner's. There is always room to surge: see
+// [neverDown].
+func (u *users) configuration(o *object) *scenario.Configure {
+	configure := &scenario.Configure{Target: o.Target}
+	what := 0
+	if deployment(o) {
+		what = u.IntN(4)
+	}
+	switch {
+	case what == 1 && !neverDown(o.create):
+		configure.Strategy = faults.Pick(u.Rand, scenario.RollingUpdate, scenario.RollingUpdate, scenario.Recreate)
+		if configure.Strategy == scenario.RollingUpdate {
+			configure.MaxSurge, configure.MaxUnavailable = u.share(), u.share()
+		}
+	case what == 2:
+		configure.RevisionHistoryLimit = ptr.To(u.IntN(3))
+	case what == 3:
+		configure.ProgressDeadlineSeconds = ptr.To(60 + u.IntN(600))
+	default:
+		configure.MinReadySeconds = ptr.To(u.IntN(3))
+	}
+	return configure
+}
+
+// republish changes a Service's ports or type.
+func (u *users) republish() {
+	if s := u.pick(service); s != nil {
+		u.step(u.publication(s))
+	}
+}
+
+// publication draws a change of a Service's. A headless one stays so.
+func (u *users) publication(s *object) *scenario.Publish {
+	publish := &scenario.Publish{Target: s.Target}
+	switch what := u.IntN(4); {
+	case what == 0:
+		publish.PublishNotReadyAddresses = ptr.To(u.IntN(2) == 0)
+	case what == 1 && !s.create.Headless:
+		publish.Type = faults.Pick(u.Rand, scenario.NodePort, scenario.ExternalName, scenario.ClusterIP)
+		if publish.Type == scenario.ExternalName {
+			publish.ExternalName = s.Name + ".example.com"
+		}
+	default:
+		publish.Ports = faults.Pick(u.Rand, morePorts...)
+	}
+	return publish
+}
+
+// morePorts are what Services may have in the place of [firstPorts].
+var morePorts = [][]scenario.Port{
+	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
+	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},
+	{firstPorts[0], {Name: "metrics", Port: 9090, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
+	{{Name: "nothing", Port: 53, TargetPort: scenario.PortName("dns"), Protocol: scenario.UDP}},
+	firstPorts,
+}
+
+var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
 // addPods makes pods that an owner may adopt, or that it must leave alone.
 func (u *users) addPods() {

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +18,10 @@ const (
 	spanMin = 500 * time.Millisecond
 	spanMax = 3 * time.Second
 	tick    = 100 * time.Millisecond
+	// refusalMax bounds those that refuse whatever is tried: a key that fails is tried
+	// again not only when its back-off is over but with every event, and backs off
+	// twice as long each time.
+	refusalMax = time.Second
 )
 
 // faultsMax is how many faults there are in a scenario of any length.
@@ -45,18 +50,60 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 		if err != nil {
 			return err
 		}
-		fault.From, fault.For = from, on.Span
+		if fault.From, fault.For = from, on.Span; fault.When != nil { // it comes with what users do
+			fault.From, fault.For = 0, spanMax
+		}
+		if refusesAll(fault) {
+			fault.For = min(fault.For, refusalMax)
+		}
 		s.Faults = append(s.Faults, fault)
 	}
-	slices.SortStableFunc(s.Faults, func(a, b scenario.Fault) int { return int(a.From - b.From) })
+	slices.SortStableFunc(s.Faults, func(a, b scenario.Fault) int { return cmp.Compare(a.From, b.From) })
 	return nil
 }
 
-// drawFault draws a fault that can happen where the scenario runs, and beside
-// which what there is already does not go beyond upstream.
+// leanTries is how many faults are drawn where one is to be had that was seen little.
+const leanTries = 6
+
+// drawFault draws a fault that fits; where there is a coverage to lean away from,
+// the one of some that was seen least, the first of equals.
 func (o *Options) drawFault(r *rand.Rand, on faults.Occasion, s *scenario.Scenario) (scenario.Fault, error) {
+	best, err := o.drawFitting(r, on, s)
+	if o.Lean == nil || err != nil {
+		return best, err
+	}
+	for range leanTries - 1 {
+		other, err := o.drawFitting(r, on, s)
+		if err != nil {
+			return scenario.Fault{}, err
+		}
+		if o.seen(other) < o.seen(best) {
+			best = other
+		}
+	}
+	return best, nil
+}
+
+// seen is how often what a fault does was seen.
+func (o *Options) seen(fault scenario.Fault) int {
+	resource := fault.Params.Text("resource")
+	if subresource := fault.Params.Text("subresource"); subresource != "" {
+		resource += "/" + subresource
+	}
+	return o.Lean.Seen(fault.Name, fault.Params.Text("verb"), resource)
+}
+
+// drawFitting draws a fault that can happen where the scenario runs, and beside
+// which what there is already does not go beyond upstream.
+func (o *Options) drawFitting(r *rand.Rand, on faults.Occasion, s *scenario.Scenario) (scenario.Fault, error) {
+	editor := newEditor(r, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
+		var when *scenario.Moment // only what other users do has one
+		on.Edit = func() (steps []scenario.Step) {
+			steps, when = editor.draw()
+			return steps
+		}
 		drawn := kind.Sample(r, on)
 		if drawn == nil {
 			continue
@@ -72,9 +119,9 @@ func (o *Options) drawFault(r *rand.Rand, on faults.Occasion, s *scenario.Scenar
 		if picky, ok := made.(faults.Picky); ok && picky.CannotHappenOn(o.Provider) != nil {
 			continue
 		}
-		fault := scenario.Fault{Name: kind.Name, Params: params}
+		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
 		all := append(slices.Clip(s.Faults), fault)
-		if !beyondUpstream(s.Workload, all) && !refusesUsers(s.Workload, all) {
+		if steps := withEdits(s.Workload, all); !beyondUpstream(steps, all) && !refusesUsers(steps, all) && !runsOutOfNodes(all) {
 			return fault, nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Package generate makes scenarios from seeds: what users do, and what goes wrong
-// meanwhile. The same seed, profile, duration and provider give the same scenario,
-// byte for byte, on any machine, as long as the version and the catalogue of
-// faults are the same; the description of a scenario names both.
+// meanwhile. The same seed, profile, duration, provider and coverage to lean away
+// from give the same scenario, byte for byte, on any machine, as long as the version
+// and the catalogue of faults are the same; the description of a scenario names all.
 //
 // A scenario that is generated makes sense: users act on what is there, faults
 // spoil what the workload brings about, and all of them are over soon after it.
@@ -19,12 +19,13 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Version is that of the generator. It is raised whenever a seed gives another
 // scenario than before, other than by a catalogue that has grown.
-const Version = 2
+const Version = 4
 
 // Options say what to generate.
 type Options struct {
@@ -37,6 +38,9 @@ type Options struct {
 	Provider string
 	// Kinds are the faults to draw from; nil is the whole catalogue.
 	Kinds []faults.Kind
+	// Lean, if set, is what was seen before: faults that it has little of are
+	// preferred. It is as much a part of what makes the scenario as the seed.
+	Lean *coverage.Table
 }
 
 // Bounds of a workload's duration.
@@ -136,8 +140,12 @@ func (o *Options) complete() error {
 }
 
 func (o *Options) description() string {
-	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, over %s, on %s, from %d kinds of faults.",
-		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds))
+	lean := ""
+	if o.Lean != nil {
+		lean = ", those preferred that coverage " + o.Lean.Sum() + " has little of"
+	}
+	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, over %s, on %s, from %d kinds of faults%s.",
+		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), lean)
 }
 
 // random is a source of draws for one purpose: more draws for one do not shift

@@ -3,6 +3,7 @@ package generate_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -16,6 +17,10 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
+	"github.com/kube-gauntlet/gauntlet/faults/requests"
+	"github.com/kube-gauntlet/gauntlet/faults/users"
+	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -86,13 +91,78 @@ func TestVariety(t *testing.T) {
 	}
 	for _, words := range []string{
 		"- create: {kind: Deployment", "- create: {kind: ReplicaSet", "- create: {kind: ReplicationController", "- create: {kind: Service", "- create: {kind: Pod",
-		"- scale: ", "- rollout: ", "- pause: ", "- resume: ", "- rollback: ", "- label: ", "- select: ", "- delete: ",
+		"- scale: ", "- rollout: ", "- pause: ", "- resume: ", "- rollback: ", "- label: ", "- select: ", "- configure: ", "- publish: ", "- delete: ",
 		"await: ", "until: gone", "until: complete", "propagation: orphan", "propagation: foreground", "strategy: Recreate", "maxSurge: 0",
 		"controller: foreign", "replicas: 2, qps",
 	} {
 		if !strings.Contains(all.String(), words) {
 			t.Errorf("300 seeds do not draw %q", words)
 		}
+	}
+}
+
+// TestEdits: other users do all that a workload's own do, at the same time, to what
+// is there.
+func TestEdits(t *testing.T) {
+	var all strings.Builder
+	for seed := range uint64(100) {
+		o := options(seed)
+		o.Kinds = []faults.Kind{users.Edit, users.Edit, requests.Slow} // nothing is edited twice
+		s := generated(t, o)
+		if err := run.Validate(s); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, fault := range s.Faults {
+			if edits := fault.Name == users.Edit.Name; edits != (fault.When != nil) {
+				t.Errorf("seed %d: %s waits for %v", seed, fault.Name, fault.When)
+			}
+		}
+		all.Write(marshal(t, s))
+	}
+	for _, words := range []string{
+		"[{scale: ", "[{configure: ", "[{rollout: ", "[{rollback: ", "[{pause: ", "[{label: ", "[{delete: ", "[{publish: ", "[{select: {kind: Service",
+		"[{select: {kind: ReplicationController", ", resume: {", "{create: {kind: Deployment", "{create: {kind: Service", "at: begun", "at: done",
+	} {
+		if !strings.Contains(all.String(), words) {
+			t.Errorf("100 seeds do not draw %q", words)
+		}
+	}
+}
+
+// TestLean: what was seen little of is drawn more often, the same for the same
+// coverage, and another for another.
+func TestLean(t *testing.T) {
+	seen := func(text string) *coverage.Table {
+		t.Helper()
+		var table coverage.Table
+		if err := json.Unmarshal([]byte(text), &table); err != nil {
+			t.Fatal(err)
+		}
+		return &table
+	}
+	restarts := seen(`{"format":1,"cells":[{"fault":"restart","outcome":"restart","phase":"steady","times":3}]}`)
+	count := func(lean *coverage.Table) (all string, drawn int) {
+		for seed := range uint64(20) {
+			o := options(seed)
+			o.Lean, o.Kinds = lean, []faults.Kind{processes.Restart, requests.Slow}
+			s := generated(t, o)
+			if again := generated(t, o); !bytes.Equal(marshal(t, s), marshal(t, again)) {
+				t.Fatalf("seed %d gives another scenario the second time", seed)
+			}
+			text := string(marshal(t, s))
+			drawn += strings.Count(text, "- restart: ")
+			all += text
+		}
+		return all, drawn
+	}
+	_, plain := count(nil)
+	_, fresh := count(seen(`{"format":1}`))
+	leaning, rare := count(restarts)
+	if plain < 10 || fresh < 10 || rare > plain/10 {
+		t.Errorf("%d restarts, %d with nothing seen, %d where only restarts were seen; want many, many and few", plain, fresh, rare)
+	}
+	if want := ", those preferred that coverage " + restarts.Sum() + " has little of."; !strings.Contains(leaning, want) {
+		t.Errorf("no description has %q", want)
 	}
 }
 
@@ -127,7 +197,8 @@ func TestSameBytes(t *testing.T) {
 }
 
 // TestUsersPods: where users make pods of their own, nothing keeps pods out; it
-// would end the workload.
+// would end the workload. What keeps anything out does so for a second at most: who
+// is refused for longer backs off for longer than there is to settle.
 func TestUsersPods(t *testing.T) {
 	var kinds []faults.Kind
 	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {
@@ -141,7 +212,13 @@ func TestUsersPods(t *testing.T) {
 	for seed := range uint64(200) {
 		o := options(seed)
 		o.Provider, o.Kinds = faults.Simulated, kinds
-		text := string(marshal(t, generated(t, o)))
+		s := generated(t, o)
+		text := string(marshal(t, s))
+		for _, fault := range s.Faults {
+			if fault.Name != "pod-relabel" && fault.For > time.Second {
+				t.Errorf("seed %d: %s refuses for %s", seed, fault.Name, fault.For)
+			}
+		}
 		users := strings.Contains(text, "- create: {kind: Pod")
 		out := strings.Contains(text, "- quota-exhausted") || strings.Contains(text, "- admission-denied: {reason") ||
 			strings.Contains(text, "- admission-denied: {resource: pods")

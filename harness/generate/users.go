@@ -133,8 +133,12 @@ func (u *users) make(create *scenario.Create) {
 // end deletes an object, and returns the step.
 func (u *users) end(o *object) *scenario.Step {
 	u.objects = slices.DeleteFunc(u.objects, func(other *object) bool { return other == o })
+	return u.step(u.deletion(o))
+}
+
+func (u *users) deletion(o *object) *scenario.Delete {
 	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Background, scenario.Foreground, scenario.Orphan)
-	return u.step(&scenario.Delete{Target: o.Target, Propagation: propagation})
+	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
 // await has the user wait, now and then, for what is to become of an owner. One

@@ -267,3 +267,56 @@ func TestRefString(t *testing.T) {
 		}
 	}
 }
+
+// TestBeat moves a clock by steps, each of which a recorder that beats is shown, or is
+// not, and appends a record after each.
+func TestBeat(t *testing.T) {
+	tests := []struct {
+		name  string
+		steps []time.Duration
+		want  []time.Duration // of stalls
+	}{
+		{"a machine that runs", []time.Duration{beatEvery, 2 * beatEvery, stallMin}, nil},
+		{"one that stands still", []time.Duration{time.Second}, []time.Duration{time.Second - beatEvery}},
+		{"just long enough", []time.Duration{stallMin + beatEvery}, []time.Duration{stallMin}},
+		{"again and again", []time.Duration{time.Second, beatEvery, 2 * time.Second}, []time.Duration{time.Second - beatEvery, 2*time.Second - beatEvery}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "history.jsonl")
+			clock := clocktesting.NewFakeClock(epoch)
+			recorder, err := Create(path, Start{}, clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := recorder.Beat(clock)
+			for _, step := range test.steps {
+				clock.Step(step)
+				recorder.Append(Record{Phase: &Phase{Name: PhaseChaos}})
+			}
+			stop()
+			clock.Step(time.Hour) // which is nobody's concern any more
+			recorder.Append(Record{Phase: &Phase{Name: PhaseSettle}})
+			if err := recorder.Close(); err != nil {
+				t.Fatal(err)
+			}
+			records, err := readAll(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []time.Duration
+			for i, record := range records {
+				if record.Stall == nil {
+					continue
+				}
+				got = append(got, record.Stall.Lasted)
+				if i+1 == len(records) || records[i+1].At != record.At {
+					t.Errorf("record %d, a stall, does not end with what follows", i)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("stalls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

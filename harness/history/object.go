@@ -56,6 +56,9 @@ type Object struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
+	// Skewed: it is not as it was committed. A fault has moved the times that the API
+	// server and the nodes set, and the subject was shown it like that.
+	Skewed bool `json:"skewed,omitempty"`
 	// Body is everything else by its API field names: spec, status, subsets, data.
 	Body json.RawMessage `json:"body,omitempty"`
 }

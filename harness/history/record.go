@@ -26,6 +26,7 @@ type Record struct {
 	Step     *Step     `json:"step,omitempty"`
 	Process  *Process  `json:"process,omitempty"`
 	Gap      *Gap      `json:"gap,omitempty"`
+	Stall    *Stall    `json:"stall,omitempty"`
 }
 
 // Format is the version of the record format that this package writes. A
@@ -77,6 +78,9 @@ const (
 	Error    EventType = "ERROR"
 )
 
+// OfObject reports whether events of the type are about an object.
+func (t EventType) OfObject() bool { return t == Added || t == Modified || t == Deleted }
+
 // Truth is one committed version of an object, as the API server told the
 // observer directly.
 type Truth struct {
@@ -111,6 +115,8 @@ type Request struct {
 	PatchType string          `json:"patchType,omitempty"`
 	// PreconditionUID is the UID that a delete demands, if it does.
 	PreconditionUID types.UID `json:"preconditionUID,omitempty"`
+	// Bytes is how long the body is, as sent.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // Response ends a request, or, for a watch, is its first answer. It is recorded
@@ -128,6 +134,9 @@ type Response struct {
 	Reached bool `json:"reached,omitempty"`
 	// Reason is the reason of a Status answer, such as AlreadyExists.
 	Reason string `json:"reason,omitempty"`
+	// Cause is the first cause that a Status answer gives beside its reason, such as
+	// NamespaceTerminating.
+	Cause string `json:"cause,omitempty"`
 	// Fault names the fault that changed the request or its answer, if one did.
 	Fault string `json:"fault,omitempty"`
 	// RetryAfter is for how many seconds the answer asks the client to wait before
@@ -136,6 +145,9 @@ type Response struct {
 	// Object is what the API server answered with, whether or not the subject got
 	// its answer.
 	Object *Object `json:"object,omitempty"`
+	// Bytes is how long the body is that the subject is handed; 0 for a watch, whose
+	// deliveries have their own, and where the API server does not say beforehand.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // OK reports whether the subject was told that its request succeeded.
@@ -169,6 +181,8 @@ type Delivery struct {
 	InitialEventsEnd bool `json:"initialEventsEnd,omitempty"`
 	// Held is how long a fault kept the event back, in nanoseconds.
 	Held time.Duration `json:"held,omitempty"`
+	// Bytes is how long the event is on the stream, its frame included.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // Closed is the end of a watch stream.
@@ -260,4 +274,11 @@ const (
 type Gap struct {
 	Source string `json:"source"` // such as "truth of pods"
 	Detail string `json:"detail"`
+}
+
+// Stall says that for a while, up to this record, the witnesses got no time to run,
+// as on a machine that is starved or stands still. What others did meanwhile, if they
+// ran, was recorded late; that nothing was recorded says nothing of them.
+type Stall struct {
+	Lasted time.Duration `json:"lasted"` // in nanoseconds
 }

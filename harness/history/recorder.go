@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"k8s.io/utils/clock"
 )
@@ -19,10 +20,12 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu     sync.Mutex // orders Seq, At and the send on queue
-	seq    int64
-	closed bool
-	queue  chan item
+	mu      sync.Mutex // orders Seq, At and the send on queue
+	seq     int64
+	closed  bool
+	queue   chan item
+	beating bool
+	beat    time.Duration // when this process was last seen to run
 
 	done   chan struct{} // closed when the writer has ended
 	failed chan struct{} // closed at the first error of the writer
@@ -70,10 +73,64 @@ func (r *Recorder) Append(record Record) {
 	if r.closed {
 		return
 	}
+	at := r.clock.Since(r.start.Time)
+	r.pulse(at)
+	r.enter(record, at)
+}
+
+// enter adds a record as of a time. The caller has the lock.
+func (r *Recorder) enter(record Record, at time.Duration) {
 	r.seq++
-	record.Seq = r.seq
-	record.At = r.clock.Since(r.start.Time)
+	record.Seq, record.At = r.seq, at
 	r.queue <- item{record: &record}
+}
+
+// How often a recorder that beats does so, and for how much longer it may not before
+// that is a stall: a busy machine is often late by tens of milliseconds.
+const (
+	beatEvery = 50 * time.Millisecond
+	stallMin  = 200 * time.Millisecond
+)
+
+// Beat has the recorder notice, until stop is called, when this process gets no time
+// to run, or none to record in, and put a [Stall] before whatever comes next.
+func (r *Recorder) Beat(clock clock.WithTicker) (stop func()) {
+	r.mu.Lock()
+	r.beating, r.beat = true, r.clock.Since(r.start.Time)
+	r.mu.Unlock()
+	ticker, over, done := clock.NewTicker(beatEvery), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+			case <-over:
+				return
+			}
+			r.mu.Lock()
+			if !r.closed {
+				r.pulse(r.clock.Since(r.start.Time))
+			}
+			r.mu.Unlock()
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(over)
+		<-done
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beating = false
+	})
+}
+
+// pulse says that this process runs. The caller has the lock.
+func (r *Recorder) pulse(at time.Duration) {
+	late := at - r.beat - beatEvery
+	r.beat = at
+	if r.beating && late >= stallMin {
+		r.enter(Record{Stall: &Stall{Lasted: late}}, at)
+	}
 }
 
 // Flush returns when every record appended before it is in the file and every

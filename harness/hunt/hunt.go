@@ -35,8 +35,11 @@ type Bag struct {
 	// Runs is the number of runs that were made.
 	Runs int
 	// Caught are the runs that did not pass, in the order in which they were begun.
-	// Their directories are kept, those of the others are not.
+	// Their directories are kept.
 	Caught []reports.Run
+	// Passed are the others, in the order in which they ended. Their directories are
+	// gone, and so are their results: of a night there are thousands.
+	Passed []reports.Run
 }
 
 // brokenMax is how many runs on end may break off before they can begin: one may
@@ -69,6 +72,9 @@ func Run(ctx context.Context, o Options) (Bag, error) {
 		if err := os.RemoveAll(run.Directory); err != nil {
 			return fmt.Errorf("removing a run that passed: %w", err)
 		}
+		passed := *run
+		passed.Directory, passed.Results, passed.Versions = "", nil, nil
+		bag.Passed = append(bag.Passed, passed)
 		return nil
 	})
 	for _, place := range slices.Sorted(maps.Keys(caught)) {

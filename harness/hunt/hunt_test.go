@@ -92,6 +92,14 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(test.wantCaught, caught); diff != "" || bag.Runs != test.wantRuns {
 				t.Errorf("%d runs, want %d; caught (-want +got):\n%s", bag.Runs, test.wantRuns, diff)
 			}
+			if len(bag.Passed) != bag.Runs-len(bag.Caught) {
+				t.Errorf("%d passed; want those of the %d that were not caught", len(bag.Passed), bag.Runs)
+			}
+			for _, run := range bag.Passed {
+				if run.Verdict != check.Pass || run.Directory != "" || run.Seed == 0 {
+					t.Errorf("passed %+v; want it without its directory, which is gone", run)
+				}
+			}
 			left, err := os.ReadDir(g.dir)
 			if err != nil || len(left) != len(test.wantCaught) {
 				t.Errorf("%d directories are left (%v), want those of the %d caught", len(left), err, len(test.wantCaught))

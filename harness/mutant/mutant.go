@@ -37,7 +37,9 @@ type Mutant struct {
 	// Scenarios should show it, the most telling first: names of the library of
 	// scenarios or of this one's own.
 	Scenarios []string
-	// Checks are the IDs of those that fail, one of them at least.
+	// Texts are those of the scenarios, in the same order.
+	Texts []string
+	// Checks are the IDs of those that fail for the right reason, one of them at least.
 	Checks []string
 	// Open is why no check catches it yet; empty if one does.
 	Open string
@@ -65,7 +67,7 @@ type Edit struct {
 // Fingerprint changes when anything does that an outcome depends on, but for the
 // code around it.
 func (m *Mutant) Fingerprint() string {
-	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios})
+	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
 	if err != nil {
 		panic(err) // plain strings
 	}

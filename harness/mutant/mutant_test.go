@@ -109,6 +109,8 @@ func TestTrial(t *testing.T) {
 		{"lucky", "shaky"}:     failing(time.Second, "wolf"),
 		{"half", "first"}:      failing(2*time.Second, "sharp"),
 		{"upstream", "second"}: failing(time.Second, "wolf"),
+		{"chance", "first"}:    failing(time.Second, "blunt"),
+		{"chance", "second"}:   failing(time.Second, "blunt", "sharp"),
 	}}
 	outcomes, err := l.try(t,
 		Mutant{ID: "caught", Base: Ours, Scenarios: []string{"first", "second", "third"}},
@@ -116,6 +118,7 @@ func TestTrial(t *testing.T) {
 		Mutant{ID: "lucky", Base: Upstream, Scenarios: []string{"shaky"}},
 		Mutant{ID: "half", Base: Upstream, Scenarios: []string{"shaky", "first"}},
 		Mutant{ID: "unseen", Base: Ours, Unseen: "nobody looks"},
+		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
 	if err == nil || !strings.Contains(err.Error(), "unbroken upstream in shaky: fail: it is broken") {
 		t.Errorf("error %v; expected it to tell of the unbroken", err)
@@ -132,7 +135,10 @@ func TestTrial(t *testing.T) {
 	if why := outcomes["unclear"].Why; why != "first: unknown: too little happened" {
 		t.Errorf("unclear, because %q", why)
 	}
-	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 4 {
+	if o := outcomes["chance"]; o.State != Caught || o.Scenario != "second" {
+		t.Errorf("chance: %+v; expected that it counts where its own check failed", o)
+	}
+	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 5 {
 		t.Errorf("tried %v; expected all but the one that nobody can observe", outcomes)
 	}
 	for _, place := range []string{"unbroken ours in first", "unbroken upstream in shaky"} {
@@ -165,10 +171,20 @@ func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 }
 
 func TestStateOf(t *testing.T) {
-	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}}
-	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Caught}
+	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}, Texts: []string{"one"}, Checks: []string{"quiet"}}
+	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Caught, Checks: []string{"alive", "quiet"}}
 	if got := m.StateOf(last); got != Caught {
 		t.Errorf("%s; expected what was found", got)
+	}
+	for name, checks := range map[string][]string{"another check failed": {"sound"}, "it has no checks": nil} {
+		other := m
+		if other.Checks = checks; other.StateOf(last) != NotCaught {
+			t.Errorf("%s: %s; expected that it does not count", name, other.StateOf(last))
+		}
+	}
+	played := m
+	if played.Texts = []string{"two"}; played.StateOf(last) != NotRun {
+		t.Error("what was found in another scenario of that name counts")
 	}
 	changed := m
 	changed.Edits = []Edit{{"a.go", "x", "z"}}
@@ -183,7 +199,7 @@ func TestStateOf(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	all := []Mutant{
-		{ID: "R1", Base: Ours, Broken: "It is.", Scenarios: []string{"first"}},
+		{ID: "R1", Base: Ours, Broken: "It is.", Scenarios: []string{"first"}, Checks: []string{"alive"}},
 		{ID: "R2", Base: Upstream, Broken: "It is, too.", Scenarios: []string{"first", "second"}, Open: "no check looks"},
 		{ID: "R3", Base: Ours, Broken: "It is as well.", Scenarios: []string{"first"}},
 		{ID: "R4", Base: Ours, Broken: "It may be.", Unseen: "nobody can"},

@@ -10,13 +10,16 @@ import (
 type Count map[State]int
 
 // StateOf is where a mutant stands, given its last outcome, which may be of the
-// mutant as it was before.
+// mutant as it was before. One of which nobody has said which checks are to catch it
+// is not caught, whatever failed.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.Unseen != "":
 		return Unobservable
 	case last.Of != m.Fingerprint():
 		return NotRun
+	case last.State == Caught && (len(m.Checks) == 0 || !m.catches(last.Checks)):
+		return NotCaught
 	default:
 		return last.State
 	}

@@ -31,6 +31,8 @@ type Outcome struct {
 	After time.Duration `json:"after,omitempty"`
 	// Why says of a mutant that was not caught what came of its scenarios.
 	Why string `json:"why,omitempty"`
+	// When is when that was known.
+	When time.Time `json:"when,omitzero"`
 }
 
 // State is where a mutant stands.
@@ -38,9 +40,10 @@ type State string
 
 // The states.
 const (
-	// Caught: a check failed that passed for the unbroken controllers.
+	// Caught: one of the mutant's checks failed that passed for the unbroken
+	// controllers; any check, for one that has none yet.
 	Caught State = "caught"
-	// NotCaught: none did.
+	// NotCaught: none did, whatever else failed.
 	NotCaught State = "not caught"
 	// Void: the unbroken controllers pass none of its scenarios.
 	Void State = "void"
@@ -75,6 +78,8 @@ type Trial struct {
 	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
 	// Done is told of each outcome as it is known, one at a time, and may be slow.
 	Done func(Outcome) error
+	// Now is the time; nil leaves it out of outcomes.
+	Now func() time.Time
 }
 
 // place is where the unbroken controllers are looked at.
@@ -172,6 +177,9 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 // try builds a mutant and runs it through its scenarios until it is caught.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Of: m.Fingerprint(), State: Void}
+	if t.Now != nil {
+		outcome.When = t.Now().UTC().Truncate(time.Second)
+	}
 	if err := ctx.Err(); err != nil {
 		return outcome, err
 	}
@@ -189,12 +197,10 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outc
 		if err != nil {
 			return outcome, err
 		}
-		if failed := failedChecks(judged); len(failed) > 0 {
+		failed := failedChecks(judged)
+		if checks := idsOf(failed); m.catches(checks) {
 			outcome.State, outcome.Scenario, outcome.Seed = Caught, scenario, t.Seed
-			outcome.After = firstViolation(failed[0])
-			for _, result := range failed {
-				outcome.Checks = append(outcome.Checks, result.Check)
-			}
+			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
 		}
 		outcome.State = NotCaught
@@ -209,6 +215,22 @@ func failedChecks(judged *reports.Run) []check.Result {
 	failed := slices.DeleteFunc(slices.Clone(judged.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
 	slices.SortStableFunc(failed, func(a, b check.Result) int { return cmp.Compare(firstViolation(a), firstViolation(b)) })
 	return failed
+}
+
+func idsOf(results []check.Result) []string {
+	var ids []string
+	for _, r := range results {
+		ids = append(ids, r.Check)
+	}
+	return ids
+}
+
+// catches reports whether the mutant is caught by these checks.
+func (m *Mutant) catches(failed []string) bool {
+	if len(m.Checks) == 0 {
+		return len(failed) > 0
+	}
+	return slices.ContainsFunc(failed, func(id string) bool { return slices.Contains(m.Checks, id) })
 }
 
 // firstViolation is when a check first failed, as far as its evidence goes.

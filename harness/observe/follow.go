@@ -62,26 +62,24 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 }
 
 // CatchUp returns when the follower has recorded everything that was committed
-// before the call. What it has not seen by the end of ctx it records as a gap.
-func (o *Follower) CatchUp(ctx context.Context) {
+// before the call. The error is that of [Observer.CatchUp].
+func (o *Follower) CatchUp(ctx context.Context) error {
 	// The key does not matter: every answer says how far etcd is.
 	answer, err := o.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
-		o.gap("asking etcd how far it is: %v", err)
-		return
+		return fmt.Errorf("asking etcd how far it is: %w", err)
 	}
 	for {
 		o.mu.Lock()
 		at, moved := o.at, o.moved
 		o.mu.Unlock()
 		if at >= answer.Header.Revision {
-			return
+			return nil
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			o.gap("at the end, what followed version %d had not been seen, up to %d", at, answer.Header.Revision)
-			return
+			return fmt.Errorf("what followed version %d has not been seen, up to %d", at, answer.Header.Revision)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (s *stand) truths(o *Follower) (told []string, gaps int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
-	o.CatchUp(ctx)
+	s.must(o.CatchUp(ctx))
 	o.Stop()
 	s.must(s.recorder.Close())
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func TestOutages(t *testing.T) {
 	o, err := Follow(t.Context(), s.options())
 	s.must(err)
 	s.change("before", "1")
-	o.CatchUp(t.Context()) // what has not been seen when it is thrown away is a gap indeed
+	s.must(o.CatchUp(t.Context())) // what has not been seen when it is thrown away is a gap indeed
 	s.compact()
 	for _, part := range []cluster.Part{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
 		name := "with-" + string(part)
@@ -146,7 +146,7 @@ func TestOutages(t *testing.T) {
 		s.must(s.cluster.Resume(t.Context(), part))
 		s.change(name, "2")
 		s.remove(name)
-		o.CatchUp(t.Context())
+		s.must(o.CatchUp(t.Context()))
 		s.compact()
 	}
 	told, gaps := s.truths(o)
@@ -192,7 +192,7 @@ func TestGap(t *testing.T) {
 	s.create("goes")
 	o, err := Follow(t.Context(), s.options())
 	s.must(err)
-	o.CatchUp(t.Context())
+	s.must(o.CatchUp(t.Context()))
 	o.Stop()
 	s.change("changes", "1")
 	s.remove("goes")

@@ -8,6 +8,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,13 +74,17 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 }
 
 // CatchUp returns when the observer has recorded everything that was committed
-// before the call. What it has not seen by the end of ctx it records as a gap.
-func (o *Observer) CatchUp(ctx context.Context) {
+// before the call. The error says what it has not seen by the end of ctx, or why it
+// cannot tell; whether that is a gap is for the caller to say, who knows whether it
+// may still come.
+func (o *Observer) CatchUp(ctx context.Context) error {
+	missing := make([]error, len(o.witnesses))
 	var group errgroup.Group
-	for _, w := range o.witnesses {
-		group.Go(func() error { w.catchUp(ctx); return nil })
+	for i, w := range o.witnesses {
+		group.Go(func() error { missing[i] = w.catchUp(ctx); return nil })
 	}
-	_ = group.Wait() // the witnesses record their own failures
+	_ = group.Wait() // of all of them, not of the first that fails
+	return errors.Join(missing...)
 }
 
 // Stop ends every watch and returns when nothing more is recorded.

@@ -175,25 +175,24 @@ func (w *witness) skip(ctx context.Context) {
 	w.advance(version)
 }
 
-// catchUp waits until everything that a consistent list shows has been seen.
-func (w *witness) catchUp(ctx context.Context) {
+// catchUp waits until everything that a consistent list shows has been seen, and
+// says what has not been by the end of ctx.
+func (w *witness) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if err != nil {
-		w.gap("the last list failed: %v", err)
-		return
+		return fmt.Errorf("%s: %w", w.resource, err)
 	}
 	for {
 		w.mu.Lock()
 		moved, missing := w.moved, w.missing(objects, version)
 		w.mu.Unlock()
 		if missing == "" {
-			return
+			return nil
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			w.gap("at the end, %s had not been seen", missing)
-			return
+			return fmt.Errorf("%s: %s has not been seen", w.resource, missing)
 		}
 	}
 }

@@ -107,6 +107,7 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 				Admin:     s.admin,
 				Provider:  s.Provider,
 				Namespace: namespace,
+				Pods:      s.pods,
 				Cause:     cause,
 				Clock:     s.Clock,
 				Report:    report,

@@ -11,6 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -36,11 +37,12 @@ func Validate(s *scenario.Scenario) error {
 }
 
 // setting is what the checks need to know of a scenario.
-func setting(s *scenario.Scenario) check.Setting {
+func setting(s *scenario.Scenario, environment *Environment) check.Setting {
 	return check.Setting{
 		Within:    s.Settle.Within,
 		Quiet:     s.Settle.Quiet,
 		QPS:       float64(s.Subject.QPS),
+		Upstream:  environment.Subject == subject.Upstream.String(),
 		Exercises: s.Exercises,
 	}
 }
@@ -52,6 +54,15 @@ var ErrUnreadable = errors.New("the history cannot be judged")
 // reports anew. The same directory always gets the same verdicts. Where only the
 // reports cannot be written, there is a run beside the error.
 func Judge(path string) (*reports.Run, error) {
+	judged, err := judge(path)
+	if err != nil {
+		return nil, err
+	}
+	return judged, reports.WriteFiles(judged.Directory, *judged)
+}
+
+// judge judges the run in a directory, and writes nothing.
+func judge(path string) (*reports.Run, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -64,7 +75,7 @@ func Judge(path string) (*reports.Run, error) {
 		return nil, err
 	}
 	var duration time.Duration
-	results, activity, err := check.Run(setting(asked), func(yield func(*history.Record, error) bool) {
+	results, activity, err := check.Run(setting(asked, environment), func(yield func(*history.Record, error) bool) {
 		for record, err := range history.ReadFile(dir.history()) {
 			if record != nil {
 				duration = record.At
@@ -80,7 +91,7 @@ func Judge(path string) (*reports.Run, error) {
 	summary := summarize(dir, asked, environment, results)
 	summary.Duration = duration
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
-	return summary, reports.WriteFiles(path, *summary)
+	return summary, nil
 }
 
 // summarize says what was run, and how to run it again.

@@ -62,6 +62,7 @@ func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNa
 			Settings:   settingsOf(s.Scenario.Subject, leaseNamespace),
 			Cluster:    s.cluster,
 			Route:      s.route,
+			Serves:     true,
 			StateDir:   s.dir.state(),
 			LogDir:     s.dir.logs(),
 		}.Launcher(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -78,7 +79,8 @@ func (r Resident) deploy(ctx context.Context, c *kind.Cluster, admin kubernetes.
 	return cluster.Poll(ctx, interval, "it to lead", func(ctx context.Context) error { return subject.Led(ctx, admin, subject.LeaseNamespace) })
 }
 
-// start runs the resident as processes of this machine.
+// start runs the resident as processes of this machine. On a cluster that is not the
+// caller's own it is the caller's to take back what they were granted.
 func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes.Interface, p Plane) (*subject.Subject, error) {
 	binaries, err := embedded.FindBinaries(p.UpstreamDir)
 	if err != nil {
@@ -88,6 +90,10 @@ func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes
 	if err != nil {
 		return nil, err
 	}
+	account, namespace := subject.User(), subject.LeaseNamespace
+	if _, shared := c.(*existing.Cluster); shared {
+		account, namespace = existing.Account(), existing.Namespace
+	}
 	route := r.Route
 	if route == nil {
 		route = func(string, *rest.Config) error { return nil }
@@ -96,15 +102,15 @@ func (r Resident) start(ctx context.Context, c cluster.Cluster, admin kubernetes
 	defer cancel()
 	s, err := subject.Start(ctx, subject.Options{
 		Target:   r.Target,
-		Account:  subject.User(),
+		Account:  account,
 		Replicas: r.Replicas,
 		Launch: subject.Local{
-			Executable: executable, Settings: settingsOf(scenario.DefaultSubject(), subject.LeaseNamespace), Cluster: c,
+			Executable: executable, Settings: settingsOf(scenario.DefaultSubject(), namespace), Cluster: c,
 			Route:    route,
 			StateDir: p.Dir, LogDir: p.LogDir,
 		}.Launcher(),
 		Holder:         func(string) string { return "" },
-		LeaseNamespace: subject.LeaseNamespace,
+		LeaseNamespace: namespace,
 		Admin:          admin,
 		Recorder:       unrecorded{},
 	})

@@ -5,6 +5,7 @@
 //	raise     control plane, history, observer, fault proxy, subject
 //	chaos     what users do, while things go wrong
 //	settle    heal everything; wait until the subject has converged and is quiet
+//	look      at how everything stands, for who wants to know why it failed
 //	lower     stop everything, in the opposite order
 //	judge     from the recorded history alone
 //
@@ -70,16 +71,21 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun, err := perform(ctx, &o, dir)
+	begun, seen, err := perform(ctx, &o, dir)
 	if !begun {
 		return nil, fmt.Errorf("%w\n(the logs are in %s)", err, dir.logs())
 	}
 	o.progress("judging")
-	judged, judgeErr := Judge(string(dir))
+	judged, judgeErr := judge(string(dir))
 	if judgeErr != nil {
-		judgeErr = fmt.Errorf("judging %s: %w", dir, judgeErr)
+		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
 	}
-	return judged, errors.Join(err, judgeErr)
+	if seen.wanted(judged) {
+		if err := seen.write(dir.diagnostics()); err != nil {
+			o.progress("keeping the diagnostics: %v", err)
+		}
+	}
+	return judged, errors.Join(err, reports.WriteFiles(string(dir), *judged))
 }
 
 // Preflight reports what would keep a run from being carried out that can be
@@ -96,26 +102,32 @@ func (o *Options) Preflight() error {
 	return p.missing(o)
 }
 
-// perform makes the history of a run, and reports whether it came to begin one.
-func perform(ctx context.Context, o *Options, dir directory) (begun bool, err error) {
+// perform makes the history of a run, and reports whether it came to begin one, and
+// how it stood at its end.
+func perform(ctx context.Context, o *Options, dir directory) (begun bool, seen *snapshot, err error) {
 	s := &stage{Options: o, dir: dir}
 	defer func() { err = errors.Join(err, s.lower(ctx, err)) }()
 	if err := s.raise(ctx); err != nil {
-		return s.recorder != nil, err
+		return s.recorder != nil, nil, err
 	}
-	defer s.diagnose(ctx)
+	err = s.live(ctx)
+	return true, s.look(ctx, err), err
+}
+
+// live is the part of the run that is judged.
+func (s *stage) live(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
 	if err := s.chaos(ctx); err != nil {
-		return true, s.because(ctx, err)
+		return s.because(ctx, err)
 	}
 	if err := s.settle(ctx); err != nil {
-		return true, s.because(ctx, err)
+		return s.because(ctx, err)
 	}
-	if o.Hold != nil {
-		return true, s.hold(ctx)
+	if s.Hold != nil {
+		return s.hold(ctx)
 	}
-	return true, nil
+	return nil
 }
 
 // errSubjectDied ends a run early. It is a finding, not a failure of the run:

@@ -124,15 +124,25 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRestart: the leader is killed, another life of it or another replica takes
-// over what it left undone, and that it ended is not held against the subject.
+// TestRestart: the leader ends, by force or asked to, once or again and again, and
+// another life of it or another replica takes over what it left undone; that it ended
+// is not held against the subject.
 func TestRestart(t *testing.T) {
-	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
-		for _, replicas := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s with %d", target, replicas), func(t *testing.T) {
-				asked := parse(t, fmt.Sprintf(`
+	for _, test := range []struct {
+		target   subject.Target
+		replicas int
+		params   string
+		ends     int
+	}{
+		{subject.Ours, 1, "how: kill, downtime: 200ms", 1},
+		{subject.Ours, 2, "how: kill, downtime: 200ms", 1},
+		{subject.Upstream, 1, "how: terminate, downtime: 200ms, times: 3, every: 300ms", 3},
+		{subject.Upstream, 2, "how: kill, downtime: 200ms", 1},
+	} {
+		t.Run(fmt.Sprintf("%s with %d that ends %d times", test.target, test.replicas, test.ends), func(t *testing.T) {
+			asked := parse(t, fmt.Sprintf(`
 name: restart
-description: the leader is killed while there is something to do
+description: the leader ends while there is something to do
 subject: {replicas: %d, leaseDuration: 6s}
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 5}
@@ -141,45 +151,49 @@ workload:
     after: 1s
     await: {until: ready, within: 30s}
 faults:
-  - restart: {how: kill, downtime: 200ms}
+  - restart: {%s}
     from: 500ms
 settle: {within: 30s, quiet: 1s}
 exercises: [alive, converged, quiet]
-`, replicas))
-				judged, err := Run(t.Context(), options(asked, target, t.TempDir(), func(m string) { t.Log(m) }))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if judged.Verdict != check.Pass {
-					t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
-				}
-				wantKilled(t, judged.Directory, replicas)
-				nothingLeft(t, judged.Directory)
-			})
-		}
+`, test.replicas, test.params))
+			judged, err := Run(t.Context(), options(asked, test.target, t.TempDir(), func(m string) { t.Log(m) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if judged.Verdict != check.Pass {
+				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+			}
+			wantEnded(t, judged.Directory, test.replicas, test.ends)
+			nothingLeft(t, judged.Directory)
+		})
 	}
 }
 
-// wantKilled demands that one replica was killed and began anew, and that
-// requests were sent after that by whoever could.
-func wantKilled(t *testing.T, dir string, replicas int) {
+// wantEnded demands that one replica was ended so many times and began anew each
+// time, and that requests were sent after that by whoever could.
+func wantEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
-	starts, kills, wroteAfter := map[string]int{}, []string(nil), false
+	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
 	for record, err := range history.ReadFile(filepath.Join(dir, "history.jsonl")) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
-			if len(kills) != 1 || starts[kills[0]] != 2 || len(starts) != replicas || !wroteAfter {
-				t.Errorf("killed %v, started %v, creates after it: %t; want one killed and started again, and creates", kills, starts, wroteAfter)
+			for replica, n := range ends {
+				if n != times || starts[replica] != times+1 {
+					t.Errorf("%s ended %d times and started %d times, want %d and one more", replica, n, starts[replica], times)
+				}
+			}
+			if len(ends) != 1 || len(starts) != replicas || !wroteAfter {
+				t.Errorf("ended %v, started %v, creates after it: %t; want one of %d, and creates", ends, starts, wroteAfter, replicas)
 			}
 			return
 		case record.Process != nil && record.Process.Event == history.ProcessStarted:
 			starts[record.Process.Name]++
 		case record.Process != nil:
-			kills = append(kills, record.Process.Name)
+			ends[record.Process.Name]++
 		case record.Request != nil && record.Request.Verb == "create" && record.Request.Resource == "pods":
-			wroteAfter = wroteAfter || len(kills) > 0
+			wroteAfter = wroteAfter || len(ends) > 0
 		}
 	}
 	t.Error("the run has no end")

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -13,6 +15,13 @@ func (s *stage) settle(ctx context.Context) error {
 	s.mark(history.PhaseSettle)
 	s.progress("all faults healed, up to %s to converge", s.Scenario.Settle.Within)
 	begun := s.Clock.Now()
+	// What users did last is to be seen before anything is said of it. What is not
+	// seen yet may still come: only what has not by the end is a gap.
+	if missing := s.catchUp(ctx); ctx.Err() != nil {
+		return ctx.Err()
+	} else if missing != nil {
+		s.progress("not everything is seen yet: %v", missing)
+	}
 	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	for quiet := false; !quiet && s.monitor.waitConverged(bounded); {
@@ -29,9 +38,20 @@ func (s *stage) settle(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.progress("settled after %.1f s", s.Clock.Since(begun).Seconds())
-	caughtUp, cancel := context.WithTimeout(ctx, catchUpWithin)
-	defer cancel()
-	s.observer.CatchUp(caughtUp)
+	if missing := s.catchUp(ctx); ctx.Err() != nil {
+		return ctx.Err() // it was broken off, and says nothing of the witness
+	} else if missing != nil {
+		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "truth", Detail: "at the end: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
+	}
 	s.mark(history.PhaseEnd)
 	return s.recorder.Flush()
+}
+
+// catchUp returns when the history, and the monitor, have all that is there by now,
+// or with what is missing when its time is up. A recorder that fails ends the run by
+// itself.
+func (s *stage) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+	defer cancel()
+	return errors.Join(s.observer.CatchUp(ctx), s.recorder.Flush())
 }

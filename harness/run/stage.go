@@ -62,7 +62,7 @@ type stage struct {
 
 // observer is the witness of the truth, wherever it watches; see package observe.
 type observer interface {
-	CatchUp(ctx context.Context)
+	CatchUp(ctx context.Context) error
 	Stop()
 }
 
@@ -174,7 +174,11 @@ func (s *stage) raiseHistory(context.Context) (err error) {
 		return err
 	}
 	s.lookout = newLookout(s.recorder, s.Clock)
-	s.raised = append(s.raised, func(context.Context) error { return s.recorder.Close() })
+	stop := s.recorder.Beat(s.Clock)
+	s.raised = append(s.raised, func(context.Context) error {
+		stop()
+		return s.recorder.Close()
+	})
 	return nil
 }
 

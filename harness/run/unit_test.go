@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 		{"a fault that matches nothing known", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
 			`test.yaml:6:41: api-error.resource: unknown value "podz"; expected one of configmaps`},
 		{"an unknown check", "exercises: [quiet, speed]\n",
-			`test.yaml:5:20: exercises[1]: no check "speed": expected one of ownership, burst-limit,`},
+			`test.yaml:5:20: exercises[1]: no check "speed": expected one of ownership,`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Validate(parse(t, base+test.add))

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -186,15 +187,25 @@ func (v *validator) deployment(path string, c *Create) {
 	if c.Version != "" {
 		v.version(path+".version", c.Version)
 	}
-	v.share(path+".maxSurge", c.MaxSurge, c.Strategy)
-	v.share(path+".maxUnavailable", c.MaxUnavailable, c.Strategy)
-	v.check(!c.MaxSurge.isNone() || !c.MaxUnavailable.isNone(), path+".maxUnavailable",
-		"found %s beside maxSurge %s; expected one of them above 0", c.MaxUnavailable, c.MaxSurge)
-	if c.RevisionHistoryLimit != nil {
-		v.number(path+".revisionHistoryLimit", *c.RevisionHistoryLimit, 0, revisionMax)
+	v.shares(path, c.MaxSurge, c.MaxUnavailable, c.Strategy)
+	v.limits(path, c.RevisionHistoryLimit, c.ProgressDeadlineSeconds, c.MinReadySeconds)
+}
+
+// shares demands of the bounds of a rolling update that one of them is above 0.
+func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
+	v.share(path+".maxSurge", surge, strategy)
+	v.share(path+".maxUnavailable", unavailable, strategy)
+	v.check(!surge.isNone() || !unavailable.isNone(), path+".maxUnavailable",
+		"found %s beside maxSurge %s; expected one of them above 0", unavailable, surge)
+}
+
+// limits demands a deadline that is later than a pod is available.
+func (v *validator) limits(path string, history, deadlineSeconds *int, minReadySeconds int) {
+	if history != nil {
+		v.number(path+".revisionHistoryLimit", *history, 0, revisionMax)
 	}
-	if c.ProgressDeadlineSeconds != nil {
-		v.number(path+".progressDeadlineSeconds", *c.ProgressDeadlineSeconds, c.MinReadySeconds+1, progressDeadlineSecondsMax)
+	if deadlineSeconds != nil {
+		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
 
@@ -203,22 +214,30 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
 	}
-	v.check(strategy == RollingUpdate, path, "goes with strategy %s, not %s", RollingUpdate, strategy)
+	v.check(strategy == RollingUpdate, path, "goes with strategy %s, not %s", RollingUpdate, cmp.Or(strategy, "none"))
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
 		v.check(!c.Headless, path+".headless", "a Service with an externalName is not headless; leave one out")
-		v.check(len(validation.IsDNS1123Subdomain(c.ExternalName)) == 0, path+".externalName",
-			"found %.80q; expected a domain such as example.com", c.ExternalName)
+		v.externalName(path, c.ExternalName)
 	}
 	v.check(len(c.Ports) > 0 || c.Headless || c.ExternalName != "", path+".ports", "found none; expected some, or headless: true")
-	v.check(len(c.Ports) <= portsMax, path+".ports", "found %d; expected at most %d", len(c.Ports), portsMax)
+	v.ports(path, c.Ports)
+}
+
+func (v *validator) externalName(path, name string) {
+	v.check(name == "" || len(validation.IsDNS1123Subdomain(name)) == 0, path+".externalName",
+		"found %.80q; expected a domain such as example.com", name)
+}
+
+func (v *validator) ports(path string, found []Port) {
+	v.check(len(found) <= portsMax, path+".ports", "found %d; expected at most %d", len(found), portsMax)
 	names, ports := map[string]bool{}, map[Port]bool{}
-	for i, port := range c.Ports {
+	for i, port := range found {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)
-		if port.Name != "" || len(c.Ports) > 1 {
+		if port.Name != "" || len(found) > 1 {
 			v.name(at+".name", port.Name)
 		}
 		v.check(!names[port.Name], at+".name", "found %q twice; expected it once", port.Name)

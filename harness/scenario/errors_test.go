@@ -32,7 +32,7 @@ func TestParseErrors(t *testing.T) {
 		{"unknown field", minimal + "fault: []\n", `x.yaml:5:1: unknown field "fault"; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
 		{"empty field", minimal + "'': 1\n", `x.yaml:5:1: unknown field ""; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
 		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes, podStartDelay or podStopDelay`},
-		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete, rollout, pause, resume, rollback, label, select or await`},
+		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete, rollout, pause, resume, rollback, label, select, configure, publish or await`},
 		{"bad duration", minimal + "settle: {within: soon}\n", `x.yaml:5:18: settle.within: found "soon"; expected a duration such as 500ms, 8s or 1m30s`},
 		{"duration without unit", minimal + "settle: {within: 60}\n", "x.yaml:5:18: settle.within: found 60; expected a duration such as 500ms, 8s or 1m30s"},
 		{"text for a number", minimal + "cluster: {nodes: four}\n", `x.yaml:5:18: cluster.nodes: found "four"; expected a whole number`},
@@ -55,8 +55,8 @@ func TestParseErrors(t *testing.T) {
 
 		// workload
 		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
-		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, select or await"},
-		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, select or await"},
+		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, select, configure, publish or await"},
+		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, select, configure, publish or await"},
 		{"two operations", step("  - {scale: {kind: ReplicaSet, name: web, replicas: 1}, delete: {kind: ReplicaSet, name: web}}"),
 			"x.yaml:5:57: workload[1]: found delete beside scale; expected one operation a step"},
 		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected 0s to 5m0s"},
@@ -86,7 +86,7 @@ func TestParseErrors(t *testing.T) {
 		{"await unknown", step("  - await: {kind: ReplicaSet, name: web, until: done}"), `x.yaml:5:49: workload[1].await.until: found "done"; expected scaled, ready, available or gone`},
 		{"await gone, not deleted", step("  - await: {kind: ReplicaSet, name: web, until: gone}"), "x.yaml:5:49: workload[1].await.until: found gone, but no step before this one deletes ReplicaSet web"},
 
-		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, select or await`},
+		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, select, configure, publish or await`},
 		{"short lease", minimal + "subject: {leaseDuration: 2s}\n", "x.yaml:5:26: subject.leaseDuration: found 2s; expected 3s to 5m0s"},
 
 		// Deployments, Services and Endpoints
@@ -135,6 +135,19 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:5:67: workload[1].label.remove[0]: found a, which labels set; expected it in one of them"},
 		{"label that is no key", step("  - label: {kind: ReplicaSet, name: web, remove: [a b]}"),
 			`x.yaml:5:51: workload[1].label.remove[0]: found the key "a b"; expected a label's key, such as app or example.com/app`},
+		{"nothing to configure", step("  - configure: {kind: ReplicaSet, name: web}"), "x.yaml:5:16: workload[1].configure: found nothing to change; expected minReadySeconds"},
+		{"strategy to configure of a ReplicaSet", step("  - configure: {kind: ReplicaSet, name: web, minReadySeconds: 1, strategy: Recreate}"),
+			"x.yaml:5:76: workload[1].configure.strategy: kind ReplicaSet has no strategy; expected minReadySeconds"},
+		{"bounds without a strategy", instead("  - create: {kind: Deployment, name: web, replicas: 1}\n  - configure: {kind: Deployment, name: web, maxSurge: 1}"),
+			"x.yaml:5:56: workload[1].configure.maxSurge: goes with strategy RollingUpdate, not none"},
+		{"no room to roll", instead("  - create: {kind: Deployment, name: web, replicas: 1}\n  - configure: {kind: Deployment, name: web, strategy: RollingUpdate, maxSurge: 0, maxUnavailable: 0}"),
+			"x.yaml:5:100: workload[1].configure.maxUnavailable: found 0 beside maxSurge 0; expected one of them above 0"},
+		{"nothing to publish", instead("  - create: {kind: Service, name: web}\n  - publish: {name: web}"),
+			"x.yaml:5:14: workload[1].publish: found nothing to change; expected type, externalName, ports or publishNotReadyAddresses"},
+		{"a name without its type", instead("  - create: {kind: Service, name: web}\n  - publish: {name: web, externalName: example.com}"),
+			`x.yaml:5:40: workload[1].publish.externalName: found "example.com" with type ""; expected a name with ExternalName, and none else`},
+		{"no selector of a controller", instead("  - create: {kind: ReplicationController, name: web, replicas: 1}\n  - select: {kind: ReplicationController, name: web, selector: {}}"),
+			"x.yaml:5:64: workload[1].select.selector: found no label; a ReplicationController has a selector"},
 		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector"},
 		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served or gone`},
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available or gone`},

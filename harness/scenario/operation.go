@@ -47,7 +47,9 @@ var operations = []operation{
 	{"resume", uses, []Kind{Deployment}, func() Operation { return new(Resume) }},
 	{"rollback", uses, []Kind{Deployment}, func() Operation { return new(Rollback) }},
 	{"label", uses, allKinds, func() Operation { return new(Label) }},
-	{"select", uses, []Kind{Service}, func() Operation { return new(Select) }},
+	{"select", uses, []Kind{Service, ReplicationController}, func() Operation { return new(Select) }},
+	{"configure", uses, owners, func() Operation { return new(Configure) }},
+	{"publish", uses, []Kind{Service}, func() Operation { return new(Publish) }},
 }
 
 func operationNames() []string {
@@ -163,6 +165,15 @@ func (r *Rollback) validate(v *validator, path string) {
 	v.number(path+".revision", r.Revision, 0, revisionMax)
 }
 
+// words are labels as kubectl takes them, in the order of their keys.
+func words(labels map[string]string) []string {
+	var words []string
+	for _, key := range sortedKeys(labels) {
+		words = append(words, key+"="+labels[key])
+	}
+	return words
+}
+
 // Label changes labels of what a create made; of its pods, if it made pods.
 type Label struct {
 	Target
@@ -171,10 +182,7 @@ type Label struct {
 }
 
 func (l *Label) String() string {
-	var words []string
-	for _, key := range sortedKeys(l.Labels) {
-		words = append(words, key+"="+l.Labels[key])
-	}
+	words := words(l.Labels)
 	for _, key := range l.Remove {
 		words = append(words, key+"-")
 	}
@@ -192,24 +200,26 @@ func (l *Label) validate(v *validator, path string) {
 	}
 }
 
-// Select gives a Service another selector.
+// Select gives a Service another selector, or a ReplicationController another
+// selector and its pod template the same labels.
 type Select struct {
 	Target
-	Selector map[string]string `yaml:"selector"` // required; {} is none
+	Selector map[string]string `yaml:"selector"` // required; {} is none, of a Service
 }
 
 func (s *Select) String() string {
-	var words []string
-	for _, key := range sortedKeys(s.Selector) {
-		words = append(words, key+"="+s.Selector[key])
-	}
+	words := words(s.Selector)
 	if len(words) == 0 {
 		words = append(words, "nothing")
 	}
 	return fmt.Sprintf("let %s select %s", s.Target, strings.Join(words, ","))
 }
 
+// setDefaults: who says nothing means a Service.
+func (s *Select) setDefaults() { *s = Select{Target: Target{Kind: Service}} }
+
 func (s *Select) validate(v *validator, path string) {
 	v.check(s.Selector != nil, path+".selector", "found nothing; expected labels, or {} for no selector")
+	v.check(s.Kind == Service || len(s.Selector) > 0, path+".selector", "found no label; a %s has a selector", s.Kind)
 	v.labels(path+".selector", s.Selector)
 }

@@ -1,5 +1,7 @@
 package scenario
 
+import "strconv"
+
 // PodsMax is the most pods that the workload asks for at once, a quarter more for
 // Deployments, which surge.
 func (s *Scenario) PodsMax() int {
@@ -14,6 +16,10 @@ func (s *Scenario) PodsMax() int {
 		case *Rollout:
 			if op.Replicas != nil {
 				asked[op.Target] = *op.Replicas
+			}
+		case *Select:
+			if op.Kind == ReplicationController { // the pods that it no longer selects stay
+				asked[Target{Kind: Pod, Name: op.Name + " before step " + strconv.Itoa(i)}] = asked[op.Target]
 			}
 		case *Delete:
 			delete(asked, op.Target)

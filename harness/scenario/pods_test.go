@@ -16,6 +16,8 @@ func TestPodsMax(t *testing.T) {
   {rollout: {name: web, version: v2, replicas: 8}}]`, 10},
 		{"one after another", `[{create: {kind: ReplicaSet, name: a, replicas: 5}}, {delete: {kind: ReplicaSet, name: a}},
   {create: {kind: ReplicaSet, name: b, replicas: 6}}]`, 6},
+		{"another selection leaves the pods", `[{create: {kind: ReplicationController, name: a, replicas: 5}},
+  {select: {kind: ReplicationController, name: a, selector: {app: b}}}]`, 10},
 	} {
 		s, err := Parse("x.yaml", []byte("name: x\ndescription: y\nworkload: "+test.workload+"\n"))
 		if err != nil {

@@ -133,7 +133,22 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 			return !slices.ContainsFunc(o.Remove, func(key string) bool { _, ok := m[key]; return ok })
 		}).Draw(t, "labels")
 	case *Select:
-		o.Selector = rapid.MapOfN(genKey, genValue, 0, 3).Draw(t, "selector")
+		o.Selector = rapid.MapOfN(genKey, genValue, 1, 3).Draw(t, "selector")
+	case *Configure:
+		o.MinReadySeconds = rapid.Ptr(rapid.IntRange(0, minReadySecondsMax), target.Kind == Deployment).Draw(t, "minReadySeconds")
+		if target.Kind == Deployment {
+			o.Strategy = rapid.SampledFrom([]Strategy{RollingUpdate, Recreate}).Draw(t, "strategy")
+			o.RevisionHistoryLimit = rapid.Ptr(rapid.IntRange(0, revisionMax), true).Draw(t, "revisionHistoryLimit")
+		}
+		if o.Strategy == RollingUpdate {
+			o.MaxSurge = maybe(genShare).Draw(t, "maxSurge")
+		}
+	case *Publish:
+		o.PublishNotReadyAddresses = rapid.Ptr(rapid.Bool(), false).Draw(t, "publish")
+		if rapid.Bool().Draw(t, "external") {
+			o.Type, o.ExternalName = ExternalName, "example.com"
+		}
+		o.Ports = maybe(rapid.Just([]Port{{Port: 7, Protocol: UDP}})).Draw(t, "ports")
 	}
 	return operation
 }

@@ -29,9 +29,10 @@ type Settings struct {
 	LeaseNamespace string
 }
 
-// Flags is the command line of one replica, the same for every target.
-func (s Settings) Flags(kubeconfig string) []string {
-	return []string{
+// Flags is the command line of one replica, the same for every target. Without a
+// serving it serves nothing, and opens no port that somebody else could have taken.
+func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
+	return append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--controllers=" + strings.Join(cluster.SubjectControllers, ","),
 		"--leader-elect=true",
@@ -48,9 +49,6 @@ func (s Settings) Flags(kubeconfig string) []string {
 		fmt.Sprintf("--concurrent-replicaset-syncs=%d", s.Concurrency),
 		fmt.Sprintf("--concurrent-deployment-syncs=%d", s.Concurrency),
 		fmt.Sprintf("--concurrent-endpoint-syncs=%d", s.Concurrency),
-		// Nothing asks a subject for its health or metrics yet, and a port that is
-		// not opened cannot be taken by somebody else.
-		"--secure-port=0",
 		"-v=2",
-	}
+	}, serving.flags()...)
 }

@@ -26,6 +26,9 @@ type Local struct {
 	// for each replica: the way stays when the replica is started again.
 	Route func(replica string, config *rest.Config) error
 
+	// Serves has the replicas serve their metrics and goroutines, for Ask.
+	Serves bool
+
 	StateDir string // for kubeconfigs: holds credentials, removed after the run
 	LogDir   string
 }
@@ -33,32 +36,45 @@ type Local struct {
 // Launcher returns the launcher of such replicas.
 func (l Local) Launcher() Launcher {
 	var mu sync.Mutex
-	routed := map[string]string{} // the kubeconfig of each replica that has its way
+	seats := map[string]seat{}
 	return func(ctx context.Context, replica string) (Instance, error) {
 		mu.Lock()
-		kubeconfig, ok := routed[replica]
+		has, ok := seats[replica]
 		mu.Unlock()
 		if !ok {
 			var err error
-			if kubeconfig, err = l.route(replica); err != nil {
+			if has, err = l.seat(replica); err != nil {
 				return nil, err
 			}
 			mu.Lock()
-			routed[replica] = kubeconfig
+			seats[replica] = has
 			mu.Unlock()
 		}
 		p, err := process.Start(ctx, process.Spec{
 			Name:    replica,
 			Path:    l.Executable,
-			Args:    l.Settings.Flags(kubeconfig),
+			Args:    l.Settings.Flags(has.kubeconfig, has.serving),
 			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH")},
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return local{p}, nil
+		return local{p, has.serving}, nil
 	}
+}
+
+// seat is what a replica has through all of its lives.
+type seat struct {
+	kubeconfig string
+	serving    *Serving // nil if it serves nothing
+}
+
+func (l Local) seat(replica string) (has seat, err error) {
+	if has.kubeconfig, err = l.route(replica); err == nil && l.Serves {
+		has.serving, err = newServing(l.StateDir, replica)
+	}
+	return has, err
 }
 
 // route writes the kubeconfig of a replica that leads the way it is to take.
@@ -72,7 +88,17 @@ func (l Local) route(replica string) (string, error) {
 }
 
 // local is a replica's life as a process.
-type local struct{ *process.Process }
+type local struct {
+	*process.Process
+	serving *Serving
+}
+
+func (l local) Ask(ctx context.Context, path string) ([]byte, error) {
+	if l.serving == nil {
+		return nil, ErrSilent
+	}
+	return l.serving.ask(ctx, path)
+}
 
 func (l local) Usage() *history.Usage {
 	select {

@@ -129,6 +129,38 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// TestQuit: only what can tell in its log what it was doing is ended for that.
+func TestQuit(t *testing.T) {
+	s, all := newSubject(t, fake.NewClientset())
+	s.options.Launch = func(ctx context.Context, replica string) (Instance, error) {
+		i, err := all.launch(ctx, replica)
+		return teller{i.(*instance)}, err
+	}
+	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := s.Quit(t.Context(), "subject-1"); ended || err != nil {
+		t.Errorf("what does not run was ended: %t, error %v", ended, err)
+	}
+	if err := s.Start(t.Context(), "subject-1"); err != nil {
+		t.Fatal(err)
+	}
+	for replica, want := range map[string]bool{"subject-0": false, "subject-1": true} {
+		if ended, err := s.Quit(t.Context(), replica); ended != want || err != nil {
+			t.Errorf("%s was ended: %t, error %v; want %t", replica, ended, err, want)
+		}
+	}
+	want := []string{"subject-0 started 1", "subject-1 started 2", "subject-1 stopped 2 killed", "subject-1 started 3", "subject-1 stopped 3 told"}
+	if diff := cmp.Diff(want, all.records); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// teller is an instance that tells in its log what it was doing.
+type teller struct{ *instance }
+
+func (t teller) Quit(context.Context) error { t.finish("told"); return nil }
+
 // TestDies: an end that nobody asked for is the subject's failure, in whichever life.
 func TestDies(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
@@ -242,7 +274,7 @@ func TestFlags(t *testing.T) {
 		15 * time.Second: {"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},
 		3 * time.Second:  {"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=400ms"},
 	} {
-		got := Settings{LeaseDuration: lease}.Flags("k")
+		got := Settings{LeaseDuration: lease}.Flags("k", nil)
 		for _, flag := range want {
 			if !slices.Contains(got, flag) {
 				t.Errorf("lease %s: flags %v; want %s among them", lease, got, flag)

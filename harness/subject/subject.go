@@ -168,17 +168,58 @@ type Quitter interface {
 }
 
 // Quit ends a replica as Terminate does, and has it log what each of its
-// goroutines was doing, if that is a way in which it can be ended.
+// goroutines was doing. One that is no [Quitter] is left alone, and not ended.
 func (s *Subject) Quit(ctx context.Context, replica string) (ended bool, err error) {
-	return s.end(replica, func(i Instance) error {
-		quitter, ok := i.(Quitter)
-		if !ok {
-			return i.Stop(ctx, stopGrace)
-		}
+	r, err := s.replica(replica)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	l := r.life
+	r.mu.Unlock()
+	if l == nil {
+		return false, nil
+	}
+	if _, ok := l.Instance.(Quitter); !ok { // nor is any other life of it
+		return false, nil
+	}
+	return r.end(false, func(i Instance) error {
 		ctx, cancel := context.WithTimeout(ctx, stopGrace)
 		defer cancel()
-		return quitter.Quit(ctx)
+		return i.(Quitter).Quit(ctx)
 	})
+}
+
+// Teller is an instance that tells of itself.
+type Teller interface {
+	// Ask returns what it serves under a path, [MetricsPath] or [GoroutinesPath].
+	Ask(ctx context.Context, path string) ([]byte, error)
+}
+
+// ErrSilent is why a replica says nothing of itself.
+var ErrSilent = errors.New("it serves nothing where it could be asked")
+
+// ErrNotRunning is why a replica that has ended says nothing.
+var ErrNotRunning = errors.New("it does not run")
+
+// Ask returns what a replica that runs serves under a path. The error is ErrSilent
+// where what it runs as cannot be asked.
+func (s *Subject) Ask(ctx context.Context, replica, path string) ([]byte, error) {
+	r, err := s.replica(replica)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	l, runs := r.life, r.runs()
+	r.mu.Unlock()
+	if !runs {
+		return nil, ErrNotRunning
+	}
+	teller, ok := l.Instance.(Teller)
+	if !ok {
+		return nil, ErrSilent
+	}
+	return teller.Ask(ctx, path)
 }
 
 // Pause freezes a replica until it is resumed; paused is false if it did not run.

@@ -41,15 +41,15 @@ func (w *World) Observe(r *history.Record) {
 func (w *World) holds(m *scenario.TruthMoment) bool {
 	n := 0
 	for _, object := range w.objects[m.Resource] {
-		if history.MatchGlob(m.Name, object.Name) && history.MatchOwner(m.Owner, object.ControllerRef()) && is(m.Is, object) {
+		if history.MatchGlob(m.Name, object.Name) && history.MatchOwner(m.Owner, object.ControllerRef()) && Is(m.Is, object) {
 			n++
 		}
 	}
 	return n >= m.AtLeast && (m.AtMost == nil || n <= *m.AtMost)
 }
 
-// is reports whether an object is in a state. One that cannot be read is in none.
-func is(state scenario.State, object *history.Object) bool {
+// Is reports whether an object is in a state. One that cannot be read is in none.
+func Is(state scenario.State, object *history.Object) bool {
 	switch state {
 	case scenario.Present:
 		return true

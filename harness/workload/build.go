@@ -88,14 +88,20 @@ func buildService(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodS
 	if create.ExternalName != "" {
 		spec.Type, spec.ExternalName = corev1.ServiceTypeExternalName, create.ExternalName
 	}
-	for _, port := range create.Ports {
+	spec.Ports = servicePorts(create.Ports)
+	return &corev1.Service{ObjectMeta: meta, Spec: spec}
+}
+
+func servicePorts(ports []scenario.Port) []corev1.ServicePort {
+	var built []corev1.ServicePort
+	for _, port := range ports {
 		to := corev1.ServicePort{Name: port.Name, Port: int32(port.Port), Protocol: corev1.Protocol(port.Protocol)}
 		if port.TargetPort != nil {
 			to.TargetPort = port.TargetPort.IntStr()
 		}
-		spec.Ports = append(spec.Ports, to)
+		built = append(built, to)
 	}
-	return &corev1.Service{ObjectMeta: meta, Spec: spec}
+	return built
 }
 
 // leaderAnnotation is what elections kept their record in when they were held by

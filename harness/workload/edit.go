@@ -54,10 +54,58 @@ func patchOf(operation scenario.Operation) (patch, error) {
 		}
 		return merge(fields{"metadata": fields{"labels": labels}})
 	case *scenario.Select:
-		// A merge patch would add to the selector that is there; this replaces it.
-		return patch{types.JSONPatchType, []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}}, nil
+		return selection(o), nil
+	case *scenario.Configure:
+		return configuration(o)
+	case *scenario.Publish:
+		return publication(o)
 	}
 	return patch{}, fmt.Errorf("users cannot perform a %T", operation)
+}
+
+// selection replaces a selector: a merge patch would add to the one that is there.
+func selection(o *scenario.Select) patch {
+	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
+	if o.Kind == scenario.ReplicationController { // which has to make what it selects
+		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
+	}
+	return patch{types.JSONPatchType, body}
+}
+
+func configuration(o *scenario.Configure) (patch, error) {
+	spec := fields{}
+	for name, value := range map[string]*int{
+		"minReadySeconds": o.MinReadySeconds, "revisionHistoryLimit": o.RevisionHistoryLimit, "progressDeadlineSeconds": o.ProgressDeadlineSeconds,
+	} {
+		if value != nil {
+			spec[name] = *value
+		}
+	}
+	switch o.Strategy {
+	case scenario.Recreate:
+		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": nil}
+	case scenario.RollingUpdate: // what is nil becomes the API's default
+		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": fields{
+			"maxSurge": intOrString(o.MaxSurge), "maxUnavailable": intOrString(o.MaxUnavailable)}}
+	}
+	return merge(fields{"spec": spec})
+}
+
+func publication(o *scenario.Publish) (patch, error) {
+	spec := fields{}
+	if o.Type != "" {
+		spec["type"], spec["externalName"] = o.Type, nil
+	}
+	if o.ExternalName != "" {
+		spec["externalName"] = o.ExternalName
+	}
+	if o.Ports != nil {
+		spec["ports"] = servicePorts(o.Ports)
+	}
+	if o.PublishNotReadyAddresses != nil {
+		spec["publishNotReadyAddresses"] = *o.PublishNotReadyAddresses
+	}
+	return merge(fields{"spec": spec})
 }
 
 // edit changes every object of the target, and tries again where another writer

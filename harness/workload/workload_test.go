@@ -332,9 +332,20 @@ func TestEdits(t *testing.T) {
 		{"Pod", "label: {kind: Pod, name: web, labels: {app: x}, remove: [b]}", `merge {"metadata":{"labels":{"app":"x","b":null}}}`},
 		{"Service", "select: {name: web, selector: {app: y}}", `json [{"op":"add","path":"/spec/selector","value":{"app":"y"}}]`},
 		{"Service", "select: {name: web, selector: {}}", `json [{"op":"add","path":"/spec/selector","value":{}}]`},
+		{"ReplicationController", "select: {kind: ReplicationController, name: web, selector: {app: y}}",
+			`json [{"op":"add","path":"/spec/selector","value":{"app":"y"}},{"op":"add","path":"/spec/template/metadata/labels","value":{"app":"y"}}]`},
+		{"ReplicationController", "configure: {kind: ReplicationController, name: web, minReadySeconds: 0}", `merge {"spec":{"minReadySeconds":0}}`},
+		{"Deployment", "configure: {kind: Deployment, name: web, revisionHistoryLimit: 1, progressDeadlineSeconds: 5}",
+			`merge {"spec":{"progressDeadlineSeconds":5,"revisionHistoryLimit":1}}`},
+		{"Deployment", "configure: {kind: Deployment, name: web, strategy: Recreate}", `merge {"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}`},
+		{"Deployment", "configure: {kind: Deployment, name: web, strategy: RollingUpdate, maxSurge: 10%}",
+			`merge {"spec":{"strategy":{"rollingUpdate":{"maxSurge":"10%","maxUnavailable":null},"type":"RollingUpdate"}}}`},
+		{"Service", "publish: {name: web, type: ExternalName, externalName: example.com}", `merge {"spec":{"externalName":"example.com","type":"ExternalName"}}`},
+		{"Service", "publish: {name: web, type: ClusterIP, publishNotReadyAddresses: false, ports: [{port: 81}]}",
+			`merge {"spec":{"externalName":null,"ports":[{"protocol":"TCP","port":81,"targetPort":0}],"publishNotReadyAddresses":false,"type":"ClusterIP"}}`},
 	} {
 		client, recorded := fake.NewClientset(), records{}
-		replicas := map[string]string{"Deployment": ", replicas: 3"}[test.kind]
+		replicas := map[string]string{"Deployment": ", replicas: 3", "ReplicationController": ", replicas: 3"}[test.kind]
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, "  - create: {kind: "+test.kind+", name: web"+replicas+"}\n  - "+test.step+"\n"))
 		if err != nil {
 			t.Errorf("%s: %v", test.step, err)

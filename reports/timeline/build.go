@@ -114,6 +114,8 @@ func (b *builder) observe(r *history.Record) error {
 		b.closed(r)
 	case r.Gap != nil:
 		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
+	case r.Stall != nil:
+		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Lasted, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "stall", Object: "gauntlet", Note: "it got no time to run"})
 	}
 	return nil
 }

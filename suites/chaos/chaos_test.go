@@ -6,8 +6,8 @@
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// Every spec is labelled with its subject, its provider, the kinds of its faults
-// and how fast it is.
+// Every spec is labelled with its subject, its provider, its scenario, the kinds of
+// its faults and how fast it is.
 package chaos
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
@@ -63,12 +64,12 @@ var _ = ginkgo.Describe("chaos", func() {
 })
 
 func labels(provider string, target subject.Target, asked *scenario.Scenario) ginkgo.Labels {
-	all := ginkgo.Labels{target.String(), provider}
+	all := ginkgo.Labels{target.String(), provider, asked.Name}
 	for _, fault := range asked.Faults {
 		all = append(all, fault.Name)
 	}
 	switch {
-	case provider == "embedded":
+	case provider == faults.Simulated:
 		return append(all, "fast")
 	case asked.Cluster.Nodes <= 2 && !slices.ContainsFunc(asked.Faults, lingers):
 		return append(all, "slow") // a cluster of containers for each
@@ -85,9 +86,14 @@ func lingers(fault scenario.Fault) bool {
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// passes runs a scenario and expects it to pass. The run directory of one that
-// does not stays in out/.
+// passes runs a scenario and expects it to pass.
 func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
+	ends(ctx, provider, target, asked, check.Pass)
+}
+
+// ends runs a scenario and expects a verdict. The run directory of one that ends in
+// another way stays in out/.
+func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want check.Verdict) *reports.Run {
 	asked.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
 		Scenario:  asked,
@@ -106,6 +112,9 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 	options.Versions, err = run.Versions(provider, "", options.Existing)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	if err := run.Supported(asked, provider); err != nil {
+		if provider == faults.Simulated { // where whatever makes use of a right can run
+			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
+		}
 		ginkgo.Skip(err.Error())
 	}
 	judged, err := run.Run(ctx, options)
@@ -117,9 +126,10 @@ func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, aske
 	}
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
-	gomega.Expect(judged.Verdict).To(gomega.Equal(check.Pass), judged.Reason)
+	gomega.Expect(judged.Verdict).To(gomega.Equal(want), judged.Reason)
 	if target == subject.Ours {
 		withinRights(judged.Directory)
 	}
 	gomega.Expect(os.RemoveAll(judged.Directory)).To(gomega.Succeed())
+	return judged
 }

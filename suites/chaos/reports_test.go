@@ -15,6 +15,10 @@ import (
 // runEntry is the name of the report entry that holds what is reported of a run.
 const runEntry = "run"
 
+// unsupportedEntry is the name of the report entry that says why a scenario cannot
+// run where others do.
+const unsupportedEntry = "unsupported"
+
 // The reports of all runs together go where the flag says.
 var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	if *reportsDir == "" || report.SuiteConfig.DryRun {

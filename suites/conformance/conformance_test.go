@@ -28,6 +28,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
@@ -37,8 +38,10 @@ var (
 	subjects   = flag.String("subject", "ours", "what is under test: ours, upstream, exec:PATH or image:REF, more than one separated by commas")
 	provider   = flag.String("provider", "embedded", "the kind of control plane to run on")
 	nodeImage  = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
+	kubeconfig = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
+	displace   = flag.String("displace", "", "of an existing cluster, a program that turns its own controllers off and on")
 	profile    = flag.String("profile", "", "what goes wrong while specs run: steady, or nothing")
-	reportsDir = flag.String("reports", "", "the directory, from the top of the project, for the table in JSON and Markdown; empty is none")
+	reportsDir = flag.String("reports", "", "the directory, if not absolute from the top of the project, for the table in JSON and Markdown; empty is none")
 )
 
 // root is the top of the project, as the specs see it.
@@ -47,6 +50,9 @@ var root = filepath.Join("..", "..")
 func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make conformance runs it")
+	}
+	if *provider == "existing" && strings.Contains(*subjects, ",") {
+		t.Fatalf("-provider=existing -subject=%s: expected one subject, for a cluster runs one of each controller at a time", *subjects)
 	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "conformance")
@@ -74,6 +80,7 @@ func worldOf(ctx ginkgo.SpecContext, target string) *world.World {
 		Target:    parsed,
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		NodeImage: *nodeImage,
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, Displace: *displace},
 		LogDir:    filepath.Join(root, "out", "conformance", "logs", name),
 		Profile:   chosen,
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),

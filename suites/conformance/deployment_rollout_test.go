@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/TestRecreateDeploymentForPodReplacement", "a Recreate Deployment waits until its old pods are gone, not only being deleted",
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
 			d := n.Create(ctx, world.NewDeployment("web", 2, recreating, pods(world.HeldStaying)))
-			old := makeAllReady(ctx, n, d, 2)
+			makeAllReady(ctx, n, d, 2)
 			n.Eventually(ctx, world.ADeployment(d), complete())
 			n.Always("no pods of both templates at once", oneVersion)
 			roll(ctx, n, d, "2")
@@ -83,7 +83,7 @@ var _ = ginkgo.Describe("rollout", func() {
 				return len(all.That(world.Pod.Terminating)) == 2
 			}, "2 pods that are being deleted"))
 			n.Barrier(ctx)
-			letGo(ctx, n, old.Names()...)
+			letAllGo(ctx, n)
 			n.InTheEnd(ctx, world.SetsOf(d), sized(0, 2))
 		})
 
@@ -143,7 +143,7 @@ var _ = ginkgo.Describe("rollout", func() {
 				default:
 					roll(ctx, n, d, fmt.Sprint(i))
 				}
-				n.Eventually(ctx, n.Told(d), gomega.BeTrue())
+				told(ctx, n, d)
 			}
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
 			n.InTheEnd(ctx, world.ADeployment(d), complete())

@@ -233,7 +233,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := n.Create(ctx, world.NewDeployment("web", 1))
 			n.Eventually(ctx, world.ADeployment(d), complete())
 			n.PatchSubresource(ctx, d, "status", `{"status":{"conditions":[{"type":"StatusPatched","status":"True","reason":"E2E"}]}}`)
-			n.Eventually(ctx, n.Told(d), gomega.BeTrue())
+			told(ctx, n, d)
 			n.PutScale(ctx, d, 2)
 			n.InTheEnd(ctx, world.ADeployment(d), complete())
 			n.InTheEnd(ctx, world.ADeployment(d), reports("StatusPatched", "True", "E2E"))

@@ -107,7 +107,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			one, pod := backend(ctx, n, "one"), podRef("one")
 			e := n.InTheEnd(ctx, world.TheEndpoints("web"), publishes([]string{one})).(*world.Endpoints)
 			gomega.Expect(e.Subsets[0].Addresses[0].TargetRef).To(gomega.HaveValue(gomega.HaveField("Name", pod.Name)))
-			n.Eventually(ctx, n.Told(world.Ref{Kind: world.EndpointsKind, Name: "web"}), gomega.BeTrue())
+			told(ctx, n, world.Ref{Kind: world.EndpointsKind, Name: "web"})
 			version := e.ResourceVersion
 			n.Always("they are not written again", func(v *world.View) error {
 				if e := v.Endpoints("web"); e == nil || e.ResourceVersion != version {
@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 				return nil
 			})
 			n.Patch(ctx, pod, `{"metadata":{"annotations":{"touch":"1"}}}`)
-			n.Eventually(ctx, n.Told(pod), gomega.BeTrue())
+			told(ctx, n, pod)
 			n.Barrier(ctx)
 		})
 
@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 				}
 				return nil
 			})
-			n.Eventually(ctx, n.Told(service), gomega.BeTrue())
+			told(ctx, n, service)
 			n.Barrier(ctx)
 			n.Forget()
 			n.Patch(ctx, service, `{"spec":{"type":"ClusterIP","externalName":null}}`)
@@ -233,7 +233,10 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Patch(ctx, podRef("one"), `{"metadata":{"labels":{"app":"other"}}}`)
 			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil))
 			n.Eventually(ctx, world.TheEndpoints("other"), publishes([]string{one}))
-			n.Delete(ctx, world.Ref{Kind: world.EndpointsKind, Name: "other"}, "") // which is made again
+			other := world.Ref{Kind: world.EndpointsKind, Name: "other"}
+			first := n.Eventually(ctx, world.UIDOf(other), gomega.Not(gomega.BeEmpty()))
+			n.Delete(ctx, other, "") // which is made again
+			n.Eventually(ctx, world.UIDOf(other), gomega.Not(gomega.Equal(first)))
 			n.InTheEnd(ctx, world.TheEndpoints("other"), publishes([]string{one}))
 		})
 
@@ -245,7 +248,8 @@ var _ = ginkgo.Describe("endpoints", func() {
 			setReady(ctx, n, "unready", false)
 			terminating := backend(ctx, n, "terminating", world.Staying)
 			n.Delete(ctx, podRef("terminating"), "")
-			backend(ctx, n, "failed")
+			failed := backend(ctx, n, "failed")
+			n.Eventually(ctx, world.TheEndpoints("lax"), publishes([]string{ready, unready, terminating, failed}))
 			n.PatchSubresource(ctx, podRef("failed"), "status", `{"status":{"phase":"Failed"}}`)
 			n.Create(ctx, world.NewPod("addressless", web, world.Held))
 			n.InTheEnd(ctx, world.TheEndpoints("strict"), publishes([]string{ready}, unready))
@@ -326,12 +330,12 @@ var _ = ginkgo.Describe("endpoints", func() {
 			one, pod := backend(ctx, n, "one"), podRef("one")
 			setReady(ctx, n, "one", false)
 			n.Eventually(ctx, world.TheEndpoints("web"), publishes(nil, one))
-			n.Eventually(ctx, n.Told(world.Ref{Kind: world.EndpointsKind, Name: "web"}), gomega.BeTrue())
+			told(ctx, n, world.Ref{Kind: world.EndpointsKind, Name: "web"})
 			heal := n.Inject(ctx, "watch-stall", `{resource: endpoints}`)
 			setReady(ctx, n, "one", true)
 			n.Eventually(ctx, world.TheEndpoints("web"), publishes([]string{one}))
 			setReady(ctx, n, "one", false) // which is what its cache has
-			n.Eventually(ctx, n.Told(pod), gomega.BeTrue())
+			told(ctx, n, pod)
 			n.BarrierOf(ctx, world.DeploymentKind)
 			heal(ctx)
 			n.InTheEnd(ctx, world.TheEndpoints("web"), publishes(nil, one))

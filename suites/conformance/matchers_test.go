@@ -115,12 +115,34 @@ func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready 
 
 func podRef(name string) world.Ref { return world.Ref{Kind: world.PodKind, Name: name} }
 
-// letGo removes the finalizer that has a pod stay.
-func letGo(ctx ginkgo.SpecContext, n *world.Namespace, names ...string) {
+// told waits until the subject has been told of objects as they are now.
+func told(ctx ginkgo.SpecContext, n *world.Namespace, refs ...world.Ref) {
 	ginkgo.GinkgoHelper()
-	for _, name := range names {
-		n.Patch(ctx, podRef(name), `{"metadata":{"finalizers":null}}`)
+	for _, ref := range refs {
+		n.Eventually(ctx, n.Told(ref), world.Be(func(told bool) bool { return told }, "the subject to know it as it is"))
 	}
+}
+
+// letGo removes the finalizer that has a pod stay.
+func letGo(ctx ginkgo.SpecContext, n *world.Namespace, name string) {
+	ginkgo.GinkgoHelper()
+	n.Patch(ctx, podRef(name), `{"metadata":{"finalizers":null}}`)
+}
+
+// letAllGo removes it from every pod that is there: with faults there may be more
+// than were asked for.
+func letAllGo(ctx ginkgo.SpecContext, n *world.Namespace) {
+	ginkgo.GinkgoHelper()
+	held := n.Eventually(ctx, world.AllPods(), world.Be(func(pods world.Pods) bool { return len(pods) > 0 }, "some pods")).(world.Pods)
+	for _, name := range held.Names() {
+		letGo(ctx, n, name)
+	}
+}
+
+// runsItsImage is whether the one container of a pod runs.
+func runsItsImage(pod world.Pod) bool {
+	containers := pod.Status.ContainerStatuses
+	return len(containers) == 1 && containers[0].State.Running != nil
 }
 
 // counts wants a set's status to count so many pods, of them so many ready, and of

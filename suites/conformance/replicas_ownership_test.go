@@ -47,6 +47,8 @@ var _ = ginkgo.Describe("ownership", func() {
 						return
 					}
 					n.Eventually(ctx, world.APod(stray.Name), controlledBy(other))
+					told(ctx, n, stray)
+					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"it"}}}`) // which wakes the controller
 					n.Always("the pod that another controls is left alone", func(v *world.View) error {
 						if pods := v.Pods().Of(other); len(pods) != 1 {
 							return fmt.Errorf("the pods:\n%s", v.Pods())
@@ -94,7 +96,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		spec(kind+release[kind], "a "+kind+" releases a pod that matches no more, which lives on, and makes another",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				if kind == world.ReplicaSetKind { // of which it is one row
-					n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"}))
+					told(ctx, n, n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"})))
 				}
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := podsOf(ctx, n, set, 1).Names()[0]
@@ -119,14 +121,35 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.InTheEnd(ctx, world.PodsOf(set), named(pod))
 			})
 
+		spec(kind+"/statement 5", "a "+kind+" that is going adopts nothing, though the controller has not heard of its end",
+			func(ctx ginkgo.SpecContext, n *world.Namespace) {
+				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
+				pod := podsOf(ctx, n, set, 1)[0].Name
+				n.Eventually(ctx, world.ASet(set), scaledTo(1))
+				told(ctx, n, set) // what it has written itself too
+				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, world.ResourceOf(kind)))
+				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
+				n.Eventually(ctx, world.APod(pod), controlledBy(world.Ref{}))
+				n.Always("the pod that was left behind is nobody's", func(v *world.View) error {
+					if taken := v.Pods().Of(set); len(taken) > 0 {
+						return fmt.Errorf("the pods:\n%s", taken)
+					}
+					return nil
+				})
+				told(ctx, n, podRef(pod))
+				n.BarrierOf(ctx, world.EndpointsKind) // what it hears nothing of it cannot see to
+				heal(ctx)
+				n.InTheEnd(ctx, world.Exists(set), gomega.BeFalse())
+				n.InTheEnd(ctx, world.APod(pod), controlledBy(world.Ref{}))
+			}, calm("what it has not heard must be what this fault holds back"))
+
 		spec(kind+"/TestExtraPodsAdoptionAndDeletion", "a "+kind+" adopts the matching pods that are there, and deletes those that are too many",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
-				var strays []string
+				var strays []world.Ref
 				for i := range 3 {
-					name := fmt.Sprintf("stray-%d", i)
-					n.Create(ctx, world.NewPod(name, map[string]string{"app": "web"}))
-					strays = append(strays, name)
+					strays = append(strays, n.Create(ctx, world.NewPod(fmt.Sprintf("stray-%d", i), map[string]string{"app": "web"})))
 				}
+				told(ctx, n, strays...)
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, world.AllPods(), thatMany(2))
 				n.InTheEnd(ctx, world.ASet(set), scaledTo(2))
@@ -139,9 +162,8 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				heal := n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: patch, resource: pods, namespace: %s, code: 500}`, n.Name))
 				stray := n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"}))
-				n.Eventually(ctx, world.Exists(stray), gomega.BeTrue())
 				n.Always("no pod is made beyond the second", atMostPods(3))
-				n.Eventually(ctx, n.Told(stray), gomega.BeTrue())
+				told(ctx, n, stray)
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.Eventually(ctx, n.Fired("api-error"), gomega.BeNumerically(">=", 3))
 				gomega.Expect(n.Requests("create", "pods")).To(gomega.BeEmpty(), "creates while the adoption fails")
@@ -153,13 +175,13 @@ var _ = ginkgo.Describe("ownership", func() {
 		spec(kind+"/statement 7", "a "+kind+" that is being deleted makes no more pods",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.HeldStaying}.Build())
-				names := podsOf(ctx, n, set, 2).Names()
+				podsOf(ctx, n, set, 2)
 				n.Unfailing("no third pod is made", atMostPods(2))
 				// Its pods stay, and in the foreground so does it.
 				n.Delete(ctx, set, metav1.DeletePropagationForeground)
 				n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool { return s.Replicas == 0 }, "a status that counts no pods"))
 				n.Barrier(ctx)
-				letGo(ctx, n, names...)
+				letAllGo(ctx, n)
 				n.InTheEnd(ctx, world.Exists(set), gomega.BeFalse())
 				n.InTheEnd(ctx, world.AllPods(), thatMany(0))
 			})
@@ -167,7 +189,7 @@ var _ = ginkgo.Describe("ownership", func() {
 
 	spec("ReplicationController/adopt matching pods on creation", "a ReplicationController adopts a matching pod that was there before it, and makes none",
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"}))
+			told(ctx, n, n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"})))
 			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicationControllerKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, world.APod("stray"), controlledBy(set))
 			n.InTheEnd(ctx, world.PodsOf(set), named("stray"))

@@ -78,6 +78,7 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Eventually(ctx, world.APod("placed"), world.Be(world.Pod.Ready, "a pod that runs"))
 				n.Create(ctx, world.NewPod("unplaced", labels, world.Held))
 				makeReady(ctx, n, time.Hour, "unplaced") // which counts for less
+				told(ctx, n, podRef("placed"), podRef("unplaced"))
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, world.PodsOf(set), named("placed", "unplaced"))
 				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
@@ -94,9 +95,7 @@ func (c choice) decide(ctx ginkgo.SpecContext, n *world.Namespace, kind string) 
 	names := podsOf(ctx, n, set, 2).Names()
 	c.stays(ctx, n, names[0])
 	c.goes(ctx, n, names[1])
-	for _, name := range names {
-		n.Eventually(ctx, n.Told(podRef(name)), world.Be(func(told bool) bool { return told }, "the subject to know the pod as it is"))
-	}
+	told(ctx, n, podRef(names[0]), podRef(names[1]))
 	n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 	n.InTheEnd(ctx, world.PodsOf(set), named(names[0]))
 }

@@ -29,11 +29,11 @@ var _ = ginkgo.Describe("work", func() {
 				n.Eventually(ctx, world.PodsOf(set), thatMany(3))
 				for i := range 5 { // each wakes the controller
 					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"%d"}}}`, i)
-					n.Eventually(ctx, n.Told(set), gomega.BeTrue())
+					told(ctx, n, set)
 				}
 				heal(ctx)
 				n.InTheEnd(ctx, world.ASet(set), scaledTo(3))
-			})
+			}, calm("what it sees while it hears of nothing must be what it did and no fault of a profile"))
 
 		spec(kind+"/statement 2", "a "+kind+" whose pods were refused makes them as soon as they are not, and does not wait as for pods that are on their way",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
@@ -88,7 +88,7 @@ var _ = ginkgo.Describe("work", func() {
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				// The pods go first, and stay; their controller is not deleted before them.
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.HeldStaying}.Build())
-				names := podsOf(ctx, n, set, 2).Names()
+				podsOf(ctx, n, set, 2)
 				n.Eventually(ctx, world.ASet(set), scaledTo(2))
 				n.Always("it reports no failure", func(v *world.View) error {
 					if s := v.Set(set); s != nil && s.Condition("ReplicaFailure").Status != "" {
@@ -99,7 +99,7 @@ var _ = ginkgo.Describe("work", func() {
 				before := len(n.Requests("create", "pods"))
 				n.DeleteNamespace(ctx)
 				n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool { return s != nil && s.Replicas == 0 }, "a status that counts no pods"))
-				letGo(ctx, n, names...)
+				letAllGo(ctx, n)
 				n.InTheEnd(ctx, world.Exists(set), gomega.BeFalse())
 				gomega.Expect(len(n.Requests("create", "pods"))-before).To(gomega.BeNumerically("<", 12), "creates in a namespace that is being deleted")
 			}, calm("it knows failures that the profile makes from that which must not be one by nothing"))
@@ -123,10 +123,9 @@ var _ = ginkgo.Describe("work", func() {
 				n.NeedsKubelet("a simulated one runs no images")
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.InTheEnd(ctx, world.ASet(set), readyWith(2))
-				for _, pod := range n.Eventually(ctx, world.PodsOf(set), thatMany(2)).(world.Pods) {
-					gomega.Expect(pod.Status.ContainerStatuses).To(gomega.HaveLen(1))
-					gomega.Expect(pod.Status.ContainerStatuses[0].State.Running).NotTo(gomega.BeNil(), pod.String())
-				}
+				n.InTheEnd(ctx, world.PodsOf(set), world.Be(func(pods world.Pods) bool {
+					return len(pods) == 2 && len(pods.That(runsItsImage)) == 2
+				}, "2 pods, each with its one container running"))
 			})
 	})
 
@@ -139,7 +138,7 @@ var _ = ginkgo.Describe("work", func() {
 			n.Eventually(ctx, world.PodsOf(set), thatMany(3))
 			n.Always("it acts on no further scale as long as it does not see its own writes", atMost(set, 3))
 			n.Patch(ctx, set, `{"spec":{"replicas":5}}`)
-			n.Eventually(ctx, n.Told(set), gomega.BeTrue())
+			told(ctx, n, set)
 			n.Forget()
 			heal(ctx)
 			n.InTheEnd(ctx, world.ASet(set), scaledTo(5))
@@ -183,7 +182,7 @@ var _ = ginkgo.Describe("work", func() {
 			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, world.ASet(set), readyWith(1))
 			n.PatchSubresource(ctx, set, "status", `{"status":{"conditions":[{"type":"StatusPatched","status":"True","reason":"E2E"}]}}`)
-			n.Eventually(ctx, n.Told(set), gomega.BeTrue())
+			told(ctx, n, set)
 			n.Patch(ctx, set, `{"spec":{"replicas":2}}`)
 			n.InTheEnd(ctx, world.ASet(set), scaledTo(2))
 			n.InTheEnd(ctx, world.ASet(set), condition("StatusPatched", "True", "E2E"))

@@ -27,7 +27,10 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if *reportsDir == "" {
 		return
 	}
-	dir := filepath.Join(root, *reportsDir)
+	dir := *reportsDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
 	gomega.Expect(os.MkdirAll(dir, 0o755)).To(gomega.Succeed())
 	for name, write := range map[string]func(io.Writer, table.Run) error{"conformance.json": table.JSON, "TABLE.md": table.Markdown} {
 		file, err := os.Create(filepath.Join(dir, name))

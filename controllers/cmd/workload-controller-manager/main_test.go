@@ -17,7 +17,8 @@ const kubeControllerManagerArgs = "--kubeconfig=F --controllers=replicationcontr
 	" --leader-elect-resource-lock=leases --leader-elect-resource-name=NAME --leader-elect-resource-namespace=kube-system" +
 	" --kube-api-qps=500 --kube-api-burst=1000 --kube-api-content-type=application/vnd.kubernetes.protobuf" +
 	" --concurrent-rc-syncs=5 --concurrent-replicaset-syncs=5 --concurrent-deployment-syncs=5 --concurrent-endpoint-syncs=5" +
-	" --endpoint-updates-batch-period=0s --bind-address=127.0.0.1 --secure-port=10257 --tls-cert-file=C --tls-private-key-file=K -v=2"
+	" --endpoint-updates-batch-period=0s --bind-address=127.0.0.1 --secure-port=10257 --tls-cert-file=C --tls-private-key-file=K" +
+	" --authorization-always-allow-paths=/livez,/metrics -v=2"
 
 func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	got, err := parse(strings.Fields(kubeControllerManagerArgs), &bytes.Buffer{})
@@ -29,7 +30,7 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	want.Controllers = manager.Known()
 	want.KubeAPIQPS, want.KubeAPIBurst = 500, 1000
 	want.LeaderElection.ResourceName = "NAME"
-	want.Serving = manager.ServingOptions{BindAddress: "127.0.0.1", SecurePort: 10257, CertFile: "C", KeyFile: "K"}
+	want.Serving = manager.ServingOptions{BindAddress: "127.0.0.1", SecurePort: 10257, CertFile: "C", KeyFile: "K", AllowedPaths: []string{"/livez", "/metrics"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

@@ -18,6 +18,7 @@ import (
 // A start that is interrupted, wherever it is, leaves nothing.
 func TestInterruptedStart(t *testing.T) {
 	needEngine(t)
+	t.Parallel()
 	for _, step := range []string{"Preparing nodes", "Starting control-plane"} {
 		t.Run(step, func(t *testing.T) {
 			dir := t.TempDir()
@@ -58,7 +59,7 @@ func TestInterruptedStart(t *testing.T) {
 
 // A cluster on which no pod can start is not ready, however it looks.
 func TestNeverReady(t *testing.T) {
-	needEngine(t)
+	needEngine(t) // and not beside others: how long it waits for the making of theirs would count
 	image, err := ChooseImage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func TestNeverReady(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const within = 45 * time.Second
+	const within = time.Minute
 	logs := filepath.Join(dir, "logs")
 	c, err := Start(t.Context(), Options{Image: broken, Dir: dir, LogDir: logs, Within: within})
 	if c != nil || !errorHas(err, "not ready within "+within.String(), "the end of the kubelet's log on "+namePrefix) {
@@ -93,6 +94,7 @@ func TestNeverReady(t *testing.T) {
 // left is known for what it is, and can be removed.
 func TestKilledGauntlet(t *testing.T) {
 	needEngine(t)
+	t.Parallel()
 	for _, test := range []struct {
 		name      string
 		killGuard bool

@@ -96,7 +96,7 @@ var (
 	ErrEngineDown = errors.New("the container engine does not answer (start it; `make engine` as root does)")
 
 	errNoPermission  = errors.New("no permission to use the container engine (run as root, or as a member of the group that owns its socket)")
-	errPortTaken     = errors.New("a port was taken by somebody else")
+	errPortTaken     = errors.New("a port was taken by somebody else just before its use, each time (try again)")
 	errNoSubnet      = errors.New("the container engine has no subnet left for another network (`gauntlet clean` removes what clusters left; `docker network prune` what others did)")
 	errNoImage       = errors.New("the engine does not have the image")
 	errNoNode        = errors.New("the image does not start as a node: is it one of kind's?")

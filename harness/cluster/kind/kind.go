@@ -57,7 +57,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	halted   map[cluster.Part]bool
-	silent   map[string]bool   // nodes with a kubelet that is silent
+	away     map[string]bool   // nodes that run and of which nothing is heard
 	watches  map[string]*watch // of the nodes' containers
 	stopping bool
 	err      error // why failed is closed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -14,9 +16,9 @@ var _ cluster.Kubelets = (*Cluster)(nil)
 // Silence freezes the kubelet of a node. The node is none of the cluster's health
 // until it is woken.
 func (c *Cluster) Silence(ctx context.Context, node string) error {
-	c.setSilent(node, true)
+	c.setAway(node, true)
 	if err := c.tellKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
-		c.setSilent(node, false)
+		c.setAway(node, false)
 		return err
 	}
 	return nil
@@ -27,27 +29,24 @@ func (c *Cluster) Wake(ctx context.Context, node string) error {
 	if err := c.tellKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGCONT"); err != nil {
 		return err
 	}
-	if err := cluster.AwaitNode(ctx, c, node, pollInterval, mendWithin); err != nil {
-		return err
-	}
-	c.setSilent(node, false)
-	return nil
+	return c.awaitBack(ctx, node)
 }
 
-// Register starts the kubelet of a node again, which is when it registers, and
-// connects its pods: they get another subnet.
+// Register starts the kubelet of a node again that is gone, which is when it
+// registers, and connects its pods: they get another subnet.
 func (c *Cluster) Register(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return err
 	}
-	if err := c.tellKubelet(ctx, node, "restart"); err != nil {
+	_, err = client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		err = c.tellKubelet(ctx, node, "restart")
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.connectPods(ctx, client); err != nil {
-		return err
-	}
-	return cluster.AwaitNode(ctx, c, node, pollInterval, mendWithin)
+	return c.rejoin(ctx, node)
 }
 
 // tellKubelet has systemd do something to the kubelet of a node.
@@ -57,25 +56,4 @@ func (c *Cluster) tellKubelet(ctx context.Context, node string, what ...string) 
 		return fmt.Errorf("the kubelet of %s: %w", node, err)
 	}
 	return nil
-}
-
-func (c *Cluster) setSilent(node string, silent bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if silent {
-		c.silent[node] = true
-	} else {
-		delete(c.silent, node)
-	}
-}
-
-// isAway reports whether a node is not expected to be well: it is meant to be down,
-// or its kubelet to be silent.
-func (c *Cluster) isAway(node string) bool {
-	if c.isDown(node) {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.silent[node]
 }

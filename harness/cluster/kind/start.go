@@ -83,7 +83,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
 		dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir,
-		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*watch{}, halted: map[cluster.Part]bool{}, silent: map[string]bool{},
+		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*watch{}, halted: map[cluster.Part]bool{}, away: map[string]bool{},
 	}
 	c.nodes = nodeNames(c.name, opts.Workers)
 	// Made here and nowhere else, so that it is safe to remove.

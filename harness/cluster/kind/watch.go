@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
@@ -62,59 +59,6 @@ func (c *Cluster) obituary(ctx context.Context, node string) error {
 		return fmt.Errorf("the node %s ended by itself: %w", node, err)
 	}
 	return fmt.Errorf("the node %s ended by itself: its container is %s", node, state)
-}
-
-// isDown reports whether a node is meant to be down.
-func (c *Cluster) isDown(node string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := c.watches[node]
-	return w != nil && w.down
-}
-
-// expect says from now on whether the end of a node is meant.
-func (c *Cluster) expect(node string, down bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := c.watches[node]
-	if w == nil {
-		return fmt.Errorf("no node %q: expected one of %q", node, c.nodes)
-	}
-	w.down = down
-	return nil
-}
-
-// KillNode ends a node at once, as a power cut does, until [Cluster.StartNode].
-// The cluster has not failed then, and its health does not ask for that node.
-func (c *Cluster) KillNode(ctx context.Context, node string) error {
-	if err := c.expect(node, true); err != nil {
-		return err
-	}
-	if _, err := c.engine.run(ctx, engineWorkMax, "kill", node); err != nil {
-		return errors.Join(fmt.Errorf("killing the node %s: %w", node, err), c.expect(node, false))
-	}
-	return nil
-}
-
-// StartNode starts a node that was killed, and connects its pods again. It does
-// not wait until the node is Ready.
-func (c *Cluster) StartNode(ctx context.Context, node string) error {
-	if !c.isDown(node) {
-		return fmt.Errorf("starting the node %s: it was not killed", node)
-	}
-	if _, err := c.engine.run(ctx, engineWorkMax, "start", node); err != nil {
-		return fmt.Errorf("starting the node %s: %w", node, err)
-	}
-	if err := c.watchNode(context.WithoutCancel(ctx), node); err != nil {
-		return fmt.Errorf("starting the node %s: %w", node, err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, withinDefault, fmt.Errorf("not there within %s", withinDefault))
-	defer cancel()
-	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
-	if err != nil {
-		return err
-	}
-	return c.connectPods(ctx, client)
 }
 
 // unwatchStopGrace is how long the engine's command may take to end when told to.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -38,8 +38,9 @@ milestones and cost.
 
 A difference is accepted where either way is right, declared where ours is meant
 to differ, and otherwise undeclared: then the exit status is 1, as it is where both
-subjects are wrong. The directory compare-TIME has what is printed and a page for
-each pair, on which the steps of both runs fall together.`,
+subjects are wrong. The directory compare-TIME has what is printed as Markdown, as
+JSON and as a page, and a page for each pair, on which the steps of both runs fall
+together.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
 			*code, err = flags.compare(cmd, names)
@@ -156,40 +157,22 @@ func comparedRun(ctx context.Context, o run.Options) (*reports.Run, *compare.Sid
 // writeComparisons prints what the comparisons came to, and leaves it and the pairs'
 // pages in a directory.
 func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) error {
-	var text bytes.Buffer
-	if err := reports.Compared(&text, all); err != nil {
+	if err := reports.Compared(cmd.OutOrStdout(), all); err != nil {
 		return err
 	}
-	fmt.Fprint(cmd.OutOrStdout(), text.String())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keeping the comparison: %w", err)
 	}
-	failed := []error{os.WriteFile(filepath.Join(dir, "compare.md"), text.Bytes(), 0o644)}
-	for _, c := range all {
-		for i := range c.Pairs {
-			var page bytes.Buffer
-			err := reports.ComparisonHTML(&page, &c.Pairs[i], dir)
-			if err == nil {
-				name := fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
-				err = os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644)
-			}
-			failed = append(failed, err)
-		}
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "see %s\n", dir)
-	return errors.Join(failed...)
+	err := reports.WriteComparisons(dir, all)
+	fmt.Fprintf(cmd.OutOrStdout(), "see %s\n", filepath.Join(dir, reports.ComparedPageName))
+	return err
 }
 
 // comparisonCode is what gauntlet exits with after these comparisons.
 func comparisonCode(all []reports.Comparison) int {
-	code := exitPass
-	for _, c := range all {
-		if undeclared, bothWrong := c.Undeclared(); undeclared+bothWrong > 0 {
-			return exitFail
-		}
-		if len(c.Pairs) == 0 {
-			code = exitUnknown
-		}
+	worst := check.Pass
+	for i := range all {
+		worst = check.Worst(worst, all[i].Verdict())
 	}
-	return code
+	return map[check.Verdict]int{check.Fail: exitFail, check.Unknown: exitUnknown, check.Pass: exitPass}[worst]
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +15,12 @@ import (
 type generatedFlags struct {
 	profileName string
 	lasts       time.Duration
+	lean        string // a file of a coverage
 }
 
 func (f *generatedFlags) profile(flags *pflag.FlagSet) {
 	flags.StringVar(&f.profileName, "profile", generate.DefaultProfile, "how much goes on in a scenario that is generated: calm, steady or storm")
+	flags.StringVar(&f.lean, "lean", "", "a `file` that gauntlet coverage wrote: faults that it has little of are preferred in a scenario that is generated")
 }
 
 func (f *generatedFlags) duration(flags *pflag.FlagSet) {
@@ -29,7 +32,13 @@ func (f *generatedFlags) scenario(seed uint64, provider string) (*scenario.Scena
 	if err != nil {
 		return nil, err
 	}
-	return generate.Scenario(generate.Options{Seed: seed, Profile: profile, Duration: f.lasts, Provider: provider})
+	options := generate.Options{Seed: seed, Profile: profile, Duration: f.lasts, Provider: provider}
+	if f.lean != "" {
+		if options.Lean, err = readCoverage(f.lean); err != nil {
+			return nil, fmt.Errorf("--lean: %w", err)
+		}
+	}
+	return generate.Scenario(options)
 }
 
 func newGenerate() *cobra.Command {
@@ -40,7 +49,8 @@ func newGenerate() *cobra.Command {
 		Use:   "generate",
 		Short: "Print the scenario of a seed",
 		Long: `Print the scenario that gauntlet run generates from a seed: what users do, and
-what goes wrong. The same seed gives the same scenario, byte for byte.`,
+what goes wrong. The same seed, and the same file to lean away from, give the same
+scenario, byte for byte.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.scenario(seedOf(seed), provider)

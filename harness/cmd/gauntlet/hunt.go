@@ -8,13 +8,14 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/hunt"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -66,6 +67,14 @@ func (f *huntFlags) attempts(cmd *cobra.Command, load func() ([]*scenario.Scenar
 	return attempts, nil
 }
 
+// seed are the runs of what one seed generates.
+func (f *huntFlags) seed(cmd *cobra.Command, generated generatedFlags, seed uint64) ([]hunt.Attempt, error) {
+	return f.attempts(cmd, func() ([]*scenario.Scenario, error) {
+		s, err := generated.scenario(seed, f.runs.provider)
+		return []*scenario.Scenario{s}, err
+	}, seed)
+}
+
 // attempt makes a run and tells of its beginning and its verdict.
 func attempt(o run.Options) hunt.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
@@ -75,6 +84,24 @@ func attempt(o run.Options) hunt.Attempt {
 			o.Progress(string(judged.Verdict))
 		}
 		return judged, err
+	}
+}
+
+// untilKnown makes a run up to so many times, for as long as its verdict is unknown:
+// whether a moment comes, or a fault finds something to act on, is partly chance. A
+// failure stands, whatever another run would show.
+func untilKnown(once hunt.Attempt, times int, progress func(string)) hunt.Attempt {
+	return func(ctx context.Context) (judged *reports.Run, err error) {
+		for n := 1; ; n++ {
+			judged, err = once(ctx)
+			if judged == nil || judged.Verdict != check.Unknown || n >= times || ctx.Err() != nil {
+				return judged, err
+			}
+			if err != nil {
+				progress(err.Error())
+			}
+			progress(fmt.Sprintf("once more, attempt %d of %d: %s (%s)", n+1, times, judged.Reason, judged.Directory))
+		}
 	}
 }
 
@@ -140,9 +167,9 @@ func report(cmd *cobra.Command, dir string, bag hunt.Bag, took time.Duration) er
 		return fmt.Errorf("keeping what was caught: %w", err)
 	}
 	all := []error{os.WriteFile(filepath.Join(dir, "caught.md"), lines.Bytes(), 0o644)}
-	if len(bag.Caught) > 0 {
-		all = append(all, reports.WriteFiles(dir, bag.Caught...))
+	if bag.Runs > 0 {
+		all = append(all, reports.WriteFiles(dir, slices.Concat(bag.Caught, bag.Passed)...))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs a minute, see %s\n", float64(bag.Runs)/took.Minutes(), strings.TrimSuffix(dir, "/"))
+	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs a minute, see %s\n", float64(bag.Runs)/took.Minutes(), filepath.Join(dir, reports.PageName))
 	return errors.Join(all...)
 }

@@ -76,6 +76,6 @@ run broke off, 3 bad usage.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCompare(code), newList(), newUp(), newDown(), newClean(), newKeeper(), newRelay(), newImage(), newVersion())
+	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newUp(), newDown(), newClean(), newKeeper(), newRelay(), newImage(), newVersion())
 	return root
 }

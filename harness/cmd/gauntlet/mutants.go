@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +24,10 @@ import (
 
 // mutantsFlags are the flags of `gauntlet mutants`.
 type mutantsFlags struct {
-	runs    runFlags
-	tree    string
-	missing bool
+	runs     runFlags
+	tree     string
+	missing  bool
+	keepRuns bool
 }
 
 func newMutants(code *int) *cobra.Command {
@@ -53,6 +55,7 @@ it is known to catch, and 2 when the unbroken controllers did not pass.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.tree, "tree", ".", "the top of this project's `directory`")
 	f.BoolVar(&flags.missing, "missing", false, "only those that have not been caught yet, as they are now")
+	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep every run, to be judged again when a check changes")
 	f.Uint64Var(&flags.runs.seed, "seed", 1, "where the random draws of every run start")
 	f.StringVar(&flags.runs.out, "out", "out", "the `directory` that the directory mutants is made in")
 	f.IntVar(&flags.runs.parallel, "parallel", 0, "how many builds and runs there are at the same time; 0 is what cores and memory allow")
@@ -96,7 +99,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return exitPass, &unfinishedError{err}
 	}
-	outcomes, err := readOutcomes(f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
+	outcomes, err := readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 	if err != nil {
 		return exitPass, err
 	}
@@ -106,7 +109,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	workshop := &mutant.Workshop{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
 	code := exitPass
 	trial := mutant.Trial{
-		Mutants: selected, Seed: f.runs.seed, Parallel: parallel,
+		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
 		Unbroken: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream {
 				return binaries.KubeControllerManager, nil
@@ -138,7 +141,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
 // runOne runs an executable through a scenario. Of runs that passed for the
-// unbroken, or failed for a mutant, nothing is kept.
+// unbroken, or failed for a mutant, nothing is kept unless it is asked for.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, executable, name string) (*reports.Run, error) {
 	s, err := mutants.Scenario(name)
 	if err != nil {
@@ -158,7 +161,7 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, ex
 	if strings.HasPrefix(label, mutant.UnbrokenLabel) {
 		wanted = check.Pass
 	}
-	if judged.Verdict == wanted {
+	if judged.Verdict == wanted && !f.keepRuns {
 		err = errors.Join(err, os.RemoveAll(judged.Directory))
 	}
 	return judged, err
@@ -181,9 +184,9 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)
 }
 
-// readOutcomes reads what earlier calls have found, by the IDs of mutants, from the
-// first of these files that is there.
-func readOutcomes(paths ...string) (map[string]mutant.Outcome, error) {
+// readOutcomes reads what earlier calls have found, by the IDs of mutants: of each the
+// latest that is of the mutant as it is, from whichever of these files has it.
+func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -193,10 +196,17 @@ func readOutcomes(paths ...string) (map[string]mutant.Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(content, &outcomes); err != nil {
+		var found map[string]mutant.Outcome
+		if err := json.Unmarshal(content, &found); err != nil {
 			return nil, fmt.Errorf("%s: expected outcomes of mutants: %w", path, err)
 		}
-		break
+		for i := range all {
+			id, of := all[i].ID, all[i].Fingerprint()
+			known, has := outcomes[id]
+			if now, found := found[id]; found && now.Of == of && (!has || now.When.After(known.When)) {
+				outcomes[id] = now
+			}
+		}
 	}
 	return outcomes, nil
 }

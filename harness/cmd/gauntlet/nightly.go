@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,8 @@ import (
 // nightlyFlags are the flags of `gauntlet nightly`.
 type nightlyFlags struct {
 	huntFlags
-	duration time.Duration
+	duration  time.Duration
+	generated generatedFlags
 }
 
 func newNightly(code *int) *cobra.Command {
@@ -22,11 +24,14 @@ func newNightly(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nightly [SCENARIO…]",
 		Short: "Run scenarios with one seed after another until time is up",
-		Long: `Run scenarios on every subject, with one seed after another, until time is up.
+		Long: `Run scenarios on every subject, with one seed after another, until time is up: those
+that are named, or else all that gauntlet brings along, or, with --profile or --lean,
+the one that each seed generates.
 
 Runs that did not pass are kept. At the end each distinct failure is printed in
-a line, with the smallest run that showed it; the same lines, and the reports of the
-runs that were kept, are in the directory nightly-TIME beside them.`,
+a line, with the smallest run that showed it; the same lines, and the reports of all
+runs together, those that passed included, are in the directory nightly-TIME beside
+them. gauntlet report makes one page of several nights.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
 			*code, err = flags.run(cmd, names)
@@ -36,6 +41,7 @@ runs that were kept, are in the directory nightly-TIME beside them.`,
 	f := cmd.Flags()
 	flags.add(f)
 	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "how long runs are begun")
+	flags.generated.profile(f)
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first round's seed; each round has the next one; 0 takes a random one")
 	return cmd
 }
@@ -45,9 +51,17 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)
 	}
+	generates := slices.ContainsFunc([]string{"profile", "lean"}, cmd.Flags().Changed)
+	if generates && len(names) > 0 {
+		return exitPass, fmt.Errorf("--profile, --lean and %s: expected them without scenarios, for those that are generated", names[0])
+	}
 	first := seedOf(f.runs.seed)
-	load := func() ([]*scenario.Scenario, error) { return loadScenarios(names) }
-	round := func(seed uint64) ([]hunt.Attempt, error) { return f.attempts(cmd, load, seed) }
+	round := func(seed uint64) ([]hunt.Attempt, error) {
+		if generates {
+			return f.seed(cmd, f.generated, seed)
+		}
+		return f.attempts(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names) }, seed)
+	}
 	if _, err := round(first); err != nil {
 		return exitPass, err // before anything is written
 	}

@@ -43,18 +43,22 @@ how it went from day to day, and the way to the page of each.`,
 // directory and the runs' own may both be given.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
-	seen := map[string]bool{}
+	seen, read := map[string]bool{}, map[string]bool{}
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
 			return nil, err
 		}
+		if read[dir] {
+			continue
+		}
+		read[dir] = true
 		runs, err := reports.ReadDirectory(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, run := range runs {
-			if !seen[run.Directory] {
+			if run.Directory == "" || !seen[run.Directory] { // of a run that was not kept there is nothing else
 				seen[run.Directory] = true
 				all = append(all, run)
 			}

@@ -33,6 +33,7 @@ type runFlags struct {
 	nodeImage   string
 	existing    existing.Options
 	parallel    int
+	attempts    int
 	generated   generatedFlags
 
 	// terminal is where all the runs of a command tell what they do; nil makes one.
@@ -53,6 +54,9 @@ or a YAML file, such as the scenario.yaml of an earlier run; none means all that
 gauntlet brings along, or, with --seed, --profile or --duration, one that is
 generated from the seed.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if flags.attempts < 1 {
+				return fmt.Errorf("--attempts=%d: expected at least 1", flags.attempts)
+			}
 			parallel, err := flags.abreast()
 			if err != nil {
 				return err
@@ -65,7 +69,7 @@ generated from the seed.`,
 			if err != nil {
 				return err
 			}
-			*code, err = runAll(cmd, options, parallel)
+			*code, err = runAll(cmd, options, parallel, flags.attempts)
 			return err
 		},
 	}
@@ -75,6 +79,7 @@ generated from the seed.`,
 	flags.generated.profile(f)
 	flags.generated.duration(f)
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
+	f.IntVar(&flags.attempts, "attempts", 1, "how often a scenario is run, with the same seed, before an unknown verdict on it stands; one that failed is not run again")
 	flags.shared(f)
 	return cmd
 }
@@ -190,15 +195,29 @@ func executables() (gauntlet, ours string, err error) {
 // scenarios are what the command line asks to be run: those that are named, or
 // one that is generated, or all that gauntlet brings along.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
-	shaped := cmd.Flags().Changed("profile") || cmd.Flags().Changed("duration")
+	shaped := slices.ContainsFunc([]string{"profile", "duration", "lean"}, cmd.Flags().Changed)
 	switch {
 	case len(names) > 0 && shaped:
-		return nil, fmt.Errorf("--profile, --duration and %s: expected them without scenarios, for one that is generated", names[0])
+		return nil, fmt.Errorf("--profile, --duration, --lean and %s: expected them without scenarios, for one that is generated", names[0])
 	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
 		s, err := f.generated.scenario(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
+	case len(names) == 0 && slices.Contains(run.Providers(), f.provider):
+		return f.supported(cmd), nil
 	}
 	return loadScenarios(names)
+}
+
+// supported are those of gauntlet's own scenarios that can run on the provider; it
+// says which cannot, and why.
+func (f *runFlags) supported(cmd *cobra.Command) []*scenario.Scenario {
+	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
+		err := run.Supported(s, f.provider)
+		if err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is skipped: %v\n", s.Name, err)
+		}
+		return err != nil
+	})
 }
 
 // loadScenarios reads the scenarios that names stand for.
@@ -262,14 +281,15 @@ const parallelMax = 64
 // raised keeps the others too.
 var errSeriesOver = errors.New("a run could not begin")
 
-// runAll carries out the runs, up to parallel at a time, and prints what they came
-// to. An interruption ends the series; any other broken run does not.
-func runAll(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
+// runAll carries out the runs, up to parallel at a time and each so many times at
+// most before it is left unknown, and prints what they came to. An interruption ends
+// the series; any other broken run does not.
+func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
 	skipped := len(all)
 	var attempts []hunt.Attempt
 	for _, o := range all {
-		attempts = append(attempts, attempt(o))
+		attempts = append(attempts, untilKnown(attempt(o), times, o.Progress))
 	}
 	_ = hunt.Abreast(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
 		skipped--
@@ -277,7 +297,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 		if err != nil {
 			broken[place] = fmt.Errorf("%s: %w", all[place].Scenario.Name, err)
 		}
-		if run == nil {
+		if run == nil && !errors.Is(err, existing.ErrNoRoom) { // which is that scenario's own
 			return errSeriesOver
 		}
 		return nil

@@ -77,7 +77,8 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
 		return err // before anything is written
 	}
-	if err := f.shrink(cmd, original); err != nil {
+	err = f.shrink(cmd, original)
+	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // the page has what was found by now
 		return &unfinishedError{err}
 	}
 	return nil

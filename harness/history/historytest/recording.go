@@ -111,6 +111,8 @@ func Line(r history.Record) string {
 		return "closed " + reason
 	case r.Gap != nil:
 		return "gap " + r.Gap.Source
+	case r.Stall != nil:
+		return "stall " + r.Stall.Lasted.String()
 	}
 	return "something else"
 }

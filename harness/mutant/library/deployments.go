@@ -25,7 +25,7 @@ var deployments = []mutant.Mutant{
 		ID: "D1", Base: mutant.Ours,
 		Broken:    "A hash that is taken is tried again for ever.",
 		Edits:     []mutant.Edit{edit(deploymentSets, `r.refused, r.collided = true, true`, `r.refused = true`)},
-		Scenarios: []string{"rollout"},
+		Scenarios: []string{"obstacles"},
 		Checks:    []string{"rollout-complete"},
 	},
 	{
@@ -45,7 +45,7 @@ var deployments = []mutant.Mutant{
 	return c, err
 `)},
 		Scenarios: []string{"slow-lists", "failover"},
-		Open:      "what it makes again has the same name, and is found; that a leader writes before it has been told of everything, no check asks",
+		Checks:    []string{"informed"},
 	},
 	{
 		ID: "D7", Base: mutant.Ours,
@@ -65,21 +65,21 @@ var deployments = []mutant.Mutant{
 `),
 		},
 		Scenarios: []string{"rollbacks"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"needless-writes", "rollback"},
 	},
 	{
 		ID: "own-rollback-ignored", Base: mutant.Ours,
 		Broken:    "A rollback that is asked for is not done, and the wish is cleared.",
 		Edits:     []mutant.Edit{edit(deploymentRollback, `	plan := planRollback(d, r.sets, wish)`, `	plan := planRollback(d, nil, wish)`)},
 		Scenarios: []string{"rollbacks"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"rollback"},
 	},
 	{
 		ID: "own-wish-stays", Base: mutant.Ours,
 		Broken:    "The wish to roll back stays when it has been fulfilled.",
 		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {`, `if value, has := deployment[key]; has {`)},
 		Scenarios: []string{"rollbacks"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"rollback"},
 	},
 	{
 		ID: "D10", Base: mutant.Ours,
@@ -89,14 +89,14 @@ var deployments = []mutant.Mutant{
 			edit(deploymentSets, "		r.note(corev1.ConditionTrue, newSetCreated, \"Created new replica set %q\", set.Name)\n", ""),
 		},
 		Scenarios: []string{"deadlines"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "D11", Base: mutant.Ours,
 		Broken:    "That a rollout has missed its deadline is not told.",
 		Edits:     []mutant.Edit{edit(deploymentProgress, `case running && wait <= 0:`, `case running && wait <= 0 && r == nil:`)},
 		Scenarios: []string{"deadlines"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "D14", Base: mutant.Ours,
@@ -122,8 +122,8 @@ var deployments = []mutant.Mutant{
 		}
 	}
 `)},
-		Scenarios: []string{"rollout"},
-		Open:      "all is well once the old pods have recovered; that a rollout gets on while they have not, no check asks",
+		Scenarios: []string{"sick"},
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "D16", Base: mutant.Ours,
@@ -151,7 +151,7 @@ var deployments = []mutant.Mutant{
 		Broken:    "Of the history the newest revisions are deleted, and the oldest kept.",
 		Edits:     []mutant.Edit{edit(deploymentHistory, `cmp.Compare(revisionA, revisionB)`, `cmp.Compare(revisionB, revisionA)`)},
 		Scenarios: []string{"history", "rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"history"},
 	},
 	{
 		ID: "own-history-early", Base: mutant.Ours,
@@ -161,14 +161,14 @@ var deployments = []mutant.Mutant{
 	}
 `, "")},
 		Scenarios: []string{"history", "rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"history"},
 	},
 	{
 		ID: "D20", Base: mutant.Ours,
 		Broken:    "The status counts fewer than no unavailable replicas.",
 		Edits:     []mutant.Edit{edit(deploymentStatus, `max(0, wanted-status.AvailableReplicas)`, `wanted - status.AvailableReplicas`)},
 		Scenarios: []string{"rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "D21", Base: mutant.Ours,
@@ -213,7 +213,7 @@ var deployments = []mutant.Mutant{
 `, `			GenerateName:    setName(d.Name, hash) + "-",
 `)},
 		Scenarios: []string{"lost-replicaset", "crash"},
-		Open:      "the twin stays, without replicas; that a template has one ReplicaSet in the end, no check asks",
+		Checks:    []string{"content"},
 	},
 	{
 		ID: "own-surge-down", Base: mutant.Ours,
@@ -257,13 +257,13 @@ var deployments = []mutant.Mutant{
 		Broken:    "What a scale changes while a rollout is under way, the newest ReplicaSet gets alone.",
 		Edits:     []mutant.Edit{edit(deploymentScale, `gain := between(portion(s, most, reported)-s.replicas, missing)`, `gain := between((portion(s, most, reported)-s.replicas)*min(0, n), missing)`)},
 		Scenarios: []string{"proportions", "rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"sizes"},
 	},
 	{
 		ID: "own-revision-falls", Base: mutant.Ours,
 		Broken:    "The revision of a ReplicaSet may fall.",
 		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had && before == revision {`)},
-		Scenarios: []string{"history", "rollout"},
+		Scenarios: []string{"rollout"},
 		Checks:    []string{"revisions"},
 	},
 	{
@@ -271,42 +271,42 @@ var deployments = []mutant.Mutant{
 		Broken:    "A ReplicaSet that is taken up again keeps its old revision.",
 		Edits:     []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had {`)},
 		Scenarios: []string{"history", "rollout"},
-		Checks:    []string{"revisions"},
+		Checks:    []string{"revisions", "rollout-complete"},
 	},
 	{
 		ID: "own-always-available", Base: mutant.Ours,
 		Broken:    "The condition Available is always true.",
 		Edits:     []mutant.Edit{edit(deploymentStatus, `available(int(status.AvailableReplicas) >= r.limits.leastAvailable())`, `available(int(status.AvailableReplicas) >= min(0, r.limits.leastAvailable()))`)},
 		Scenarios: []string{"rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "own-generation-ahead-of-sync", Base: mutant.Ours,
 		Broken:    "The status claims to have observed a generation before it is acted on.",
 		Edits:     []mutant.Edit{edit(deploymentStatus, `ObservedGeneration:  r.deployment.Generation,`, `ObservedGeneration:  r.deployment.Generation + 1,`)},
 		Scenarios: []string{"rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "own-resume-untold", Base: mutant.Ours,
 		Broken:    "That a Deployment is paused is not told in its conditions.",
 		Edits:     []mutant.Edit{edit(deploymentProgress, `case is && !known:`, `case is && !known && r == nil:`)},
 		Scenarios: []string{"paused", "rollout"},
-		Open:      "not run since a check looks at that",
+		Checks:    []string{"rollout-complete"},
 	},
 	{
 		ID: "own-rewrites-deployment", Base: mutant.Ours,
 		Broken:    "The status of a Deployment is written whether it says anything new or not.",
 		Edits:     []mutant.Edit{edit("controllers/deployment/report.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
 		Scenarios: []string{"rollout"},
-		Open:      "the API server takes a write that changes nothing for none; that nothing is written without a change, no check asks",
+		Checks:    []string{"needless-writes"},
 	},
 	{
 		ID: "own-inherits-nothing", Base: mutant.Ours,
 		Broken:    "ReplicaSets do not get the annotations of their Deployment.",
 		Edits:     []mutant.Edit{edit(deploymentAnnotations, `return with(annotations, shared(deployment))`, `return with(annotations, shared(nil))`)},
 		Scenarios: []string{"rollout"},
-		Open:      "not run since a check looks at that",
+		Open:      "no scenario annotates a Deployment",
 	},
 	{
 		ID: "own-hash-unlabelled", Base: mutant.Ours,
@@ -318,6 +318,6 @@ var deployments = []mutant.Mutant{
 `, ""),
 		},
 		Scenarios: []string{"rollout"},
-		Checks:    []string{"max-unavailable"},
+		Checks:    []string{"content"},
 	},
 }

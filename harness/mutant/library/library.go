@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -14,8 +15,29 @@ import (
 )
 
 // All are the mutants, in the order in which tables show them.
-func All() []mutant.Mutant {
-	return slices.Concat(replicas, deployments, endpoints, managers, upstream)
+func All() []mutant.Mutant { return slices.Clone(all()) }
+
+var all = sync.OnceValue(func() []mutant.Mutant {
+	mutants := slices.Concat(replicas, deployments, endpoints, managers, upstream)
+	for i := range mutants {
+		for _, name := range mutants[i].Scenarios {
+			mutants[i].Texts = append(mutants[i].Texts, text(name))
+		}
+	}
+	return mutants
+})
+
+// text is that of a scenario; of one that is not there, a test tells.
+func text(name string) string {
+	s, err := Scenario(name)
+	if err != nil {
+		return ""
+	}
+	written, err := s.Marshal()
+	if err != nil {
+		return ""
+	}
+	return string(written)
 }
 
 // IDs are those of all mutants.

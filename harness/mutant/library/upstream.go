@@ -32,14 +32,8 @@ var upstream = []mutant.Mutant{
 	},
 	{
 		ID: "R10-upstream", Base: mutant.Upstream,
-		Broken: "Orphans are adopted by what the cache has of the owner.",
-		Edits: []mutant.Edit{edit(upstreamRefs, `			return fmt.Errorf("can't recheck DeletionTimestamp: %v", err)
-		}
-		if obj.GetDeletionTimestamp() != nil {
-`, `			return fmt.Errorf("can't recheck DeletionTimestamp: %v", err)
-		}
-		if err != nil {
-`)},
+		Broken:    "Orphans are adopted by what the cache has of the owner.",
+		Edits:     []mutant.Edit{edit(upstreamRefs, `m.canAdoptErr = m.CanAdoptFunc(ctx)`, `m.canAdoptErr = nil`)},
 		Scenarios: []string{"watch-delay-owners"},
 		Checks:    []string{"ownership"},
 	},
@@ -66,10 +60,8 @@ var upstream = []mutant.Mutant{
 	},
 	{
 		ID: "D3-upstream", Base: mutant.Upstream,
-		Broken:    "Its own ReplicaSet, made by a create whose answer was lost, is a collision.",
-		Edits:     []mutant.Edit{edit(upstreamSync, `if controllerRef != nil && controllerRef.UID == d.UID && deploymentutil`, `if controllerRef != nil && controllerRef.UID != d.UID && deploymentutil`)},
-		Scenarios: []string{"lost-replicaset"},
-		Checks:    []string{"revisions"},
+		Broken: "Its own ReplicaSet, made by a create whose answer was lost, is a collision.",
+		Unseen: "upstream looks for who has the name in its cache, and what is there it finds before it creates anything",
 	},
 	{
 		ID: "D7-upstream", Base: mutant.Upstream,
@@ -95,8 +87,11 @@ var upstream = []mutant.Mutant{
 	},
 	{
 		ID: "D16-upstream", Base: mutant.Upstream,
-		Broken:    "Old pods are scaled down as if every new one were available.",
-		Edits:     []mutant.Edit{edit(upstreamRolling, `newRSUnavailablePodCount := *(newRS.Spec.Replicas) - newRS.Status.AvailableReplicas`, `newRSUnavailablePodCount := 0 * *(newRS.Spec.Replicas)`)},
+		Broken: "Old pods are scaled down as if every new one were available.",
+		Edits: []mutant.Edit{
+			edit(upstreamRolling, `newRSUnavailablePodCount := *(newRS.Spec.Replicas) - newRS.Status.AvailableReplicas`, `newRSUnavailablePodCount := 0 * *(newRS.Spec.Replicas)`),
+			edit(upstreamRolling, `availablePodCount := deploymentutil.GetAvailableReplicaCountForReplicaSets(allRSs)`, `availablePodCount := deploymentutil.GetReplicaCountForReplicaSets(allRSs)`),
+		},
 		Scenarios: []string{"rollout"},
 		Checks:    []string{"max-unavailable"},
 	},
@@ -131,6 +126,6 @@ var upstream = []mutant.Mutant{
 		(endpointSubsets`, `	if !createEndpoints && service == nil &&
 		(endpointSubsets`)},
 		Scenarios: []string{"endpoints"},
-		Open:      "the API server takes a write that changes nothing for none; that nothing is written without a change, no check asks",
+		Checks:    []string{"needless-writes"},
 	},
 }

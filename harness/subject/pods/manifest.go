@@ -62,7 +62,7 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 			Containers: []corev1.Container{{
 				Name: subjectContainer, Image: o.Subject.Reference, ImagePullPolicy: corev1.PullNever,
 				Command:         o.Subject.Command,
-				Args:            o.Settings.Flags(configDir + "/" + kubeconfigFile),
+				Args:            o.Settings.Flags(configDir+"/"+kubeconfigFile, nil),
 				SecurityContext: restricted(),
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "config", MountPath: configDir, ReadOnly: true},

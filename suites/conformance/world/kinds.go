@@ -62,6 +62,9 @@ var kinds = []kind{
 	{resourceQuotaKind, "resourcequotas", "resourcequotas", &corev1.ResourceQuota{}, core},
 }
 
+// ResourceOf is what faults and histories call the resource of a kind.
+func ResourceOf(kind string) string { return kindNamed(kind).recorded }
+
 func kindNamed(name string) kind {
 	for _, k := range kinds {
 		if k.name == name {

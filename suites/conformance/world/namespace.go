@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -142,9 +141,7 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 // with everything else. Where there is no way to do it the spec is skipped.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
-	if err := n.world.canFail(); err != nil {
-		ginkgo.Skip(err.Error())
-	}
+	n.needsProxy()
 	gomega.Expect(n.inject(ctx, FaultSpec{kind, params})).To(gomega.Succeed())
 	undo := n.heals[len(n.heals)-1]
 	return func(ctx context.Context) {
@@ -325,7 +322,7 @@ func (n *Namespace) Restart(ctx context.Context) {
 // NeedsKubelet skips the spec where nodes are simulated.
 func (n *Namespace) NeedsKubelet(why string) {
 	ginkgo.GinkgoHelper()
-	if n.world.options.Provider == faults.Simulated {
+	if n.world.simulated {
 		ginkgo.Skip("needs a real kubelet: " + why)
 	}
 }
@@ -334,7 +331,7 @@ func (n *Namespace) NeedsKubelet(why string) {
 // write into a pod's status.
 func (n *Namespace) NeedsSimulation(why string) {
 	ginkgo.GinkgoHelper()
-	if n.world.options.Provider != faults.Simulated {
+	if !n.world.simulated {
 		ginkgo.Skip("needs simulated kubelets: " + why)
 	}
 }
@@ -343,16 +340,26 @@ func (n *Namespace) NeedsSimulation(why string) {
 // Requests("create", "pods"). Where nobody has seen them the spec is skipped.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
-	if err := n.world.canFail(); err != nil {
-		ginkgo.Skip(err.Error())
-	}
+	n.needsProxy()
 	return n.world.witness.requests(n.Name, verb, resource)
 }
 
 func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.world.admin) }
 
-// Told asks whether the subject has been told of an object as it is now.
+// needsProxy skips the spec where nothing stands between the subject and the API
+// server.
+func (n *Namespace) needsProxy() {
+	ginkgo.GinkgoHelper()
+	if err := n.world.canFail(); err != nil {
+		ginkgo.Skip(err.Error())
+	}
+}
+
+// Told asks whether the subject has been told of an object as it is now. Where
+// nobody would know the spec is skipped.
 func (n *Namespace) Told(ref Ref) Question {
+	ginkgo.GinkgoHelper()
+	n.needsProxy()
 	return Question{fmt.Sprintf("the subject to be told of %s", ref), func(v *View) any {
 		object := v.store.objects[ref]
 		if object == nil {

@@ -24,12 +24,14 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -46,6 +48,8 @@ type Options struct {
 	UpstreamDir string
 	// NodeImage is the image of a kind node; empty is the provider's choice.
 	NodeImage string
+	// Existing says which cluster to use that somebody else made.
+	Existing existing.Options
 	// LogDir is where the logs of all components go, and stay.
 	LogDir string
 	// Profile is what goes wrong in the background while specs run; nil is nothing.
@@ -61,7 +65,9 @@ type World struct {
 	admin   kubernetes.Interface
 	subject *subject.Subject // nil where it stands by itself
 	proxy   *proxy.Proxy     // nil where there is none
-	witness *witness
+	// simulated says that nobody runs what pods hold: their nodes are KWOK's.
+	simulated bool
+	witness   *witness
 	// stops holds how to end what was started, in the order of the starts.
 	stops []func(context.Context) error
 }
@@ -89,6 +95,7 @@ func (w *World) start(ctx context.Context) error {
 	}
 	plane := run.Plane{
 		Nodes: nodes, Dir: dir, LogDir: w.options.LogDir, UpstreamDir: w.options.UpstreamDir, NodeImage: w.options.NodeImage,
+		Existing: w.options.Existing,
 	}
 	if w.cluster, err = run.StartPlane(ctx, w.options.Provider, plane); err != nil {
 		return err
@@ -97,10 +104,16 @@ func (w *World) start(ctx context.Context) error {
 	if w.admin, err = kubernetes.NewForConfig(w.cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	if w.options.Provider == faults.Simulated {
+	if w.simulated, err = simulated(ctx, w.admin); err != nil {
+		return err
+	}
+	if w.options.Provider != faults.Kubelets { // where the subject is in pods
 		if err := w.startProxy(ctx); err != nil {
 			return err
 		}
+	}
+	if w.options.Provider == faults.Existing {
+		w.stops = append(w.stops, func(ctx context.Context) error { return subject.Revoke(ctx, w.admin) })
 	}
 	resident := run.Resident{Target: w.options.Target, Replicas: 1, Ours: w.options.Ours, Route: w.proxy.Route}
 	if w.subject, err = resident.Install(ctx, w.cluster, plane); err != nil {
@@ -110,6 +123,17 @@ func (w *World) start(ctx context.Context) error {
 		w.stops = append(w.stops, w.subject.Stop)
 	}
 	return nil
+}
+
+// simulated reports whether the kubelets of a cluster are simulated, which an
+// existing one need not be by its provider: KWOK's nodes are labelled so, by those
+// who make them.
+func simulated(ctx context.Context, admin kubernetes.Interface) (bool, error) {
+	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
+	if err != nil {
+		return false, fmt.Errorf("looking for simulated nodes: %w", err)
+	}
+	return len(nodes.Items) > 0, nil
 }
 
 // directory makes the directory of what must not outlive the world.

@@ -1,0 +1,100 @@
+// Package clocks has the faults of clocks that do not agree.
+package clocks
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Skew is the kind "clock-skew".
+var Skew = faults.Kind{
+	Name: "clock-skew",
+	Sentence: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
+		"and those in the status of pods and nodes, are shown to the subject as that clock would have set them, and what it writes back has the true ones.",
+	Healing: "What is shown from then on has the true times; what was shown before stays as it was.",
+	// What another version of the API server may say that these types do not would be
+	// lost on the way.
+	Providers: faults.OwnClusters,
+	Params: []faults.Param{
+		{Name: "ahead", Sentence: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
+	},
+	New:    newSkew,
+	Sample: sampleSkew,
+}
+
+// SkewParams are the parameters of a clock-skew; [Skew] documents them.
+type SkewParams struct {
+	Ahead time.Duration `yaml:"ahead"`
+}
+
+const (
+	aheadMin = 10 * time.Millisecond
+	aheadMax = time.Hour
+)
+
+func newSkew(params faults.Params) (faults.Fault, error) {
+	var p SkewParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if size := p.Ahead.Abs(); size < aheadMin || size > aheadMax {
+		return nil, params.Errorf("ahead", "%v is out of bounds; expected %v to %v, ahead or behind", p.Ahead, aheadMin, aheadMax)
+	}
+	return &skew{params: p}, nil
+}
+
+// sampleSkew draws no clock that is far ahead: what became ready in the future is
+// available that much later.
+func sampleSkew(r *rand.Rand, _ faults.Occasion) any {
+	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
+		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
+}
+
+// skew is a clock-skew in force. It fires once for each object of the run's namespace
+// that is shown with another time: what else the subject is shown, its lease above
+// all, is no part of its work.
+type skew struct {
+	params  SkewParams
+	env     *faults.Env
+	restore func()
+
+	mu    sync.Mutex
+	moved map[types.UID]bool
+}
+
+func (s *skew) Inject(_ context.Context, env *faults.Env) error {
+	s.env, s.moved = env, map[types.UID]bool{}
+	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.tell)
+	return nil
+}
+
+func (s *skew) tell(request uint64, object *history.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object.Namespace != s.env.Namespace || s.moved[object.UID] {
+		return
+	}
+	s.moved[object.UID] = true
+	s.env.Report.Fired(request, object, "shown with other times")
+}
+
+func (s *skew) Heal(context.Context) error {
+	if s.restore != nil {
+		s.restore()
+	}
+	return nil
+}
+
+func (s *skew) Tally() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("showed %d objects with other times", len(s.moved))
+}

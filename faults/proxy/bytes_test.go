@@ -1,0 +1,74 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestBytes: what is recorded of the length of bodies is what the subject sent and
+// what it was handed.
+func TestBytes(t *testing.T) {
+	const (
+		asked    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`
+		answered = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"u","resourceVersion":"5"}}`
+		event    = `{"type":"ADDED","object":` + answered + `}`
+	)
+	for _, test := range []struct {
+		name, method, path, body, answer string
+		effect                           RequestEffect
+	}{
+		{"create", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{}},
+		{"get", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", answered, RequestEffect{}},
+		{"list", http.MethodGet, "/api/v1/pods", "", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`, RequestEffect{}},
+		{"watch", http.MethodGet, "/api/v1/pods?watch=true", "", event + event, RequestEffect{}},
+		{"no resource", http.MethodGet, "/healthz", "", "ok", RequestEffect{}},
+		{"refused", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, "", RequestEffect{Refuse: &Refusal{Code: http.StatusForbidden}}},
+		{"answer lost for a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &Loss{Refuse: &Refusal{Code: http.StatusForbidden}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, test.answer)
+			}))
+			f.proxy.OnRequest(spoil(test.effect))
+			_, got := f.do(t, test.method, test.path, test.body)
+			if strings.Contains(test.path, "watch") {
+				f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			}
+			sent, received := 0, 0
+			for _, r := range f.All() {
+				switch {
+				case r.Request != nil:
+					sent += r.Request.Bytes
+				case r.Response != nil:
+					received += r.Response.Bytes
+				case r.Delivery != nil:
+					received += r.Delivery.Bytes
+				}
+			}
+			if sent != len(test.body) || received != len(got) || received == 0 {
+				t.Errorf("recorded %d bytes sent and %d received; want %d and %d, which is not 0", sent, received, len(test.body), len(got))
+			}
+		})
+	}
+}
+
+// TestBytesOfHalf: of an answer that was cut, what was handed over counts.
+func TestBytesOfHalf(t *testing.T) {
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+	}))
+	f.proxy.OnRequest(spoil(RequestEffect{Lose: &Loss{Cut: true, Break: BreakRequest}}))
+	if _, err := f.client(t, contentTypes["json"]).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").DoRaw(t.Context()); err == nil {
+		t.Error("no error, though half of the answer was missing")
+	}
+	if got := f.All()[1].Response.Bytes; got != 500 {
+		t.Errorf("recorded %d bytes received; want 500", got)
+	}
+}

@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+var dawn = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+
+// TestShown: whole seconds move by themselves, a fraction moves its part of them,
+// and no two times change their order.
+func TestShown(t *testing.T) {
+	for _, test := range []struct {
+		ahead       time.Duration
+		least, most time.Duration
+		later       float64 // the part that is moved by most
+	}{
+		{10 * time.Second, 10 * time.Second, 10 * time.Second, 1},
+		{-time.Minute, -time.Minute, -time.Minute, 1},
+		{300 * time.Millisecond, 0, time.Second, 0.3},
+		{-300 * time.Millisecond, -time.Second, 0, 0.7},
+		{2700 * time.Millisecond, 2 * time.Second, 3 * time.Second, 0.7},
+	} {
+		const seconds = 10_000
+		most := 0
+		last := time.Time{}
+		for i := range seconds {
+			at := dawn.Add(time.Duration(i) * time.Second)
+			now := shown(at, test.ahead)
+			moved := now.Sub(at)
+			if moved < test.least || moved > test.most || moved%time.Second != 0 {
+				t.Fatalf("%v ahead: %v is shown as %v", test.ahead, at, now)
+			}
+			if now.Before(last) {
+				t.Fatalf("%v ahead: %v is shown as %v, before %v", test.ahead, at, now, last)
+			}
+			if last = now; moved == test.most {
+				most++
+			}
+		}
+		if part := float64(most) / seconds; part < test.later-0.03 || part > test.later+0.03 {
+			t.Errorf("%v ahead: %.2f of the seconds are shown as %v more, want %.2f", test.ahead, part, test.most, test.later)
+		}
+	}
+	if at := shown(time.Time{}, time.Hour); !at.IsZero() {
+		t.Errorf("no time is shown as %v", at)
+	}
+}
+
+// TestSkewedBodies: in both encodings the times of the API server and the nodes are
+// moved and no others, and what is written back is what was set.
+func TestSkewedBodies(t *testing.T) {
+	at := metav1.NewTime(dawn)
+	later := metav1.NewTime(dawn.Add(time.Hour))
+	set := &appsv1.ReplicaSet{
+		TypeMeta:   metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u1", CreationTimestamp: at, DeletionTimestamp: &later},
+		Status:     appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{{LastTransitionTime: at}}},
+	}
+	pods := &corev1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		Items: []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u2", CreationTimestamp: at},
+			Status: corev1.PodStatus{StartTime: &at, Conditions: []corev1.PodCondition{{LastTransitionTime: later}},
+				ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}}},
+		}},
+	}
+	minute := func(t metav1.Time) metav1.Time { return metav1.NewTime(t.Add(time.Minute)) }
+	for in, name := range mediaTypes {
+		p := &Proxy{}
+		var told []string
+		tell := func(request uint64, ref *history.Ref) {
+			told = append(told, fmt.Sprintf("%d %s %s", request, ref, ref.UID))
+		}
+		restore := p.SkewClock(time.Minute, tell)
+		shown := func(obj runtime.Object) runtime.Object {
+			t.Helper()
+			body, err := encode(in, obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moved, ok, err := p.skew.skewed(shownTo{7, "things"}, in, body)
+			if err != nil || !ok {
+				t.Fatalf("%s: moved %t, error %v", name, ok, err)
+			}
+			seen, err := decode(in, moved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seen
+		}
+		seen := shown(set).(*appsv1.ReplicaSet)
+		want := set.DeepCopy()
+		want.CreationTimestamp = minute(at)
+		want.DeletionTimestamp.Time = minute(later).Time
+		same(t, name+": ReplicaSet", want, seen)
+
+		list := shown(pods).(*corev1.PodList)
+		pod := pods.Items[0].DeepCopy()
+		pod.CreationTimestamp, pod.Status.StartTime.Time = minute(at), minute(at).Time
+		pod.Status.Conditions[0].LastTransitionTime = minute(later)
+		pod.Status.ContainerStatuses[0].State.Running.StartedAt = minute(at)
+		same(t, name+": pod", pod, &list.Items[0])
+
+		restore()
+		restore()
+		if p.skew.by() != 0 || len(p.skew.told) != 0 {
+			t.Errorf("%s: at the end the clock is %v ahead, and %d are told", name, p.skew.by(), len(p.skew.told))
+		}
+		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, told); diff != "" {
+			t.Errorf("%s: told of (-want +got):\n%s", name, diff)
+		}
+		seen.Status.Replicas = 7 // that is what the subject writes, healed or not
+		body, err := encode(in, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := p.skew.restored(in, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := decode(in, written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth := set.DeepCopy()
+		truth.Status.Replicas = 7
+		same(t, name+": written", truth, stored)
+	}
+}
+
+func same(t *testing.T, what string, want, got runtime.Object) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestSkewedStatus: an error, and what is no object, is shown as it is.
+func TestSkewedStatus(t *testing.T) {
+	p := &Proxy{}
+	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("told of %s", ref) })()
+	body, err := encode(jsonEncoding, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, moved, err := p.skew.skewed(shownTo{}, jsonEncoding, body); moved || err != nil || string(shown) != string(body) {
+		t.Errorf("a Status is shown as %s, moved %t, error %v", shown, moved, err)
+	}
+	if event, err := encodeEvent(jsonEncoding, "BOOKMARK", &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}); err != nil {
+		t.Error(err)
+	} else if shown, moved, err := p.skew.skewedEvent(shownTo{}, jsonEncoding, event); moved || err != nil || string(shown) != string(event) {
+		t.Errorf("a bookmark is shown as %s, moved %t, error %v", shown, moved, err)
+	}
+}

@@ -1,0 +1,133 @@
+package check
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Weakness is a way in which upstream's controllers of Kubernetes v1.36 break a
+// promise, as is known of them. TRAPS.md lists all that are known; here are those
+// that leave something undone for good and can be told with certainty by what they
+// leave behind. suites/regression has a scenario of each.
+type Weakness struct {
+	// Name is that of its scenario.
+	Name string
+	// Trap is its number in TRAPS.md.
+	Trap int
+	// Sentence says what happens.
+	Sentence string
+	// Issue is where upstream has it on record; empty if that is not known.
+	Issue string
+	// Check is the ID of the check that it breaks.
+	Check string
+}
+
+// The weaknesses that are recognised.
+var (
+	stuckScaling = &Weakness{
+		Name:     "stuck-scaling",
+		Trap:     1,
+		Sentence: "a scaling never ends when the only ReplicaSet with pods has the new size already",
+		Issue:    "kubernetes/kubernetes#102551",
+		Check:    "rollout-complete",
+	}
+	recreateScaling = &Weakness{
+		Name:     "recreate-scaling",
+		Trap:     45,
+		Sentence: "a scaling never ends when the strategy has become Recreate while two ReplicaSets have pods",
+		Check:    "rollout-complete",
+	}
+	swallowedError = &Weakness{
+		Name:     "swallowed-error",
+		Trap:     3,
+		Sentence: "a write that failed while old ReplicaSets were scaled down is not tried again before something else happens",
+		Check:    "rollout-complete",
+	}
+	lostEndpoints = &Weakness{
+		Name:     "lost-endpoints",
+		Trap:     44,
+		Sentence: "Endpoints whose last write was made, and its answer lost, stay as they are when by then the cache, which lags, has what is wanted again",
+		Check:    "endpoints-exact",
+	}
+)
+
+// Weaknesses are all that are recognised.
+var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, lostEndpoints}
+
+func (w *Weakness) String() string {
+	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)
+	if w.Issue != "" {
+		text += " (" + w.Issue + ")"
+	}
+	return text
+}
+
+// rolloutWeakness is what explains all that is pending about a Deployment; nil if
+// nothing that is known does.
+func (w *world) rolloutWeakness(d *deployment, abandoned bool) *Weakness {
+	if d.paused || d.terminating {
+		return nil
+	}
+	var active []*owner
+	for _, set := range w.setsOf(d) {
+		if set.replicas > 0 {
+			active = append(active, set)
+		}
+	}
+	switch {
+	case len(active) == 1 && active[0].replicas == d.replicas && active[0].desired != d.replicas:
+		return stuckScaling
+	case len(active) > 1 && d.recreate && d.beingScaled(active):
+		return recreateScaling
+	case abandoned && !d.recreate:
+		return swallowedError
+	}
+	return nil
+}
+
+// begins reports whether a process begins, which looks at everything anew.
+func begins(r *history.Record) bool {
+	return r.Process != nil && r.Process.Event == history.ProcessStarted
+}
+
+// abandonment is the Deployments of which the last that was written of any of their
+// ReplicaSets failed to scale one down.
+type abandonment map[types.UID]bool
+
+func (a abandonment) observe(m *Model, r *history.Record) {
+	switch {
+	case begins(r):
+		clear(a)
+	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == setResource:
+		delete(a, m.sent.rollout.uid)
+	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
+		s := m.answered.scaling
+		if down := all(s.states, func(sets []*owner) bool { return s.to < s.before(sets) }); down && !s.creates {
+			a[s.rollout.uid] = true
+		}
+	}
+}
+
+// lostWrites is the Services of whose Endpoints a write was made that the process
+// was not told of, and none since that it was told of.
+type lostWrites map[objectName]bool
+
+func (l lostWrites) observe(m *Model, r *history.Record) {
+	if begins(r) {
+		clear(l)
+		return
+	}
+	a := m.answered
+	if a == nil || a.publication == nil {
+		return
+	}
+	switch {
+	case a.response.OK():
+		delete(l, a.publication.name)
+	case a.response.Reached && (a.response.ServerCode == 0 || a.response.ServerCode < 300):
+		l[a.publication.name] = true
+	}
+}

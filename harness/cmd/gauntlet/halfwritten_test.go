@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Files of a run directory, as far as a run wrote them that was killed.
+const (
+	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`
+	wroteStart       = `{"seq":1,"at":1,"start":{"format":1,"time":"2026-03-01T06:00:00Z","scenario":"x","seed":7,"subject":"ours","provider":"embedded","namespace":"gauntlet"}}` + "\n"
+	wroteFault       = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"fired"}}` + "\n"
+)
+
+// TestHalfWritten: a run directory that was not written to its end gets one clear
+// error from each command, and a history that was cut is read up to its last whole
+// line.
+func TestHalfWritten(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  map[string]string // of each command what it prints or its error says
+	}{
+		{"nothing", nil, map[string]string{
+			"check": "no run directory: reading the scenario: ", "shrink": "no run directory: reading the scenario: ",
+			"report": "expected a directory of runs, as run, check or nightly leave it: ", "coverage": "expected a directory of runs",
+		}},
+		{"scenario cut", map[string]string{"scenario.yaml": wroteScenario[:27]}, map[string]string{
+			"check": "scenario.yaml:3:1: ", "shrink": "scenario.yaml:3:1: ",
+		}},
+		{"scenario alone", map[string]string{"scenario.yaml": wroteScenario}, map[string]string{
+			"check": "no run directory: open ", "shrink": "no run directory: open ", "report": "expected a directory of runs",
+		}},
+		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
+			"check": "environment.json: expected a run's environment: ", "shrink": "environment.json: expected a run's environment: ",
+		}},
+		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
+			"check": "the history cannot be judged: reading the history: ", "shrink": "the history cannot be judged: reading the history: ",
+		}},
+		// The first of these judges the run, and the others find its verdicts.
+		{"history cut", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
+		}, map[string]string{
+			"check": ": the history is cut short", "report": ": the history is cut short", "shrink": "expected a run in which a check failed",
+			"coverage": "line 3: the history ends in the middle of a line",
+		}},
+		{"verdicts cut", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
+		}, map[string]string{
+			"report": "verdicts.json: expected verdicts: ", "coverage": "verdicts.json: expected verdicts: ",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"check", "report", "coverage", "shrink"} {
+				want, asked := test.want[name]
+				if !asked {
+					continue
+				}
+				args := []string{name, dir}
+				if name == "report" {
+					args = append(args, "--out="+t.TempDir())
+				}
+				said, err := command(t, args...)
+				if err != nil {
+					said += err.Error()
+				}
+				if !strings.Contains(said, want) {
+					t.Errorf("%s: no %q in\n%s", name, want, said)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// The live tests run commands on control planes, against controllers that are broken
+// on purpose.
+
+// mortal returns, as --subject takes it, controllers that do not survive a restart:
+// ours, but once started they do not start again.
+func mortal(t *testing.T) string {
+	t.Helper()
+	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+for argument; do
+	case $argument in --kubeconfig=*) started=${argument#*=}.started ;; esac
+done
+if [ -e "$started" ]; then
+	echo "it does not start a second time" >&2
+	exit 1
+fi
+: > "$started"
+exec %s "$@"
+`, ours)
+	path := filepath.Join(t.TempDir(), "mortal")
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return "exec:" + path
+}
+
+// file writes a scenario.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scenario.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// failedIn demands that one run is left in a directory of runs, and that a check
+// failed in it, and returns where it is.
+func failedIn(t *testing.T, out, id string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(out, "*", "scenario.yaml"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d runs are left, %v; want 1", len(found), err)
+	}
+	dir := filepath.Dir(found[0])
+	kept, err := reports.ReadDirectory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range kept[0].Results {
+		if result.Check == id && result.Verdict == check.Fail {
+			return dir
+		}
+	}
+	t.Fatalf("%s: %s, %s; want that %s failed", dir, kept[0].Verdict, kept[0].Reason, id)
+	return ""
+}
+
+// TestSweepCrashLive: a workload that all is well with is broken by a crash at a
+// write, and not by a lost answer; the run that failed is kept, and no other.
+func TestSweepCrashLive(t *testing.T) {
+	out := t.TempDir()
+	small := file(t, `name: small
+description: Little happens.
+cluster: {nodes: 1}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 1}
+settle: {within: 30s}
+`)
+	printed, err := command(t, "sweep", "crash", small, "--subjects="+mortal(t), "--from=1", "--to=1", "--out="+out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", alive: in 1 run of small-crash-1") {
+		t.Errorf("it says\n%s", printed)
+	}
+	failedIn(t, out, "alive")
+}
+
+// TestShrinkLive: of a failure with much around it what it needs is left, and that
+// fails the same check in a run of its own.
+func TestShrinkLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute or more: make test-slow has it")
+	}
+	subject, out := mortal(t), t.TempDir()
+	large := file(t, `name: large
+description: Much happens, and the subject is killed.
+cluster: {nodes: 2}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 6}
+  - create: {kind: Deployment, name: shop, replicas: 4}
+  - create: {kind: Service, name: shop, selector: {app: shop}}
+  - scale: {kind: ReplicaSet, name: web, replicas: 9}
+    after: 300ms
+  - rollout: {name: shop, version: v2}
+    after: 300ms
+faults:
+  - api-error: {verb: create, resource: pods, code: 500, every: 3, times: 2}
+    for: 1s
+  - restart: {how: kill, downtime: 100ms}
+    from: 400ms
+    for: 1s
+  - watch-delay: {resource: pods, delay: 100ms}
+    for: 1s
+settle: {within: 10s}
+`)
+	if _, err := command(t, "run", large, "--subject="+subject, "--seed=7", "--out="+out); err != nil {
+		t.Fatal(err)
+	}
+	failed := failedIn(t, out, "alive")
+	if _, err := command(t, "shrink", failed); err != nil {
+		t.Fatal(err)
+	}
+	smallest := filepath.Join(failed, "shrink", "smallest.yaml")
+	small, err := scenario.Load(smallest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(small.Faults) != 1 || small.Faults[0].Name != "restart" || len(small.Workload) > 1 || small.Seed != 7 {
+		t.Errorf("%d steps, faults %v and seed %d are left; want the restart, at most one step, and seed 7", len(small.Workload), small.Faults, small.Seed)
+	}
+	if !strings.HasPrefix(small.Description, "alive failed in 5 of 5 runs on mortal. Shrunk from large: ") {
+		t.Errorf("it is described as %q", small.Description)
+	}
+	fresh := t.TempDir()
+	if _, err := command(t, "run", smallest, "--subject="+subject, "--out="+fresh); err != nil {
+		t.Fatal(err)
+	}
+	failedIn(t, fresh, "alive")
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+)
+
+func TestReadOutcomes(t *testing.T) {
+	all := []mutant.Mutant{{ID: "same"}, {ID: "newer"}, {ID: "changed"}, {ID: "alone"}}
+	of := func(id, of string, second int64, state mutant.State) mutant.Outcome {
+		return mutant.Outcome{Mutant: id, Of: of, When: time.Unix(second, 0), State: state}
+	}
+	is := all[0].Fingerprint() // of all: they differ in nothing else
+	dir := t.TempDir()
+	write := func(name string, found ...mutant.Outcome) string {
+		outcomes := map[string]mutant.Outcome{}
+		for _, o := range found {
+			outcomes[o.Mutant] = o
+		}
+		path := filepath.Join(dir, name)
+		if err := writeJSON(path, outcomes); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	out := write("out.json", of("same", is, 1, mutant.Caught), of("newer", is, 1, mutant.NotCaught), of("changed", "other", 3, mutant.NotCaught))
+	tree := write("tree.json", of("same", is, 1, mutant.NotCaught), of("newer", is, 2, mutant.Caught), of("changed", is, 2, mutant.Caught), of("alone", is, 1, mutant.Caught))
+	outcomes, err := readOutcomes(all, out, filepath.Join(dir, "missing.json"), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if got := outcomes[m.ID].State; got != mutant.Caught {
+			t.Errorf("%s: %q; expected the latest that is of the mutant as it is", m.ID, got)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package reports
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// ComparedPageName is the page of several comparisons.
+const ComparedPageName = "compare.html"
+
+// comparedFiles are the reports that a directory of comparisons gets.
+var comparedFiles = []struct {
+	name   string
+	render func(w io.Writer, comparisons []Comparison) error
+}{
+	{"compare.md", ComparedMarkdown},
+	{"compare.json", ComparedJSON},
+	{ComparedPageName, ComparedHTML},
+}
+
+// WriteComparisons writes the reports of comparisons into a directory, and the page of
+// each pair. One that cannot be written does not keep out the others.
+func WriteComparisons(dir string, comparisons []Comparison) error {
+	var all []error
+	write := func(name string, render func(w io.Writer) error) {
+		var content bytes.Buffer
+		err := render(&content)
+		if err == nil {
+			err = replace(filepath.Join(dir, name), content.Bytes())
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("writing %s: %w", name, err))
+		}
+	}
+	for _, file := range comparedFiles {
+		write(file.name, func(w io.Writer) error { return file.render(w, comparisons) })
+	}
+	for i := range comparisons {
+		c := &comparisons[i]
+		for pair := range c.Pairs {
+			write(c.PageName(pair), func(w io.Writer) error { return PairHTML(w, c, pair, dir) })
+		}
+	}
+	return errors.Join(all...)
+}

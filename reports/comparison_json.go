@@ -1,0 +1,114 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/compare"
+)
+
+// comparisonSchema is the version of the format that ComparedJSON writes.
+const comparisonSchema = 1
+
+type jsonComparisons struct {
+	Schema      int              `json:"schema"`
+	Verdict     check.Verdict    `json:"verdict"`
+	Comparisons []jsonComparison `json:"comparisons"`
+}
+
+type jsonComparison struct {
+	Scenario string        `json:"scenario"`
+	Subject  string        `json:"subject"`
+	Base     string        `json:"base"`
+	Verdict  check.Verdict `json:"verdict"`
+	Pairs    []jsonPair    `json:"pairs"`
+	Costs    []jsonCost    `json:"costs"`
+}
+
+type jsonPair struct {
+	Seed        uint64           `json:"seed"`
+	Subject     jsonSide         `json:"subject"`
+	Base        jsonSide         `json:"base"`
+	Differences []jsonDifference `json:"differences"`
+}
+
+type jsonSide struct {
+	Directory string        `json:"directory"`
+	Verdict   check.Verdict `json:"verdict"`
+	Reason    string        `json:"reason"`
+}
+
+type jsonDifference struct {
+	Aspect   compare.Aspect   `json:"aspect"`
+	Object   string           `json:"object"`
+	What     string           `json:"what"`
+	Subject  string           `json:"subject,omitempty"`
+	Base     string           `json:"base,omitempty"`
+	Standing compare.Standing `json:"standing"`
+	Reason   string           `json:"reason,omitempty"`
+}
+
+type jsonCost struct {
+	Metric  string          `json:"metric"`
+	Unit    string          `json:"unit,omitempty"`
+	Subject []float64       `json:"subject"`
+	Base    []float64       `json:"base"`
+	Ratio   *float64        `json:"ratio,omitempty"`
+	Low     *float64        `json:"low,omitempty"`
+	High    *float64        `json:"high,omitempty"`
+	Finding compare.Finding `json:"finding"`
+	P       float64         `json:"p"`
+}
+
+// ComparedJSON writes comparisons for programs, in the format of the package comment.
+func ComparedJSON(w io.Writer, comparisons []Comparison) error {
+	all := jsonComparisons{Schema: comparisonSchema, Verdict: check.Pass, Comparisons: []jsonComparison{}}
+	for i := range comparisons {
+		c := &comparisons[i]
+		all.Verdict = check.Worst(all.Verdict, c.Verdict())
+		all.Comparisons = append(all.Comparisons, c.json())
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(all); err != nil {
+		return fmt.Errorf("writing comparisons as JSON: %w", err)
+	}
+	return nil
+}
+
+func (c *Comparison) json() jsonComparison {
+	comparison := jsonComparison{
+		Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Verdict: c.Verdict(), Pairs: []jsonPair{}, Costs: []jsonCost{},
+	}
+	for i := range c.Pairs {
+		pair := &c.Pairs[i]
+		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Differences: []jsonDifference{}}
+		for _, d := range pair.Differences {
+			written.Differences = append(written.Differences, jsonDifference(d))
+		}
+		comparison.Pairs = append(comparison.Pairs, written)
+	}
+	for _, r := range c.Ratios {
+		low, high := r.Spread()
+		finding, p := r.Finding()
+		comparison.Costs = append(comparison.Costs, jsonCost{
+			Metric: r.Metric, Unit: r.Unit, Subject: r.Subject, Base: r.Base,
+			Ratio: finite(r.Median()), Low: finite(low), High: finite(high), Finding: finding, P: p,
+		})
+	}
+	return comparison
+}
+
+func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
+
+// finite is a number that JSON can tell of, or nil.
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}

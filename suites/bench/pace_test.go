@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/generate"
+	"github.com/kube-gauntlet/gauntlet/harness/hunt"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// BenchmarkScenarios prints how many scenarios of the default size this machine
+// gets through in a minute, from the start of the control plane to the verdict, as
+// many at a time as it has room for; and how long one takes of it, the median. SEEDS
+// are how many there are, 20 unless set. The goal is 20 in under 3 minutes.
+func BenchmarkScenarios(b *testing.B) {
+	seeds := uint64(20)
+	if asked := os.Getenv("SEEDS"); asked != "" {
+		n, err := strconv.ParseUint(asked, 10, 16)
+		if err != nil || n < 1 {
+			b.Fatalf("SEEDS=%s: expected a number of seeds, from 1", asked)
+		}
+		seeds = n
+	}
+	for b.Loop() {
+		var took times
+		begun := time.Now()
+		bag, err := hunt.Run(b.Context(), hunt.Options{
+			Series: func(yield func(hunt.Attempt, error) bool) {
+				for seed := uint64(1); seed <= seeds; seed++ {
+					o, err := generated(seed, b.TempDir())
+					if !yield(took.of(o), err) {
+						return
+					}
+				}
+			},
+			Parallel: hunt.Room(),
+			Clock:    clock.RealClock{},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, caught := range bag.Caught { // that is for others to look into
+			b.Logf("seed %d: %s: %s", caught.Seed, caught.Verdict, caught.Reason)
+		}
+		b.ReportMetric(float64(bag.Runs)/time.Since(begun).Minutes(), "scenarios/min")
+		b.ReportMetric(took.median().Seconds(), "median-s")
+	}
+}
+
+// generated is a run of our controllers through the scenario of a seed.
+func generated(seed uint64, out string) (run.Options, error) {
+	profile, err := generate.ProfileNamed(generate.DefaultProfile)
+	if err != nil {
+		return run.Options{}, err
+	}
+	s, err := generate.Scenario(generate.Options{Seed: seed, Profile: profile, Provider: faults.Simulated})
+	return run.Options{
+		Scenario: s,
+		Target:   subject.Ours,
+		Provider: faults.Simulated,
+		Out:      out,
+		Ours:     filepath.Join("..", "..", "bin", "workload-controller-manager"),
+		Progress: func(string) {},
+		Clock:    clock.RealClock{},
+		Revision: "bench",
+		Versions: embedded.Versions(""),
+	}, err
+}
+
+// times are how long runs took.
+type times struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+// of is a run that is timed.
+func (t *times) of(o run.Options) hunt.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		begun := time.Now()
+		judged, err := run.Run(ctx, o)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.all = append(t.all, time.Since(begun))
+		if err != nil {
+			err = fmt.Errorf("seed %d: %w", o.Scenario.Seed, err)
+		}
+		return judged, err
+	}
+}
+
+func (t *times) median() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.all) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(t.all))[len(t.all)/2]
+}

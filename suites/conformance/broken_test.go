@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	"github.com/kube-gauntlet/gauntlet/harness/mutant/library"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
+)
+
+// broken are mutants of ours, and the row that each must fail: one that a broken
+// subject passes asks nothing.
+var broken = []struct{ mutant, row string }{
+	{"R10", "ReplicaSet/statement 5"},
+	{"R11", "ReplicaSet/TestAdoption"},
+	{"R29", "ReplicaSet/statement 7"},
+	{"own-no-expectations", "ReplicationController/statement 2"},
+	{"own-no-release", "ReplicaSet/adopt matching pods on creation and release no longer matching pods"},
+	{"own-failed-counts", "ReplicationController/TestDeletingAndFailedPods"},
+	{"own-cost-ignored", "ReplicaSet/TestPodDeletionCost"},
+	{"own-ready-first", "ReplicaSet/statement 10"},
+	{"own-min-ready-ignored", "ReplicationController/TestReadyAndAvailableReplicas"},
+	{"own-no-failure", "ReplicaSet/surface a failure condition on a common issue like exceeded quota"},
+	{"own-no-annotations", "ReplicaSet/statement 11"},
+	{"D1", "Deployment/TestDeploymentHashCollision"},
+	{"D11", "Deployment/TestFailedDeployment"},
+	{"D19", "Deployment/delete old replica sets"},
+	{"own-paused-rolls", "Deployment/TestPausedDeployment"},
+	{"own-not-proportional", "Deployment/proportional scaling"},
+	{"own-recreate-overlaps", "Deployment/TestRecreateDeploymentForPodReplacement"},
+	{"own-rollback-ignored", "Deployment/statement 18"},
+	{"E4", "Endpoints/statement 1"},
+	{"E6", "Endpoints/TestExternalNameToClusterIPTransition"},
+	{"own-terminal-addresses", "Endpoints/statement 3"},
+	{"own-not-ready-served", "Endpoints/TestEndpointWithMultiplePodUpdates"},
+	{"own-no-truncation", "Endpoints/TestEndpointTruncate"},
+	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
+}
+
+// brokenWithin bounds the build of a mutant and its row.
+const brokenWithin = 10 * time.Minute
+
+// TestBrokenSubjectsFailTheirRow has this very suite, in a process of its own, run
+// the row against the mutant. A row fails by one of its specs.
+func TestBrokenSubjectsFailTheirRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds controllers for minutes; make conformance-broken runs it")
+	}
+	workshop := mutant.Workshop{Tree: root, Dir: t.TempDir()}
+	for _, b := range broken {
+		t.Run(b.mutant, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), brokenWithin)
+			defer cancel()
+			if _, ok := rows.Find(b.row); !ok {
+				t.Fatalf("no row is called %q", b.row)
+			}
+			all := library.All()
+			i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == b.mutant })
+			if i < 0 {
+				t.Fatalf("no mutant is called %q", b.mutant)
+			}
+			executable, err := workshop.Build(ctx, &all[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := runRow(ctx, executable, b.row, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State == table.Failed })
+			if !failed {
+				t.Errorf("it passes %s, though it is broken: %s", b.row, all[i].Broken)
+			}
+			for _, r := range run.Results {
+				if r.State != table.NotRun {
+					t.Logf("%s: %s in %.1f s: %.300s", r.Spec, r.State, r.Took.Seconds(), r.Why)
+				}
+			}
+		})
+	}
+}
+
+// runRow runs the specs of a row against an executable, with a directory for what they
+// come to. That they fail is no error, but that they are not run is.
+func runRow(ctx context.Context, executable, row, dir string) (table.Run, error) {
+	var run table.Run
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestConformance$",
+		"-subject=exec:"+executable, "-reports="+dir,
+		"-ginkgo.label-filter="+label(rowLabel+row), "-ginkgo.fail-on-empty")
+	// When it is interrupted it stops its world. The signal that Pdeathsig asks for is
+	// bound to the thread that forks.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = time.Minute
+	output, ranErr := cmd.CombinedOutput()
+	encoded, err := os.ReadFile(filepath.Join(dir, "conformance.json"))
+	if err == nil {
+		err = json.Unmarshal(encoded, &run)
+	}
+	if err == nil && !slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State != table.NotRun }) {
+		err = errors.New("none of its specs was run")
+	}
+	if err != nil {
+		return run, fmt.Errorf("running row %s: %w\n%s", row, errors.Join(err, ranErr), output)
+	}
+	return run, nil
+}
