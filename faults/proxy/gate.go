@@ -2,23 +2,19 @@ package proxy
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
 // gate is one subject instance's way in: a listener, by which its requests are
@@ -117,28 +113,19 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// newCertificate makes the proxy's identity on loopback, signed by itself: the
-// CA that subjects are given is the certificate. The key never leaves memory.
-func newCertificate(now time.Time) (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// newIdentity makes what the proxy shows on loopback, and in PEM the authority by
+// which subjects know it.
+func newIdentity(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
+	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making the fault proxy's key: %w", err)
+		return tls.Certificate{}, nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(now.UnixNano()),
-		Subject:               pkix.Name{CommonName: "gauntlet fault proxy"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.AddDate(1, 0, 0),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	pair, err := authority.Sign(pki.Leaf{
+		Name: "gauntlet fault proxy", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
 	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making the fault proxy's certificate: %w", err)
+		return tls.Certificate{}, nil, err
 	}
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca, nil
+	certificate, err = tls.X509KeyPair(pair.Certificate, pair.Key)
+	return certificate, authority.PEM(), err
 }

@@ -96,7 +96,7 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	if !pool.AppendCertsFromPEM(options.TargetCA) {
 		return nil, errors.New("fault proxy: the API server's CA: expected certificates in PEM")
 	}
-	certificate, ca, err := newCertificate(options.Clock.Now())
+	certificate, ca, err := newIdentity(options.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

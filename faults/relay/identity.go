@@ -1,19 +1,15 @@
 package relay
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
 // Identity is what one end of a relay shows the other, and knows the other by.
@@ -24,72 +20,24 @@ type Identity struct {
 	Authority []byte
 }
 
-// validFor is how long the certificates of a run hold.
-const validFor = 30 * 24 * time.Hour
-
 // NewPair makes the identities of the two ends of one relay. The name, a DNS
 // label such as "subject-0", is the relay's: a test process that meets another
 // relay than the one it means does not talk to it. The key that signed them is
-// forgotten.
+// forgotten. Neither end can pass for the other.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
-	fail := func(err error) (Identity, Identity, error) {
-		return Identity{}, Identity{}, fmt.Errorf("making the certificates of the relay of %s: %w", name, err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {
-		return fail(err)
-	}
-	authority := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "gauntlet relay of " + name},
-		NotBefore:             now.Add(-time.Hour), // clocks may differ
-		NotAfter:              now.Add(validFor),
-		KeyUsage:              x509.KeyUsageCertSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		MaxPathLenZero:        true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &key.PublicKey, key)
-	if err != nil {
-		return fail(err)
+		return Identity{}, Identity{}, err
 	}
 	identities := []*Identity{&pod, &run}
 	for i, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if *identities[i], err = sign(authority, key, name, int64(i)+2, usage); err != nil {
-			return fail(err)
+		pair, err := authority.Sign(pki.Leaf{Name: name, Usage: []x509.ExtKeyUsage{usage}, DNSNames: []string{name}})
+		if err != nil {
+			return Identity{}, Identity{}, err
 		}
-		identities[i].Authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		*identities[i] = Identity{Certificate: pair.Certificate, Key: pair.Key, Authority: authority.PEM()}
 	}
 	return pod, run, nil
-}
-
-// sign makes a key and a certificate for one usage: neither end can pass for the
-// other.
-func sign(authority *x509.Certificate, by *ecdsa.PrivateKey, name string, serial int64, usage x509.ExtKeyUsage) (Identity, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return Identity{}, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(serial),
-		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    authority.NotBefore,
-		NotAfter:     authority.NotAfter,
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{usage},
-		DNSNames:     []string{name},
-	}, authority, &key.PublicKey, by)
-	if err != nil {
-		return Identity{}, err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return Identity{}, err
-	}
-	return Identity{
-		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	}, nil
 }
 
 // The files of an identity: the names that a TLS secret has for them.

@@ -2,23 +2,20 @@ package subject
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
 // What a replica tells of itself to whoever asks.
@@ -67,14 +64,16 @@ func newServing(dir, replica string) (*Serving, error) {
 		Address:  address.String(),
 		CertFile: filepath.Join(dir, replica+".serving.crt"), KeyFile: filepath.Join(dir, replica+".serving.key"),
 	}
-	cert, key, err := servingPair(address)
+	authority, err := pki.NewAuthority("gauntlet subject", time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("making the serving certificate of %s: %w", replica, err)
+		return nil, err
 	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(cert)
-	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, DisableKeepAlives: true}}
-	return s, errors.Join(os.WriteFile(s.CertFile, cert, 0o600), os.WriteFile(s.KeyFile, key, 0o600))
+	pair, err := authority.Sign(pki.Leaf{Name: replica, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPs: []net.IP{address}})
+	if err != nil {
+		return nil, err
+	}
+	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}, DisableKeepAlives: true}}
+	return s, errors.Join(os.WriteFile(s.CertFile, pair.Certificate, 0o600), os.WriteFile(s.KeyFile, pair.Key, 0o600))
 }
 
 // freeAddress draws an address of loopback until one is free, which nearly all are.
@@ -95,33 +94,6 @@ func freeAddress() (net.IP, error) {
 		last = err
 	}
 	return nil, fmt.Errorf("looking for an address of loopback to serve on: %w", last)
-}
-
-func servingPair(address net.IP) (cert, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "gauntlet subject"},
-		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.AddDate(1, 0, 0),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses:  []net.IP{address},
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		return nil, nil, err
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), nil
 }
 
 // bodyBytesMax bounds what a replica may tell; 64 MiB are the stacks of some 50,000

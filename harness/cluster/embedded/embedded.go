@@ -84,12 +84,12 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Etcd returns a client of the cluster's etcd, who it is to etcd as the API
 // server is.
 func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
-	pair, err := tls.X509KeyPair(c.creds.etcdClient.cert, c.creds.etcdClient.key)
+	pair, err := tls.X509KeyPair(c.creds.etcdClient.Certificate, c.creds.etcdClient.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate of etcd's client: %w", err)
 	}
 	return cluster.DialEtcd(localURL(c.layout.ports.etcd, ""), &tls.Config{
-		RootCAs: c.creds.roots(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		RootCAs: c.creds.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 	})
 }
 
@@ -214,6 +214,6 @@ func stopAll(ctx context.Context, parts []*part, wave int) error {
 func newCluster(layout layout, binaries Binaries, creds *credentials, release func()) *Cluster {
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, release: release, failed: make(chan struct{}),
-		probes: newProber(creds.roots(), creds.tokens[cluster.Admin]),
+		probes: newProber(creds.roots, creds.tokens[cluster.Admin]),
 	}
 }

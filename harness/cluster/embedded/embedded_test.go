@@ -186,7 +186,7 @@ func TestCredentialsDiffer(t *testing.T) {
 			}
 			seen[token] = true
 		}
-		for _, data := range [][]byte{c.authorityPEM, c.serving.cert, c.serving.key, c.etcdClient.cert, c.etcdClient.key, c.accountKey, c.accountPub} {
+		for _, data := range [][]byte{c.authorityPEM, c.serving.Certificate, c.serving.Key, c.etcdClient.Certificate, c.etcdClient.Key, c.accountKey, c.accountPub} {
 			if block, rest := pem.Decode(data); block == nil || len(rest) != 0 || seen[string(data)] {
 				t.Error("a key or certificate is not PEM or not its own")
 			}

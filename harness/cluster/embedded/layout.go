@@ -49,7 +49,7 @@ func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 const (
 	authorityFile   = "ca.crt"
 	servingCert     = "serving.crt"
-	servingKey      = "serving.key"
+	servingKey      = "serving.Key"
 	etcdClientCert  = "etcd-client.crt"
 	etcdClientKey   = "etcd-client.key"
 	accountKeyFile  = "service-account.key"
@@ -73,8 +73,8 @@ func (l layout) write(opts Options, creds *credentials) error {
 	}
 	for name, data := range map[string][]byte{
 		authorityFile: creds.authorityPEM,
-		servingCert:   creds.serving.cert, servingKey: creds.serving.key,
-		etcdClientCert: creds.etcdClient.cert, etcdClientKey: creds.etcdClient.key,
+		servingCert:   creds.serving.Certificate, servingKey: creds.serving.Key,
+		etcdClientCert: creds.etcdClient.Certificate, etcdClientKey: creds.etcdClient.Key,
 		accountKeyFile: creds.accountKey, accountPubFile: creds.accountPub,
 		tokensFile:      creds.tokens.File(),
 		schedulerConfig: l.schedulerConfiguration(),

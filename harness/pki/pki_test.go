@@ -1,0 +1,89 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+var loopback = net.IPv4(127, 0, 0, 1)
+
+func newAuthority(t *testing.T, now time.Time) *Authority {
+	t.Helper()
+	a, err := NewAuthority("the authority", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func sign(t *testing.T, a *Authority, leaf Leaf) tls.Certificate {
+	t.Helper()
+	pair, err := a.Sign(leaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// What an authority signed is trusted by who trusts it, for what it is meant for,
+// where it is to be met and while it is valid.
+func TestTrust(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	authority, other := newAuthority(t, now), newAuthority(t, now)
+	server := Leaf{Name: "server", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{"here"}, IPs: []net.IP{loopback}}
+	for _, test := range []struct {
+		name  string
+		roots *x509.CertPool
+		at    time.Duration
+		host  string
+		usage x509.ExtKeyUsage
+		want  string // in the error; empty is trust
+	}{
+		{"by its name", authority.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"by its address", authority.Roots(), 0, "127.0.0.1", x509.ExtKeyUsageServerAuth, ""},
+		{"a clock that is set back", authority.Roots(), -59 * time.Minute, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"a long run", authority.Roots(), 29 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"another name", authority.Roots(), 0, "there", x509.ExtKeyUsageServerAuth, "not there"},
+		{"another address", authority.Roots(), 0, "127.0.0.2", x509.ExtKeyUsageServerAuth, "127.0.0.2"},
+		{"another use", authority.Roots(), 0, "here", x509.ExtKeyUsageClientAuth, "incompatible key usage"},
+		{"another authority of that name", other.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, "unknown authority"},
+		{"too late", authority.Roots(), 31 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, "expired"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := sign(t, authority, server).Leaf.Verify(x509.VerifyOptions{
+				Roots: test.roots, CurrentTime: now.Add(test.at), DNSName: test.host, KeyUsages: []x509.ExtKeyUsage{test.usage},
+			})
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// The certificate is enough to know what an authority signed, and its form is the one
+// that files have.
+func TestPEM(t *testing.T) {
+	authority := newAuthority(t, time.Now())
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority.PEM()) {
+		t.Fatalf("no certificate in %q", authority.PEM())
+	}
+	if !pool.Equal(authority.Roots()) {
+		t.Error("the authority in PEM is another one")
+	}
+	one, two := sign(t, authority, Leaf{Name: "one"}), sign(t, authority, Leaf{Name: "two"})
+	if one.Leaf.SerialNumber.Cmp(two.Leaf.SerialNumber) == 0 {
+		t.Error("two certificates have one serial number")
+	}
+	if one.Leaf.IsCA {
+		t.Error("what was signed can sign")
+	}
+}
