@@ -26,10 +26,12 @@ type Profile struct {
 // FaultSpec is a fault of the catalogue and its parameters, as scenarios have them.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are those that there are.
+// Profiles are those that there are. What upstream is known not to survive is in none
+// of them, for then its specs would tell no more of a spec: no answer to an update of
+// Endpoints is lost, whose watch lags as well (TRAPS.md, 44; suites/regression has it).
 var Profiles = []Profile{{
 	Name:     "steady",
-	Sentence: "every watch lags, one request in ten errs, and the answer of one write in twenty is lost",
+	Sentence: "every watch lags, one request in ten errs, and the answer of one create in twenty is lost",
 	Faults: []FaultSpec{
 		{"watch-delay", "{resource: pods, delay: 150ms}"},
 		{"watch-delay", "{resource: replicasets.apps, delay: 100ms}"},
@@ -49,7 +51,7 @@ var Profiles = []Profile{{
 		{"api-error", "{verb: create, resource: endpoints, code: 500, probability: 0.1}"},
 		{"response-lost", "{verb: create, resource: pods, how: reset, probability: 0.05}"},
 		{"response-lost", "{verb: create, resource: replicasets.apps, how: reset, probability: 0.05}"},
-		{"response-lost", "{verb: update, resource: endpoints, how: reset, probability: 0.05}"},
+		{"response-lost", "{verb: create, resource: endpoints, how: reset, probability: 0.05}"},
 	},
 }}
 
