@@ -22,9 +22,11 @@ GOTESTSUM   := $(GO) run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet 
 GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
-# Where make e2e runs, which of its specs, and the image of kind's nodes.
+# Where make e2e runs, which of its scenarios and of its conformance specs, and the
+# image of kind's nodes.
 PROVIDERS   ?= kind
 LABELS      ?= !slower
+ROWS        ?=
 NODE_IMAGE  ?=
 # How long make nightly begins runs, and its first seed; 0 takes a random one.
 DURATION    ?= 8h
@@ -59,7 +61,7 @@ compare: build upstream ## run scenarios on ours and upstream in turn and compar
 	bin/gauntlet compare $(SCENARIOS) --pairs=$(PAIRS) --seed=$(SEED) $(ARGS)
 
 .PHONY: e2e
-e2e: build upstream ## run scenarios on kind clusters, against ours and upstream (PROVIDERS=embedded,kind LABELS='ours && !slower')
+e2e: build upstream ## run scenarios and conformance specs on kind clusters, against ours and upstream (LABELS='ours && !slower' ROWS=Endpoints)
 	@# Everything that a CI keeps goes to out/e2e.
 	@mkdir -p out/e2e
 	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/keep; do \
@@ -69,11 +71,12 @@ e2e: build upstream ## run scenarios on kind clusters, against ours and upstream
 	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all -ginkgo.flake-attempts=$(ATTEMPTS) \
 		-ginkgo.fail-on-empty -ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
 		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
+	$(MAKE) conformance PROVIDER=kind FILTER='$(ROWS)'
 
 .PHONY: conformance
 conformance: build upstream ## run the conformance specs (SUBJECTS=ours,upstream PROVIDER=… PROFILE=steady REPEAT=20 FILTER='Endpoints')
 	@mkdir -p out/conformance
-	$(GINKGO) --procs=$(PROCS) --randomize-all --repeat=$$(($(REPEAT) - 1)) --timeout=12h --silence-skips \
+	$(GINKGO) --procs=$(PROCS) --randomize-all --repeat=$$(($(REPEAT) - 1)) --flake-attempts=$(ATTEMPTS) --timeout=12h --silence-skips \
 		--label-filter='$(FILTER)' --output-dir=out/conformance --junit-report=specs.xml ./suites/conformance -- \
 		-test.run=TestConformance -subject=$(SUBJECTS) -provider=$(PROVIDER) -node-image='$(NODE_IMAGE)' \
 		-profile=$(PROFILE) -reports=out/conformance
