@@ -266,7 +266,10 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 
 func startCluster(t *testing.T, opts Options) (c *Cluster, dir string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = filepath.Join(t.TempDir(), "one, two") // users call directories what they like
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	opts.Dir, opts.LogDir = dir, filepath.Join(dir, "logs")
 	began := time.Now()
 	c, err := Start(t.Context(), opts)

@@ -194,10 +194,16 @@ enableProfiling: false
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopWave: waveClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(supportConfig),
-		"--config=" + l.file(kwokConfig),
+		"--config=" + quoteList(l.file(kwokConfig)),
 		"--manage-nodes-with-label-selector=!" + silentLabel,
 		"--node-lease-duration-seconds=40",
 		"--cidr=10.128.0.1/14",
 		"--v=WARN",
 	}}
+}
+
+// quoteList makes one value of a flag that takes a list of values, separated by commas
+// and quoted as in a file of comma-separated values.
+func quoteList(value string) string {
+	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }
