@@ -43,6 +43,11 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
+// standings says what the standings of differences mean.
+const standings = "undeclared: nobody has said that it may be; both wrong: both break a guarantee; " +
+	"declared: ours is meant to differ, as README says; not compared: one run was broken off before that, by a weakness that " +
+	"upstream is known for; accepted: either way is right"
+
 // found is one difference, in any number of pairs.
 type found struct {
 	compare.Difference // of the first pair
@@ -85,8 +90,14 @@ func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 
 func compared(w io.Writer, comparisons []Comparison, render func(table.Writer) string) error {
 	var b strings.Builder
+	explain := false
 	for _, c := range comparisons {
 		c.write(&b, render)
+		matter, accepted := c.sift()
+		explain = explain || len(matter)+len(accepted) > 0
+	}
+	if explain {
+		b.WriteString(standings + "\n\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing a comparison: %w", err)
@@ -108,6 +119,27 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
+// partly reports whether the pair is compared in part only: one run was broken off
+// before the other, by a weakness that upstream is known for.
+func (p *Pair) partly() bool {
+	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Standing == compare.NotCompared })
+}
+
+// uncosted says of how many pairs the cost is not compared, if of any: those of which
+// one run did steps that the other did not.
+func (c *Comparison) uncosted() string {
+	n := 0
+	for i := range c.Pairs {
+		if slices.ContainsFunc(c.Pairs[i].Differences, func(d compare.Difference) bool { return d.Aspect == compare.Workloads }) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the cost is not compared of %d of %d pairs: one run was broken off before the other", n, len(c.Pairs))
+}
+
 // sums says in a phrase what it came to.
 func (c *Comparison) sums() string {
 	undeclared, bothWrong := c.Undeclared()
@@ -118,49 +150,85 @@ func (c *Comparison) sums() string {
 	if bothWrong > 0 {
 		verdict += fmt.Sprintf(", %d both wrong", bothWrong)
 	}
+	partly := 0
+	for i := range c.Pairs {
+		if c.Pairs[i].partly() {
+			partly++
+		}
+	}
+	if partly > 0 {
+		verdict += fmt.Sprintf(", %d compared in part", partly)
+	}
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
 }
 
-// acceptance is how many differences are accepted for a reason.
+// acceptance is how many differences say nothing of either subject, for a reason.
 type acceptance struct {
-	Reason string
-	N      int
+	Standing compare.Standing
+	Reason   string
+	N        int
 }
 
-// sift returns the differences that matter, and of the accepted ones the reasons.
+// sift returns the differences that matter, and of those that are accepted or not
+// compared the reasons. With which step a run was broken off matters.
 func (c *Comparison) sift() (matter []found, accepted []acceptance) {
 	for _, f := range c.distinct() {
-		if f.Standing != compare.Accepted {
+		aside := f.Standing == compare.Accepted || f.Standing == compare.NotCompared && f.Aspect != compare.Workloads
+		if !aside {
 			matter = append(matter, f)
 			continue
 		}
-		i := slices.IndexFunc(accepted, func(a acceptance) bool { return a.Reason == f.Reason })
+		i := slices.IndexFunc(accepted, func(a acceptance) bool { return a.Standing == f.Standing && a.Reason == f.Reason })
 		if i < 0 {
 			i = len(accepted)
-			accepted = append(accepted, acceptance{Reason: f.Reason})
+			accepted = append(accepted, acceptance{Standing: f.Standing, Reason: f.Reason})
 		}
 		accepted[i].N++
 	}
 	return matter, accepted
 }
 
+// aspect says what of an object, a check or a step differs.
+func aspect(d compare.Difference) string {
+	if d.Aspect == compare.Verdicts {
+		return string(d.Aspect)
+	}
+	return string(d.Aspect) + ": " + d.What
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
 func (c *Comparison) write(b *strings.Builder, render func(table.Writer) string) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
 	matter, accepted := c.sift()
 	for _, f := range matter {
-		fmt.Fprintf(b, "- %s: %s\n", f.Standing, escape(f.Difference.String()))
+		fmt.Fprintf(b, "- %s: %s, %s\n", f.Standing, escape(f.Object), escape(aspect(f.Difference)))
+		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", escape(c.Subject), escape(orNone(f.Subject)), escape(c.Base), escape(orNone(f.Base)))
 		if f.Reason != "" {
-			fmt.Fprintf(b, "  %s\n", escape(f.Reason))
+			fmt.Fprintf(b, "  - %s\n", escape(f.Reason))
 		}
 		first := &c.Pairs[f.first]
-		fmt.Fprintf(b, "  in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
+		fmt.Fprintf(b, "  - in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
 			code(first.Subject.Directory), code(first.Base.Directory))
 	}
 	for _, a := range accepted {
-		fmt.Fprintf(b, "- accepted, %d: %s\n", a.N, escape(a.Reason))
+		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, a.N, escape(a.Reason))
 	}
 	if len(matter)+len(accepted) > 0 {
 		b.WriteString("\n")
+	}
+	c.writeCosts(b, render)
+}
+
+// writeCosts writes what the pairs cost, as far as it tells something.
+func (c *Comparison) writeCosts(b *strings.Builder, render func(table.Writer) string) {
+	if none := c.uncosted(); none != "" {
+		b.WriteString(none + "\n\n")
 	}
 	telling := c.telling()
 	if len(telling) == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // comparisonSchema is the version of the format that ComparedJSON writes.
-const comparisonSchema = 1
+const comparisonSchema = 2
 
 type jsonComparisons struct {
 	Schema      int              `json:"schema"`
@@ -32,6 +32,7 @@ type jsonPair struct {
 	Seed        uint64           `json:"seed"`
 	Subject     jsonSide         `json:"subject"`
 	Base        jsonSide         `json:"base"`
+	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
 }
 
@@ -86,7 +87,7 @@ func (c *Comparison) json() jsonComparison {
 	}
 	for i := range c.Pairs {
 		pair := &c.Pairs[i]
-		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Differences: []jsonDifference{}}
+		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Partly: pair.partly(), Differences: []jsonDifference{}}
 		for _, d := range pair.Differences {
 			written.Differences = append(written.Differences, jsonDifference(d))
 		}

@@ -14,7 +14,8 @@ import (
 // scenario cost.
 type comparedPair struct {
 	*Pair
-	Costs costTable
+	Costs    costTable
+	Uncosted string
 }
 
 // PairHTML writes a pair of a comparison as one page: what differs, what all pairs
@@ -23,7 +24,7 @@ type comparedPair struct {
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
-		Compared: &comparedPair{pair, costsOf(c.Subject, c.Base, c.Ratios)},
+		Compared: &comparedPair{pair, costsOf(c.Subject, c.Base, c.Ratios), c.uncosted()},
 		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
 	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
@@ -54,6 +55,7 @@ type comparedScenario struct {
 	Differences    []pageDifference
 	Accepted       []acceptance
 	Costs          costTable
+	Uncosted       string
 	Pairs          []pagePair
 }
 
@@ -99,7 +101,7 @@ func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 func (c *Comparison) page() comparedScenario {
 	p := comparedScenario{
 		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.sums(), Subject: c.Subject, Base: c.Base,
-		Costs: costsOf(c.Subject, c.Base, c.Ratios),
+		Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted(),
 	}
 	matter, accepted := c.sift()
 	p.Accepted = accepted

@@ -33,6 +33,22 @@ func comparison() Comparison {
 	}
 }
 
+// brokenOff is a scenario of which the base did not come to the second step.
+func brokenOff() Comparison {
+	c := comparison()
+	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
+	c.Pairs[0].Differences = []compare.Difference{
+		{
+			Aspect: compare.Workloads, Object: "step 1", What: "scale Deployment web to 4, then await Deployment web scaled within 30s",
+			Subject: "done", Base: "broken off: Deployment web scaled: not met in time (30s)",
+			Standing: compare.NotCompared, Reason: "known weakness 1 of upstream; what would have come after the step is not compared",
+		},
+		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "spec.replicas", Subject: "9", Base: "4", Standing: compare.NotCompared, Reason: "the steps differ"},
+		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "9", Base: "4", Standing: compare.NotCompared, Reason: "the steps differ"},
+	}
+	return c
+}
+
 func TestCompared(t *testing.T) {
 	same := comparison()
 	same.Scenario, same.Pairs, same.Ratios = "rollout", same.Pairs[:1], nil
@@ -40,7 +56,7 @@ func TestCompared(t *testing.T) {
 		"compared.txt": Compared, "compared.md": ComparedMarkdown, "compared.json": ComparedJSON,
 	} {
 		var got bytes.Buffer
-		if err := render(&got, []Comparison{comparison(), same}); err != nil {
+		if err := render(&got, []Comparison{comparison(), same, brokenOff()}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, filepath.Join("testdata", name), got.String())

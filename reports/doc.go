@@ -49,7 +49,8 @@
 //
 // ComparedJSON writes one object:
 //
-//	schema       the version of this format, 1, raised as that of verdicts.json
+//	schema       the version of this format, 2, raised as that of verdicts.json; in 1 the
+//	             costs were those of all pairs
 //	verdict      the worst of all comparisons: fail where a difference is undeclared or
 //	             both are wrong, unknown where nothing was compared, otherwise pass
 //	comparisons  one of each scenario:
@@ -57,16 +58,18 @@
 //	  pairs      in the order in which they were made:
 //	    seed
 //	    subject, base  each with the directory of its run, and the run's verdict and reason
+//	    partly         whether one run was broken off before the other, by a weakness that
+//	                   upstream is known for, so that the rest is not compared
 //	    differences    the worst first:
-//	      aspect       verdict, end state or milestone
-//	      object       a check, or an object by a name that is the same in every run
-//	      what         which field or kind of milestone
+//	      aspect       workload, verdict, end state or milestone
+//	      object       a step, a check, or an object by a name that is the same in every run
+//	      what         the step in words, or which field or kind of milestone
 //	      subject, base    left out where that side has none
-//	      standing     undeclared, both wrong, declared or accepted
+//	      standing     undeclared, both wrong, declared, not compared or accepted
 //	      reason       why it may be, or what both are wrong in
-//	  costs      what all pairs have a value of:
+//	  costs      what all pairs have a value of whose runs did the same steps:
 //	    metric, unit   s, KiB, MiB, or no unit for a count
-//	    subject, base  the values, in the order of the pairs
+//	    subject, base  the values, in the order of those pairs
 //	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;
 //	                   left out where the base has none of it
 //	    finding, p     less, same or more, and the p-value of the test

@@ -49,7 +49,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"tabled": func(verdicts []check.Verdict, rows []tally, scenarios bool) tallyTable {
 		return tallyTable{verdicts, rows, scenarios}
 	},
-	"open": func(v check.Verdict) bool { return !comfort(v) },
+	"aspect":    aspect,
+	"standings": func() string { return standings },
+	"open":      func(v check.Verdict) bool { return !comfort(v) },
 }).Parse(pageSource))
 
 // pageData is what the page is made from.

@@ -157,7 +157,9 @@ func TestRatiosOfWhatAllHave(t *testing.T) {
 		CPU:      time.Second, Received: 1 << 10, // nothing sent, no time without Endpoints, no memory
 	}
 	brokenOff := compare.Cost{Steps: whole.Steps[:1]}
-	ratios := compare.Ratios([]compare.Pair{{Subject: whole, Base: whole}, {Subject: whole, Base: brokenOff}})
+	shorter := whole
+	shorter.Steps = brokenOff.Steps
+	ratios := compare.Ratios([]compare.Pair{{Subject: whole, Base: whole}, {Subject: shorter, Base: brokenOff}})
 
 	var names []string
 	for _, r := range ratios {
@@ -168,6 +170,15 @@ func TestRatiosOfWhatAllHave(t *testing.T) {
 	}
 	if last := ratios[len(ratios)-1]; !math.IsInf(last.Median(), 1) {
 		t.Errorf("ratio %v, want the median of 1 and infinity to be infinite", last.Median())
+	}
+	unlike := compare.Pair{Subject: whole, Base: brokenOff}
+	for _, r := range compare.Ratios([]compare.Pair{{Subject: whole, Base: whole}, unlike}) {
+		if len(r.Subject) != 1 || len(r.Base) != 1 {
+			t.Errorf("%s; want it of the pair alone of which both runs did all steps", r)
+		}
+	}
+	if compare.Ratios([]compare.Pair{unlike}) != nil {
+		t.Error("ratios of a run and one that was broken off")
 	}
 	if compare.Ratios(nil) != nil {
 		t.Error("ratios of no pairs")

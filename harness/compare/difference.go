@@ -14,9 +14,11 @@ import (
 // Difference is something in which two runs of one scenario differ.
 type Difference struct {
 	Aspect Aspect
-	// Object is what differs: a check's ID, or an object by its stable name.
+	// Object is what differs: a check's ID, a step of the workload, or an object by its
+	// stable name.
 	Object string
-	// What is what of it differs: the path of a field, the kind of a milestone.
+	// What is what of it differs: the path of a field, the kind of a milestone, or the
+	// step in words.
 	What          string
 	Subject, Base string // empty where that side has none
 	// Standing says whether it may be, and why.
@@ -29,6 +31,7 @@ type Aspect string
 
 // The aspects, in the order of reports.
 const (
+	Workloads Aspect = "workload"
 	Verdicts  Aspect = "verdict"
 	EndStates Aspect = "end state"
 	Courses   Aspect = "milestone"
@@ -45,6 +48,9 @@ const (
 	BothWrong Standing = "both wrong"
 	// Declared: ours is meant to differ there.
 	Declared Standing = "declared"
+	// NotCompared: one run was broken off, by a weakness that upstream is known for,
+	// before it came to be asked for what the other did.
+	NotCompared Standing = "not compared"
 	// Accepted: either way is right.
 	Accepted Standing = "accepted"
 )
@@ -61,15 +67,20 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences compares a run of the subject with one of the base: verdicts, then
-// end states, then milestones. Each difference has its standing by the tables
-// Acceptable and Deliberate, of which the second is for ours alone.
+// Differences compares a run of the subject with one of the base: how far the
+// workload came, verdicts, end states, then milestones. Each difference has its
+// standing by the tables Acceptable, Deliberate, which is for ours alone, and
+// Incomparable, which is for runs that were broken off.
 func Differences(subject, base *Side) []Difference {
-	all := slices.Concat(verdicts(subject, base), endStates(subject, base), courses(subject, base))
-	tables := []table{{Accepted, Acceptable}}
+	all := slices.Concat(workloads(subject, base), verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	var tables []table
 	if subject.Subject == ours && base.Subject != ours {
-		tables = append([]table{{Declared, Deliberate}}, tables...)
+		tables = append(tables, table{Declared, Deliberate})
 	}
+	if cutShort(subject, base) != nil {
+		tables = append(tables, table{NotCompared, Incomparable})
+	}
+	tables = append(tables, table{Accepted, Acceptable})
 	for i := range all {
 		all[i].stand(tables, subject, base)
 	}
@@ -80,7 +91,7 @@ func Differences(subject, base *Side) []Difference {
 }
 
 // WorstFirst is the order of reports.
-var WorstFirst = []Standing{Undeclared, BothWrong, Declared, Accepted}
+var WorstFirst = []Standing{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
 // ours is the subject that the table Deliberate is about.
 const ours = "ours"

@@ -23,7 +23,13 @@ type Side struct {
 	End map[string]map[string]string
 	// Milestones are what happened on the way, by kind and object.
 	Milestones map[Milestone][]string
-	Cost       Cost
+	// BrokenOff is how the workload ended before its last step; nil if it did not.
+	BrokenOff *BrokenOff
+	Cost      Cost
+
+	// since has the step, from 0, that had begun last when a value of a milestone was
+	// first seen; -1 before the first.
+	since map[Milestone]map[string]int
 
 	// lossy: a write of a ReplicaSet may have been done without the subject having
 	// been told, or an event about it may have been lost.
@@ -56,7 +62,7 @@ const (
 
 // SideOf reads what of a run can be compared from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), live: map[types.UID]*history.Object{}, open: map[uint64]string{}}
+	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, open: map[uint64]string{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -70,11 +76,14 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	if err != nil {
 		return nil, err
 	}
-	side := &Side{Subject: o.subject, Results: results, Cost: cost, lossy: o.lossy || len(o.open) > 0}
+	side := &Side{
+		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
+		lossy: o.lossy || len(o.open) > 0,
+	}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
 	}
-	if side.Milestones, err = o.milestones(); err != nil {
+	if side.Milestones, side.since, err = o.milestones(); err != nil {
 		return nil, fmt.Errorf("reading the course of a run: %w", err)
 	}
 	return side, nil
@@ -85,11 +94,19 @@ type observer struct {
 	subject  string
 	names    *names
 	ended    bool
+	step     int           // the one that began last, from 0
+	failed   *history.Step // with which the workload ended
 	live     map[types.UID]*history.Object
-	versions []*history.Object // of owners, in order
-	events   []*history.Object // as the subject sent them
+	versions []seen            // of owners, in order
+	events   []seen            // as the subject sent them
 	open     map[uint64]string // writes of ReplicaSets and events that have no answer yet, by ID: their resources
 	lossy    bool
+}
+
+// seen is a version of an object and the step that had begun last by then.
+type seen struct {
+	*history.Object
+	step int
 }
 
 // loses looks for answers, and events, that were lost: those of requests that failed
@@ -133,10 +150,14 @@ func (o *observer) observe(r *history.Record) {
 		}
 		o.live[object.UID] = object
 		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
-			o.versions = append(o.versions, object)
+			o.versions = append(o.versions, seen{object, o.step})
 		}
+	case r.Step != nil && r.Step.Event == history.StepBegun:
+		o.step = r.Step.Index
+	case r.Step != nil && r.Step.Event == history.StepFailed:
+		o.failed = r.Step
 	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource):
-		o.events = append(o.events, r.Request.Object)
+		o.events = append(o.events, seen{r.Request.Object, o.step})
 	}
 }
 
@@ -148,34 +169,29 @@ const (
 	controllers = "replicationcontrollers"
 )
 
-// milestones looks at the versions of owners and at events in order.
-func (o *observer) milestones() (map[Milestone][]string, error) {
-	all := map[Milestone][]string{}
-	add := func(kind MilestoneKind, object, value string) {
-		all[Milestone{kind, object}] = append(all[Milestone{kind, object}], value)
+// course gathers what happens to objects on their way.
+type course struct {
+	milestones map[Milestone][]string
+	since      map[Milestone]map[string]int // see [Side]
+}
+
+func (c *course) add(step int, kind MilestoneKind, object, value string) {
+	m := Milestone{kind, object}
+	c.milestones[m] = append(c.milestones[m], value)
+	if c.since[m] == nil {
+		c.since[m] = map[string]int{}
 	}
-	for _, object := range o.versions {
-		name := o.names.of(object)
-		var body struct {
-			Spec   struct{ Replicas *int }
-			Status struct {
-				Conditions []struct{ Type, Status, Reason string }
-			}
-		}
-		if err := json.Unmarshal(object.Body, &body); err != nil {
-			return nil, fmt.Errorf("%s: %w", object.Ref, err)
-		}
-		for _, c := range body.Status.Conditions {
-			add(Conditions, name, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
-		}
-		if owner := object.ControllerRef(); owner != nil && object.Resource == replicaSets {
-			add(Rollout, deployments+" "+owner.Name, name)
-			if body.Spec.Replicas != nil {
-				add(Sizes, name, fmt.Sprint(*body.Spec.Replicas))
-			}
-		}
-		if revision := object.Annotations[revisionAnnotation]; object.Resource == deployments && revision != "" {
-			add(Revisions, name, revision)
+	if _, ok := c.since[m][value]; !ok {
+		c.since[m][value] = step
+	}
+}
+
+// milestones looks at the versions of owners and at events in order.
+func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
+	all := course{map[Milestone][]string{}, map[Milestone]map[string]int{}}
+	for _, version := range o.versions {
+		if err := o.milestonesOf(version, &all); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", version.Ref, err)
 		}
 	}
 	for _, event := range o.events {
@@ -184,14 +200,41 @@ func (o *observer) milestones() (map[Milestone][]string, error) {
 			InvolvedObject, Regarding struct{ Kind string }
 		}
 		if err := json.Unmarshal(event.Body, &body); err != nil {
-			return nil, fmt.Errorf("an event: %w", err)
+			return nil, nil, fmt.Errorf("an event: %w", err)
 		}
-		add(Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
+		all.add(event.step, Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
 	}
-	for milestone, values := range all {
-		all[milestone] = milestone.Kind.tidy(values)
+	for milestone, values := range all.milestones {
+		all.milestones[milestone] = milestone.Kind.tidy(values)
 	}
-	return all, nil
+	return all.milestones, all.since, nil
+}
+
+// milestonesOf looks at one version of an owner.
+func (o *observer) milestonesOf(version seen, all *course) error {
+	name := o.names.of(version.Object)
+	var body struct {
+		Spec   struct{ Replicas *int }
+		Status struct {
+			Conditions []struct{ Type, Status, Reason string }
+		}
+	}
+	if err := json.Unmarshal(version.Body, &body); err != nil {
+		return err
+	}
+	for _, c := range body.Status.Conditions {
+		all.add(version.step, Conditions, name, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
+	}
+	if owner := version.ControllerRef(); owner != nil && version.Resource == replicaSets {
+		all.add(version.step, Rollout, deployments+" "+owner.Name, name)
+		if body.Spec.Replicas != nil {
+			all.add(version.step, Sizes, name, fmt.Sprint(*body.Spec.Replicas))
+		}
+	}
+	if revision := version.Annotations[revisionAnnotation]; version.Resource == deployments && revision != "" {
+		all.add(version.step, Revisions, name, revision)
+	}
+	return nil
 }
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"

@@ -31,11 +31,19 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// Ratios compares every metric that all the pairs have: the time of each step, the
-// time to converge and for which Endpoints were wrong, CPU time, peak memory, bytes,
-// then the requests of each kind that either sent, in order of names. What is nothing
-// in every run is left out, as are bytes of runs without the fault proxy.
+// alike reports whether both runs did the same steps. What they cost cannot be
+// compared where one was broken off.
+func (p Pair) alike() bool {
+	return slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
+}
+
+// Ratios compares every metric that all the pairs have whose runs did the same steps:
+// the time of each step, the time to converge and for which Endpoints were wrong, CPU
+// time, peak memory, bytes, then the requests of each kind that either sent, in order
+// of names. What is nothing in every run is left out, as are bytes of runs without the
+// fault proxy.
 func Ratios(pairs []Pair) []Ratio {
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.alike() })
 	if len(pairs) == 0 {
 		return nil
 	}

@@ -143,6 +143,20 @@ var Deliberate = []Rule{
 	},
 }
 
+// Incomparable are the differences that come of a run's having been broken off, by a
+// weakness that upstream is known for, before the other: see [BrokenOff].
+var Incomparable = []Rule{
+	{
+		Reason: "what the objects are at the end depends on the steps that one run did not come to",
+		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
+	},
+	{
+		Reason: "what happens on the way is compared up to the step with which one run was broken off",
+		Match:  func(d *Difference) bool { return d.Aspect == Courses },
+		And:    follows,
+	},
+}
+
 // names reports whether a text names a ReplicaSet that a Deployment has had, or the
 // Deployment itself, as conditions do while it has none.
 func (s *Side) names(deployment, text string) bool {

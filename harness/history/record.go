@@ -225,6 +225,9 @@ type Step struct {
 	Detail string    `json:"detail"` // the step in words
 	Object *Ref      `json:"object,omitempty"`
 	Error  string    `json:"error,omitempty"`
+	// Awaited is the object that a step which failed awaited in vain; nil if it failed
+	// for another reason.
+	Awaited *Ref `json:"awaited,omitempty"`
 }
 
 // StepEvent is what happened to a step.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -34,10 +35,30 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(context.Cause(bounded), ErrUnmet):
-			return fmt.Errorf("%s %s %s: %w (%s): %s", await.Kind, name, await.Until, ErrUnmet, await.Within, state)
+			return &unmetError{
+				object: history.Ref{Resource: kinds[await.Kind].resource, Namespace: u.Namespace, Name: name},
+				text:   fmt.Sprintf("%s %s %s: %s (%s): %s", await.Kind, name, await.Until, ErrUnmet, await.Within, state),
+			}
 		default:
 			return fmt.Errorf("watching %s %s: %w", await.Kind, name, err)
 		}
+	}
+	return nil
+}
+
+// unmetError is ErrUnmet of an object.
+type unmetError struct {
+	object history.Ref
+	text   string
+}
+
+func (e *unmetError) Error() string { return e.text }
+func (e *unmetError) Unwrap() error { return ErrUnmet }
+
+// awaited is the object that was awaited in vain, if that is what the error is about.
+func awaited(err error) *history.Ref {
+	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
+		return &unmet.object
 	}
 	return nil
 }

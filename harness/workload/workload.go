@@ -49,7 +49,9 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 		u.record(history.Step{Index: i, Event: history.StepBegun, Detail: step.String()})
 		object, err := u.perform(ctx, step)
 		if err != nil {
-			u.record(history.Step{Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error()})
+			u.record(history.Step{
+				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: awaited(err),
+			})
 			return fmt.Errorf("step %d (%s): %w", i, step, err)
 		}
 		u.record(history.Step{Index: i, Event: history.StepDone, Detail: step.String(), Object: object})

@@ -299,6 +299,10 @@ func TestAwaitUnmet(t *testing.T) {
 		if took := time.Since(begun); took != 20*time.Second {
 			t.Errorf("the await took %s; want 20s", took)
 		}
+		last := recorded[len(recorded)-1]
+		if diff := cmp.Diff(&history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web"}, last.Awaited); diff != "" {
+			t.Errorf("awaited (-want +got):\n%s", diff)
+		}
 	})
 }
 

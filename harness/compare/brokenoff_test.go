@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func (t *telling) step(index int, event history.StepEvent) {
+	t.add(history.Record{Step: &history.Step{Index: index, Event: event, Detail: "scale"}})
+}
+
+// breaksOff is a step that begins, and fails in awaiting a Deployment.
+func (t *telling) breaksOff(index int, awaited string) {
+	t.step(index, history.StepBegun)
+	step := &history.Step{Index: index, Event: history.StepFailed, Detail: "scale", Error: "not met"}
+	if awaited != "" {
+		step.Awaited = &history.Ref{Resource: deployments, Namespace: "ns", Name: awaited}
+	}
+	t.add(history.Record{Step: step})
+}
+
+// does is the steps of a workload, one after another.
+func (t *telling) does(indices ...int) {
+	for _, i := range indices {
+		t.step(i, history.StepBegun)
+		t.step(i, history.StepDone)
+	}
+}
+
+// stuck is the verdict on a run whose Deployment did not come to what was asked, in a
+// way that upstream is known for.
+func stuck(verdict check.Verdict) check.Result {
+	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
+		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, Weakness: check.Weaknesses[0].Trap},
+	}}
+}
+
+// TestBrokenOff: what comes of a run's having been broken off by a known weakness is
+// not compared; that it was for any other reason, and all that it does not account
+// for, is a difference.
+func TestBrokenOff(t *testing.T) {
+	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
+	larger := func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
+	const (
+		short       = "workload step 1, scale: done; broken off: not met"
+		replicas    = "end state deployments.apps web, spec.replicas: 9; 2"
+		progressing = "end state deployments.apps web, status.conditions[Progressing]"
+	)
+	whole := func(x *telling) { x.does(0, 1, 2); larger(x); x.event("New") }
+	for _, test := range []struct {
+		name          string
+		subject, base func(*telling)
+		ours, theirs  check.Result
+		want          map[string]Standing // what is not wanted of the differences is not looked at
+	}{
+		{
+			name: "by a weakness", subject: whole, ours: passes,
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.Known),
+			want: map[string]Standing{
+				short: NotCompared, replicas: NotCompared,
+				"milestone ReplicaSet, events: New; none":                             NotCompared,
+				"verdict rollout-complete, verdict: pass; known-upstream":             Undeclared, // neither is ours
+				progressing + ".message: none; ReplicaSet \"web-<>\" has progressed.": NotCompared,
+			},
+		},
+		{
+			name: "by a weakness that is the subject's", base: whole, theirs: passes,
+			subject: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, ours: stuck(check.Known),
+			want: map[string]Standing{
+				"workload step 1, scale: broken off: not met; done":       NotCompared,
+				"end state deployments.apps web, spec.replicas: 2; 9":     NotCompared,
+				"milestone ReplicaSet, events: none; New":                 NotCompared,
+				"verdict rollout-complete, verdict: known-upstream; pass": Undeclared,
+			},
+		},
+		{
+			name: "by what looks like a weakness, and is no excuse", subject: whole, ours: passes,
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.Fail),
+			want: map[string]Standing{short: Undeclared, replicas: Undeclared, "milestone ReplicaSet, events: New; none": Undeclared},
+		},
+		{
+			name: "by a weakness of something else", subject: whole, ours: passes,
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "shop") }, theirs: stuck(check.Known),
+			want: map[string]Standing{short: Undeclared, replicas: Undeclared},
+		},
+		{
+			name: "by an error", subject: whole, ours: passes,
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "") }, theirs: stuck(check.Known),
+			want: map[string]Standing{short: Undeclared, replicas: Undeclared},
+		},
+		{
+			name: "both, at one step", ours: stuck(check.Known), theirs: stuck(check.Known),
+			subject: func(x *telling) { larger(x); x.does(0); x.breaksOff(1, "web") },
+			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			want:    map[string]Standing{replicas: Undeclared},
+		},
+		{
+			name: "the other earlier, for no reason", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) { larger(x); x.breaksOff(0, "web") },
+			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			want: map[string]Standing{
+				"workload step 0, scale: broken off: not met; done": Undeclared,
+				"workload step 1, scale: none; broken off: not met": NotCompared,
+				replicas: Undeclared,
+			},
+		},
+		{
+			name: "the other later, for no reason", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) { larger(x); x.does(0, 1); x.breaksOff(2, "web") },
+			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			want: map[string]Standing{
+				"workload step 2, scale: broken off: not met; none": Undeclared,
+				short: NotCompared, replicas: NotCompared,
+			},
+		},
+		{
+			name: "what came before it", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) { x.event("Early"); x.does(0, 1); x.event("Late") },
+			base:    func(x *telling) { x.does(0); x.event("Odd"); x.breaksOff(1, "web"); x.event("Stuck") },
+			want: map[string]Standing{
+				short: NotCompared,
+				"milestone ReplicaSet, events: Early; none": Undeclared, "milestone ReplicaSet, events: Late; none": NotCompared,
+				"milestone ReplicaSet, events: none; Odd": Undeclared, "milestone ReplicaSet, events: none; Stuck": NotCompared,
+			},
+		},
+		{
+			name: "in another order", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) { x.set("v2", 0); x.set("v3", 0); x.does(0, 1) },
+			base:    func(x *telling) { x.set("v3", 0); x.set("v2", 0); x.does(0); x.breaksOff(1, "web") },
+			want: map[string]Standing{
+				short: NotCompared,
+				"milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>, replicasets.apps web-<>; " +
+					"replicasets.apps web-<>, replicasets.apps web-<>, replicasets.apps web-<>": Undeclared,
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			side := func(seed string, tell func(*telling), verdict check.Result) *Side {
+				x := rollout(seed)
+				tell(x)
+				return x.side(t, verdict)
+			}
+			got := map[string]Standing{}
+			for _, d := range Differences(side("x7", test.subject, test.ours), side("qrs", test.base, test.theirs)) {
+				name := templatePattern.ReplaceAllString(d.String(), "<>")
+				if _, asked := test.want[name]; asked || d.Aspect == Workloads {
+					got[name] = d.Standing
+				}
+				if d.Standing == NotCompared && d.Reason == "" {
+					t.Errorf("%s: no reason", d)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("standings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
