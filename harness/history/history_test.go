@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -101,6 +102,21 @@ func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
 	}
 }
 
+// TestKinds: every kind of record counts as one.
+func TestKinds(t *testing.T) {
+	for i := range reflect.TypeFor[Record]().NumField() {
+		var r Record
+		field := reflect.ValueOf(&r).Elem().Field(i)
+		if field.Kind() != reflect.Pointer {
+			continue
+		}
+		field.Set(reflect.New(field.Type().Elem()))
+		if r.kinds() != 1 {
+			t.Errorf("a record with %s alone is of %d kinds", reflect.TypeFor[Record]().Field(i).Name, r.kinds())
+		}
+	}
+}
+
 func TestAppendAfterCloseDoesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	recorder, _ := create(t, path)
@@ -171,6 +187,8 @@ func TestReadRefusesWhatIsNoHistory(t *testing.T) {
 		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
 		{"a hole", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
+		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: expected one kind of record, found 0 that are known"},
+		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: expected one kind of record, found 2 that are known"},
 		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: expected format 1, found format 9"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

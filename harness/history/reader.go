@@ -35,8 +35,9 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 }
 
 // Read yields the records of a history, in order. The last pair carries the
-// error that ended it, if one did: ErrTruncated, a line that is no record, a
-// hole in the sequence, or a format that this package does not know.
+// error that ended it, if one did: ErrTruncated, a line that is no record, or none of
+// a kind that this package knows, a hole in the sequence, or a format that it does
+// not know.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		lines := bufio.NewReaderSize(source, 1<<20)
@@ -72,6 +73,9 @@ func parse(line []byte, seq int64) (*Record, error) {
 	}
 	if record.Seq != seq {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
+	}
+	if n := record.kinds(); n != 1 {
+		return nil, fmt.Errorf("expected one kind of record, found %d that are known", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {

@@ -29,8 +29,27 @@ type Record struct {
 	Stall    *Stall    `json:"stall,omitempty"`
 }
 
+// kinds is how many of the pointers are set.
+func (r *Record) kinds() int {
+	n := 0
+	for _, set := range [...]bool{
+		r.Start != nil, r.Phase != nil, r.Truth != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
+		r.Closed != nil, r.Fault != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil,
+	} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // Format is the version of the record format that this package writes. A
-// reader refuses any other.
+// reader refuses any other, and a record of a kind that it does not know.
+//
+// It is raised when a field or a kind of record changes its meaning or goes, not when
+// one is added: a history from before then has none of it, which says nothing of what
+// happened. So it is with Stall, with Awaited of a Step, and with Bytes of a Request, a
+// Response and a Delivery, which the first histories of format 1 lack.
 const Format = 1
 
 // Start is the first record of every history.
