@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
+		return nil, fmt.Errorf("%s: found a run without verdicts; gauntlet check judges it", dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading verdicts: expected a directory of runs, as run, check or nightly leave it: %w", err)
 	}

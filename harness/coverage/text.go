@@ -9,7 +9,7 @@ import (
 )
 
 // WriteText writes the table for people: a line for what a fault did to what, a
-// column for each phase; what was not seen is a dot.
+// column for each phase; what was not seen is a dot. Where there is nothing it says so.
 func (t *Table) WriteText(to io.Writer) error {
 	out := table.NewWriter()
 	out.SetStyle(table.StyleLight)
@@ -30,6 +30,10 @@ func (t *Table) WriteText(to io.Writer) error {
 			rows = append(rows, table.Row{at.Fault, at.Verb, at.Resource, at.Outcome, "·", "·", "·", "·"})
 		}
 		rows[len(rows)-1][4+slices.Index(Phases, count.Phase)] = count.Times
+	}
+	if len(rows) == 0 {
+		_, err := io.WriteString(to, "no fault has done anything\n")
+		return err
 	}
 	out.AppendRows(rows)
 	_, err := io.WriteString(to, out.Render()+"\n")

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 func newCoverage() *cobra.Command {
@@ -22,19 +25,19 @@ func newCoverage() *cobra.Command {
 what else, in which phase: while a replica started, during a rollout, while something was
 scaled, or otherwise. A dot is what has not been seen.
 
-RUNDIR is the directory of a run, or one that nightly, sweep or report left. With
---out the table is kept for gauntlet run --lean and the like, which prefer what it
+RUNDIR is the directory of a run, judged or not, or one that nightly, sweep or report
+left: of that, the runs that were kept. With --out the table is kept for gauntlet run --lean and the like, which prefer what it
 has little of.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			var table coverage.Table
-			runs, err := readRuns(dirs)
+			files, err := histories(dirs)
 			if err != nil {
 				return err
 			}
+			var table coverage.Table
 			var cut []error
-			for _, run := range runs {
-				err := table.Add(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+			for _, file := range files {
+				err := table.Add(history.ReadFile(file))
 				switch {
 				case errors.Is(err, history.ErrTruncated): // what came before counts
 					cut = append(cut, err)
@@ -55,6 +58,38 @@ has little of.`,
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a `file` to keep the table in, as JSON")
 	return cmd
+}
+
+// histories are those of all runs in the directories that were kept, each once.
+func histories(dirs []string) ([]string, error) {
+	var files, judged []string
+	for _, dir := range dirs {
+		file := run.HistoryFile(dir)
+		if _, err := os.Stat(file); err == nil { // verdicts are not needed
+			files = append(files, file)
+		} else {
+			judged = append(judged, dir)
+		}
+	}
+	runs, err := readRuns(judged)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		if r.Directory != "" {
+			files = append(files, run.HistoryFile(r.Directory))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: found no history; expected runs that were kept, as nightly and sweep keep those that did not pass", strings.Join(dirs, ", "))
+	}
+	for i, file := range files {
+		if files[i], err = filepath.Abs(file); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
 }
 
 func writeCoverage(path string, table *coverage.Table) error {

@@ -40,6 +40,14 @@ func TestHalfWritten(t *testing.T) {
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "the history cannot be judged: reading the history: ", "shrink": "the history cannot be judged: reading the history: ",
 		}},
+		{"not judged", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault,
+		}, map[string]string{
+			"report": ": found a run without verdicts; gauntlet check judges it", "coverage": "restart",
+		}},
+		{"a night in which all passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
+			"report": "1 run: 1 pass", "coverage": ": found no history; expected runs that were kept",
+		}},
 		// The first of these judges the run, and the others find its verdicts.
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
@@ -50,7 +58,7 @@ func TestHalfWritten(t *testing.T) {
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
 		}, map[string]string{
-			"report": "verdicts.json: expected verdicts: ", "coverage": "verdicts.json: expected verdicts: ",
+			"report": "verdicts.json: expected verdicts: ", "coverage": "no fault has done anything",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
