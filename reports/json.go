@@ -73,6 +73,9 @@ func (r *Run) json() jsonRun {
 		Again:           r.Again,
 		Results:         []jsonResult{},
 	}
+	if run.Versions == nil {
+		run.Versions = map[string]string{}
+	}
 	for _, result := range r.Results {
 		known, _ := check.Find(result.Check)
 		run.Results = append(run.Results, jsonResult{Result: result, Guarantee: known.Guarantee, Clause: known.Clause})

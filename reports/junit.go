@@ -79,7 +79,7 @@ func JUnit(w io.Writer, runs []Run) error {
 
 func (r *Run) junit() junitSuite {
 	suite := junitSuite{
-		Name: r.Scenario,
+		Name: r.junitName(),
 		Time: fmt.Sprintf("%.3f", r.Duration.Seconds()),
 		Properties: []junitProperty{
 			{"subject", r.Subject},
@@ -92,13 +92,16 @@ func (r *Run) junit() junitSuite {
 		},
 	}
 	if r.ownVerdict() {
-		suite.add(r.junitCase("run", r.Verdict, r.Reason, r.Again))
+		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Again: "+r.Again))
 	}
 	for _, result := range r.sortedResults() {
 		suite.add(r.junitCase(result.Check, result.Verdict, result.Reason, r.junitText(result)))
 	}
 	return suite
 }
+
+// junitName tells the run's cases from those of the same scenario on another subject.
+func (r *Run) junitName() string { return r.Scenario + " on " + r.Subject }
 
 // add counts the case as it takes it in.
 func (s *junitSuite) add(c junitCase) {
@@ -115,7 +118,7 @@ func (s *junitSuite) add(c junitCase) {
 }
 
 func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string) junitCase {
-	c := junitCase{Name: name, Class: r.Scenario}
+	c := junitCase{Name: name, Class: r.junitName()}
 	message := &junitMessage{Message: reason, Text: text}
 	switch verdict {
 	case check.Pass:

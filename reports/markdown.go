@@ -13,21 +13,25 @@ import (
 const evidenceMax = 3
 
 // Markdown writes the runs as the summary of a CI job: a table of the runs, the
-// worst first, what is wrong, then every verdict folded away by run. Its links
-// lead to the runs' pages as seen from the directory dir.
+// worst first, each thing that is wrong once, however many runs show it, then every
+// verdict folded away by run. Its links lead to the runs' pages as seen from the
+// directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := sum(runs)
 	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
-	markdownRuns(&b, kept(sorted(runs)), dir)
-	if gone := len(runs) - len(kept(runs)); gone > 0 {
-		fmt.Fprintf(&b, "%s that passed and were not kept are not listed.\n\n", countRuns(gone))
+	listed := kept(sorted(runs))
+	markdownRuns(&b, listed, dir)
+	if gone := len(runs) - len(listed); gone > 0 {
+		fmt.Fprintf(&b, "Not listed, because they passed and were not kept: %s.\n\n", countRuns(gone))
 	}
-	for _, run := range sorted(runs) {
-		run.markdownFindings(&b)
+	for _, f := range distinct(runs) {
+		f.markdown(&b)
 	}
-	b.WriteString("### Runs\n\n")
-	for _, run := range kept(sorted(runs)) {
+	if len(listed) > 0 {
+		b.WriteString("### Runs\n\n")
+	}
+	for _, run := range listed {
 		run.markdownTable(&b)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -38,6 +42,9 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 
 // markdownRuns writes a row a run, as many as a person reads.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
+	if len(runs) == 0 {
+		return
+	}
 	const rowsMax = 100
 	b.WriteString("| verdict | scenario | subject | seed | broken | page |\n|-|-|-|-:|-|-|\n")
 	for i, run := range runs {
@@ -60,34 +67,44 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 // marks make verdicts stand out where there is no colour.
 var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.Known: "📌", check.Pass: "✅", check.Idle: "💤"}
 
-// markdownFindings writes what is wrong in a run.
-func (r *Run) markdownFindings(b *strings.Builder) {
-	if r.ownVerdict() && !comfort(r.Verdict) {
-		fmt.Fprintf(b, "### %s %s\n\n%s\n\nAgain: %s\n\n", marks[r.Verdict], escape(r.Scenario), escape(r.Reason), code(r.Again))
+// markdown writes what went wrong, as the smallest run shows it.
+func (f failure) markdown(b *strings.Builder) {
+	title := f.where() + " on " + f.subject
+	if f.check != "" {
+		title += ": " + f.check
 	}
-	for _, result := range r.broken() {
-		fmt.Fprintf(b, "### %s %s: %s\n\n%s\n\n", marks[result.Verdict], escape(r.Scenario), escape(result.Check), escape(result.Reason))
-		if known, ok := check.Find(result.Check); ok {
-			fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Clause))
-		}
-		shown := result
-		shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
-		for _, e := range shown.Evidence {
-			for i, line := range evidence(e) {
-				indent := "  - "
-				if i == 0 {
-					indent = "- "
-				}
-				b.WriteString(indent + escape(line) + "\n")
+	fmt.Fprintf(b, "### %s %s\n\n", marks[f.verdict], escape(title))
+	if f.runs > 1 {
+		fmt.Fprintf(b, "In %s, the smallest of which has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
+	}
+	b.WriteString(escape(f.reason) + "\n\n")
+	if result, ok := f.smallest.result(f.check); ok {
+		markdownEvidence(b, result)
+	}
+	fmt.Fprintf(b, "Again: %s\n\n", code(f.smallest.Again))
+}
+
+// markdownEvidence writes what guarantee was broken, and what shows it.
+func markdownEvidence(b *strings.Builder, result check.Result) {
+	if known, ok := check.Find(result.Check); ok {
+		fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Clause))
+	}
+	shown := result
+	shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
+	for _, e := range shown.Evidence {
+		for i, line := range evidence(e) {
+			indent := "  - "
+			if i == 0 {
+				indent = "- "
 			}
+			b.WriteString(indent + escape(line) + "\n")
 		}
-		if rest := more(shown); rest != "" {
-			fmt.Fprintf(b, "- %s\n", rest)
-		}
-		if len(shown.Evidence) > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(b, "Again: %s\n\n", code(r.Again))
+	}
+	if rest := more(shown); rest != "" {
+		fmt.Fprintf(b, "- %s\n", rest)
+	}
+	if len(shown.Evidence) > 0 {
+		b.WriteString("\n")
 	}
 }
 

@@ -58,7 +58,7 @@ func passed(scenario string) Run {
 // gone is a run of a night that passed, on a subject.
 func gone(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
-	r.Subject, r.Directory, r.Versions = subject, "", nil
+	r.Subject, r.Directory, r.Again, r.Versions = subject, "", "", nil
 	return r
 }
 
@@ -94,6 +94,7 @@ func failed(scenario string) Run {
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
+	"night":      {gone("steady-1", "ours"), gone("steady-1", "upstream"), gone("steady-2", "ours")},
 	"broken-off": {run("burst", check.Unknown, "raising the control plane: etcd died: address already in use")},
 	"many": {
 		passed("burst"),

@@ -18,7 +18,7 @@ type Run struct {
 	Provider    string
 	Seed        uint64
 	// Directory is empty if the run was not kept, as those of a hunt that passed are
-	// not; then there are no results either.
+	// not; then there are no versions, results and way to run it again either.
 	Directory string
 	// Size is how many steps and faults the scenario has.
 	Size     int

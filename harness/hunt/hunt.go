@@ -38,7 +38,8 @@ type Bag struct {
 	// Their directories are kept.
 	Caught []reports.Run
 	// Passed are the others, in the order in which they ended. Their directories are
-	// gone, and so are their results: of a night there are thousands.
+	// gone, and so are their results, and the scenarios to run again: of a night there
+	// are thousands.
 	Passed []reports.Run
 }
 
@@ -73,7 +74,7 @@ func Run(ctx context.Context, o Options) (Bag, error) {
 			return fmt.Errorf("removing a run that passed: %w", err)
 		}
 		passed := *run
-		passed.Directory, passed.Results, passed.Versions = "", nil, nil
+		passed.Directory, passed.Again, passed.Results, passed.Versions = "", "", nil, nil
 		bag.Passed = append(bag.Passed, passed)
 		return nil
 	})
