@@ -53,14 +53,14 @@ func TestCompared(t *testing.T) {
 	same := comparison()
 	same.Scenario, same.Pairs, same.Ratios = "rollout", same.Pairs[:1], nil
 	for name, render := range map[string]func(io.Writer, []Comparison) error{
-		"compared.txt": Compared, "compared.md": ComparedMarkdown, "compared.json": ComparedJSON,
+		"compared.txt": Compared, "compared.md": ComparedMarkdown, "compared.json": ComparedJSON, "compared-github.txt": ComparedAnnotations,
 	} {
 		var got bytes.Buffer
 		if err := render(&got, []Comparison{comparison(), same, brokenOff()}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, filepath.Join("testdata", name), got.String())
-		if err := render(failingWriter{errors.New("disk full")}, []Comparison{same}); err == nil {
+		if err := render(failingWriter{errors.New("disk full")}, []Comparison{comparison()}); err == nil {
 			t.Errorf("%s: no error though the output is lost", name)
 		}
 	}

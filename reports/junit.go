@@ -124,8 +124,10 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	case check.Pass:
 	case check.Fail:
 		c.Failure = message
-	case check.Idle, check.Known:
+	case check.Idle:
 		c.Skipped = &junitMessage{Message: reason}
+	case check.Known:
+		c.Skipped = message
 	default:
 		c.Error = message
 	}

@@ -62,6 +62,20 @@ func gone(scenario, subject string) Run {
 	return r
 }
 
+// weak is a run of upstream's controllers that shows what they are known for.
+func weak() Run {
+	r := run("stuck-scaling", check.Known, "rollout-complete: as upstream is known to",
+		check.Result{
+			Check: "rollout-complete", Verdict: check.Known, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
+			Tested: 1, Violations: 1,
+			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, Weakness: 1}},
+		},
+		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
+	)
+	r.Subject = "upstream"
+	return r
+}
+
 func failed(scenario string) Run {
 	broken := check.Result{
 		Check:      "expectations",
@@ -94,6 +108,7 @@ func failed(scenario string) Run {
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
+	"known":      {weak()},
 	"night":      {gone("steady-1", "ours"), gone("steady-1", "upstream"), gone("steady-2", "ours")},
 	"broken-off": {run("burst", check.Unknown, "raising the control plane: etcd died: address already in use")},
 	"many": {

@@ -133,7 +133,7 @@ func evidence(e check.Evidence) []string {
 		lines = append(lines, "object: "+e.Object.String())
 	}
 	if e.Weakness > 0 {
-		lines = append(lines, fmt.Sprintf("as upstream is known to (TRAPS.md, %d)", e.Weakness))
+		lines = append(lines, fmt.Sprintf("as upstream is known to (harness/check/TRAPS.md, %d)", e.Weakness))
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))

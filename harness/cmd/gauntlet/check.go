@@ -56,12 +56,18 @@ func show(cmd *cobra.Command, all []reports.Run) error {
 	if err := reports.Terminal(out, all, isTerminal(out)); err != nil {
 		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
 	}
-	if os.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := reports.Annotations(out, all); err != nil {
-			return &unfinishedError{err}
-		}
+	if err := annotate(func() error { return reports.Annotations(out, all) }); err != nil {
+		return &unfinishedError{err}
 	}
 	return nil
+}
+
+// annotate writes annotations in a job of GitHub Actions, and nowhere else.
+func annotate(write func() error) error {
+	if os.Getenv("GITHUB_ACTIONS") != "true" {
+		return nil
+	}
+	return write()
 }
 
 // verdictCode is what gauntlet exits with after these runs.

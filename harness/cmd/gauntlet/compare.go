@@ -160,6 +160,9 @@ func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) 
 	if err := reports.Compared(cmd.OutOrStdout(), all); err != nil {
 		return err
 	}
+	if err := annotate(func() error { return reports.ComparedAnnotations(cmd.OutOrStdout(), all) }); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keeping the comparison: %w", err)
 	}

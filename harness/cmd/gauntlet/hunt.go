@@ -163,10 +163,11 @@ func report(cmd *cobra.Command, dir string, bag hunt.Bag, took time.Duration) er
 		return err
 	}
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
+	annotated := annotate(func() error { return reports.Annotations(cmd.OutOrStdout(), bag.Caught) })
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keeping what was caught: %w", err)
 	}
-	all := []error{os.WriteFile(filepath.Join(dir, "caught.md"), lines.Bytes(), 0o644)}
+	all := []error{annotated, os.WriteFile(filepath.Join(dir, "caught.md"), lines.Bytes(), 0o644)}
 	if bag.Runs > 0 {
 		all = append(all, reports.WriteFiles(dir, slices.Concat(bag.Caught, bag.Passed)...))
 	}
