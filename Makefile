@@ -58,7 +58,7 @@ PAIRS       ?= 4
 
 .PHONY: compare
 compare: build upstream ## run scenarios on ours and upstream in turn and compare (SCENARIOS=… PAIRS=4 SEED=…)
-	bin/gauntlet compare $(SCENARIOS) --pairs=$(PAIRS) --seed=$(SEED) $(ARGS)
+	bin/gauntlet compare $(SCENARIOS) --pairs=$(PAIRS) --attempts=$(ATTEMPTS) --seed=$(SEED) $(ARGS)
 
 .PHONY: e2e
 e2e: build upstream ## run scenarios and conformance specs on kind clusters, against ours and upstream (LABELS='ours && !slower' ROWS=Endpoints)

@@ -80,19 +80,27 @@ func (c *Comparison) distinct() []found {
 // Compared writes for a terminal what comparisons came to: for each scenario the
 // differences that matter, the accepted ones by their reasons, and what it cost.
 func Compared(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, table.Writer.Render)
+	return compared(w, comparisons, style{table.Writer.Render, plainly, plainly})
 }
 
 // ComparedMarkdown writes the same as Markdown.
 func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, table.Writer.RenderMarkdown)
+	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-func compared(w io.Writer, comparisons []Comparison, render func(table.Writer) string) error {
+// style is how a table, a text and a path are written.
+type style struct {
+	table      func(table.Writer) string
+	text, path func(string) string
+}
+
+func plainly(text string) string { return text }
+
+func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
 	for _, c := range comparisons {
-		c.write(&b, render)
+		c.write(&b, s)
 		matter, accepted := c.sift()
 		explain = explain || len(matter)+len(accepted) > 0
 	}
@@ -203,30 +211,30 @@ func orNone(s string) string {
 	return s
 }
 
-func (c *Comparison) write(b *strings.Builder, render func(table.Writer) string) {
+func (c *Comparison) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
 	matter, accepted := c.sift()
 	for _, f := range matter {
-		fmt.Fprintf(b, "- %s: %s, %s\n", f.Standing, escape(f.Object), escape(aspect(f.Difference)))
-		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", escape(c.Subject), escape(orNone(f.Subject)), escape(c.Base), escape(orNone(f.Base)))
+		fmt.Fprintf(b, "- %s: %s, %s\n", f.Standing, s.text(f.Object), s.text(aspect(f.Difference)))
+		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(orNone(f.Subject)), s.text(c.Base), s.text(orNone(f.Base)))
 		if f.Reason != "" {
-			fmt.Fprintf(b, "  - %s\n", escape(f.Reason))
+			fmt.Fprintf(b, "  - %s\n", s.text(f.Reason))
 		}
 		first := &c.Pairs[f.first]
 		fmt.Fprintf(b, "  - in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
-			code(first.Subject.Directory), code(first.Base.Directory))
+			s.path(first.Subject.Directory), s.path(first.Base.Directory))
 	}
 	for _, a := range accepted {
-		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, a.N, escape(a.Reason))
+		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, a.N, s.text(a.Reason))
 	}
 	if len(matter)+len(accepted) > 0 {
 		b.WriteString("\n")
 	}
-	c.writeCosts(b, render)
+	c.writeCosts(b, s)
 }
 
 // writeCosts writes what the pairs cost, as far as it tells something.
-func (c *Comparison) writeCosts(b *strings.Builder, render func(table.Writer) string) {
+func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if none := c.uncosted(); none != "" {
 		b.WriteString(none + "\n\n")
 	}
@@ -235,7 +243,7 @@ func (c *Comparison) writeCosts(b *strings.Builder, render func(table.Writer) st
 		return
 	}
 	costs := costsOf(c.Subject, c.Base, telling)
-	fmt.Fprintf(b, "%s\n\n%s", render(costs.table()), costs.How())
+	fmt.Fprintf(b, "%s\n\n%s", s.table(costs.table()), costs.How())
 	if rest := len(c.Ratios) - len(telling); rest > 0 {
 		fmt.Fprintf(b, "; %d more costs of which the pairs show no difference", rest)
 	}

@@ -128,10 +128,16 @@ func (r *Run) markdownTable(b *strings.Builder) {
 // markup is what Markdown would take for markup.
 var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
-	"|", `\|`, "#", `\#`, "~", `\~`, "\n", " ", "\r", " ")
+	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
 // escape makes text of one line that shows as it is.
-func escape(text string) string { return markup.Replace(text) }
+func escape(text string) string {
+	text = markup.Replace(text)
+	if strings.HasPrefix(text, "#") { // a heading; elsewhere it may be the number of an issue
+		return `\` + text
+	}
+	return text
+}
 
 // code sets text as code, whatever backticks it has.
 func code(text string) string {

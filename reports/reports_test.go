@@ -305,6 +305,8 @@ func TestEscape(t *testing.T) {
 		"*a* _b_ `c`":   "\\*a\\* \\_b\\_ \\`c\\`",
 		"<b>&":          "&lt;b&gt;&amp;",
 		"two\nlines":    "two lines",
+		"# a":           `\# a`,
+		"a#1":           "a#1",
 		`back\slash[1]`: `back\\slash\[1\]`,
 	} {
 		if got := escape(in); got != want {

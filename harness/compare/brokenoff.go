@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,6 +84,22 @@ func workloads(subject, base *Side) []Difference {
 			d.Standing, d.Reason = NotCompared, b.Weakness.String()+"; what would have come after the step is not compared"
 		}
 		all = append(all, d)
+	}
+	return all
+}
+
+// unfinished tells of runs that ended before they were over. There is nothing else to
+// compare of them but the guarantees that they broke by then.
+func unfinished(subject, base *Side) []Difference {
+	fared := func(s *Side) string { return cmp.Or(s.Unfinished, "went to its end") }
+	all := []Difference{{
+		Aspect: Workloads, Object: "the run", What: "as a whole", Subject: fared(subject), Base: fared(base),
+		Standing: Undeclared, Reason: "nothing else is compared but what failed until then",
+	}}
+	for _, d := range verdicts(subject, base) {
+		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
+			all = append(all, d)
+		}
 	}
 	return all
 }

@@ -160,3 +160,55 @@ func TestBrokenOff(t *testing.T) {
 		})
 	}
 }
+
+// TestUnfinished: of a run that ended before it was over only that is told, and what
+// failed until then.
+func TestUnfinished(t *testing.T) {
+	larger := func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
+	dies := func(x *telling) {
+		x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exited with status 1"}})
+	}
+	misses := func(x *telling) {
+		x.add(history.Record{Gap: &history.Gap{Source: "truth of pods", Detail: "the watch ended\nand a log"}})
+	}
+	side := func(seed string, tell func(*telling), verdict check.Verdict, ended bool) *Side {
+		x := rollout(seed)
+		tell(x)
+		if ended {
+			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+		}
+		s, err := SideOf(x.all(), []check.Result{{Check: "quiet", Verdict: check.Unknown}, {Check: "alive", Verdict: verdict}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	whole := side("x7", larger, check.Pass, true)
+	for _, test := range []struct {
+		name string
+		base *Side
+		want []string
+	}{
+		{"its subject died", side("qrs", dies, check.Fail, false), []string{
+			"undeclared: workload the run, as a whole: went to its end; subject-0 died: exited with status 1",
+			"undeclared: verdict alive, verdict: pass; fail",
+		}},
+		{"it was killed", side("qrs", func(*telling) {}, check.Unknown, false), []string{
+			"undeclared: workload the run, as a whole: went to its end; the history ends before the run did",
+		}},
+		{"something was missed", side("qrs", misses, check.Unknown, true), []string{
+			"undeclared: workload the run, as a whole: went to its end; truth of pods: the watch ended",
+		}},
+		{"it died and was started again", side("qrs", func(x *telling) { larger(x); dies(x) }, check.Pass, true), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, d := range Differences(whole, test.base) {
+				got = append(got, string(d.Standing)+": "+d.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -11,6 +11,8 @@ import (
 
 // Cost is what one run cost its subject.
 type Cost struct {
+	// Unfinished: the run ended before it was over.
+	Unfinished bool
 	// Steps are the steps of the workload that were done, in order.
 	Steps []Step
 	// Converged is how long it took from the healing of all faults until nothing
@@ -51,7 +53,7 @@ func (c Call) String() string { return c.Verb + " " + c.Resource }
 // resource, are left out of the requests: how often a lease is renewed is a matter of
 // the subject's flags.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
-	cost := Cost{Requests: map[Call]int{}}
+	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	spared := map[uint64]bool{} // requests that are left out, by ID
 	wrong := check.NewWrongEndpoints()
 	begun := map[int]time.Duration{}
@@ -76,6 +78,8 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 			healed = record.At
 		case record.Phase != nil && record.Phase.Name == history.PhaseQuiet:
 			cost.Converged = record.At - healed
+		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
+			cost.Unfinished = false
 		case record.Step != nil && record.Step.Event == history.StepBegun:
 			begun[record.Step.Index] = record.At
 		case record.Step != nil && record.Step.Event == history.StepDone:

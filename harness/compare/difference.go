@@ -73,6 +73,9 @@ func orNone(s string) string {
 // Incomparable, which is for runs that were broken off.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloads(subject, base), verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	if subject.Unfinished+base.Unfinished != "" {
+		all = unfinished(subject, base)
+	}
 	var tables []table
 	if subject.Subject == ours && base.Subject != ours {
 		tables = append(tables, table{Declared, Deliberate})

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -25,7 +26,10 @@ type Side struct {
 	Milestones map[Milestone][]string
 	// BrokenOff is how the workload ended before its last step; nil if it did not.
 	BrokenOff *BrokenOff
-	Cost      Cost
+	// Unfinished says what ended the run before it was over, or was missed of it; empty
+	// if nothing did.
+	Unfinished string
+	Cost       Cost
 
 	// since has the step, from 0, that had begun last when a value of a milestone was
 	// first seen; -1 before the first.
@@ -78,7 +82,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	}
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
-		lossy: o.lossy || len(o.open) > 0,
+		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0,
 	}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
@@ -96,6 +100,8 @@ type observer struct {
 	ended    bool
 	step     int           // the one that began last, from 0
 	failed   *history.Step // with which the workload ended
+	missed   string        // what a witness missed first
+	died     string        // which replica last died, and how
 	live     map[types.UID]*history.Object
 	versions []seen            // of owners, in order
 	events   []seen            // as the subject sent them
@@ -122,10 +128,20 @@ func (o *observer) loses(r *history.Record) {
 		server := r.Response.ServerCode
 		undecided := server == 0 || server < 300 || server >= 500
 		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(resource) || r.Response.Reached && undecided)
-	case r.Process != nil && strings.HasPrefix(r.Process.Name, "subject-"):
+	case r.Process != nil && isSubject(r.Process):
 		o.lossy = o.lossy || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
 	}
 }
+
+// unfinished says why the run is not whole.
+func (o *observer) unfinished() string {
+	if o.ended || o.missed != "" {
+		return o.missed
+	}
+	return cmp.Or(o.died, "the history ends before the run did")
+}
+
+func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
 
 func isEvents(resource string) bool {
 	return resource == "events" || resource == "events.events.k8s.io"
@@ -152,6 +168,11 @@ func (o *observer) observe(r *history.Record) {
 		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
 			o.versions = append(o.versions, seen{object, o.step})
 		}
+	case r.Gap != nil && o.missed == "":
+		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the rest is the end of a log
+		o.missed = r.Gap.Source + ": " + detail
+	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
+		o.died = r.Process.Name + " died: " + r.Process.Detail
 	case r.Step != nil && r.Step.Event == history.StepBegun:
 		o.step = r.Step.Index
 	case r.Step != nil && r.Step.Event == history.StepFailed:

@@ -31,10 +31,10 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// alike reports whether both runs did the same steps. What they cost cannot be
-// compared where one was broken off.
+// alike reports whether both runs did the same steps, and went to their ends. What
+// they cost cannot be compared where one was broken off.
 func (p Pair) alike() bool {
-	return slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
+	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
 // Ratios compares every metric that all the pairs have whose runs did the same steps:

@@ -77,6 +77,7 @@ func rollout(seed string) *telling {
 
 func (t *telling) side(test *testing.T, results ...check.Result) *Side {
 	test.Helper()
+	t.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	side, err := SideOf(t.all(), results)
 	if err != nil {
 		test.Fatal(err)

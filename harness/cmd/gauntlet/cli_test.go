@@ -52,6 +52,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "--seed=7", "--duration=1h"}, "duration 1h0m0s: expected 1s to 2m0s"},
 		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration, --lean and burst: expected them without scenarios"},
 		{[]string{"run", "--attempts=0"}, "--attempts=0: expected at least 1"},
+		{[]string{"compare", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"generate", "--seed=seven"}, `invalid argument "seven" for "--seed"`},
 		{[]string{"generate", "--profile=breeze"}, `profile "breeze": expected calm, steady, storm`},
 		{[]string{"generate", "--provider=cloud"}, `no fault can happen on "cloud"`},

@@ -51,6 +51,7 @@ together.`,
 	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and what it is compared with: see --subject of gauntlet run")
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs there are of each scenario; cost needs 4 or more to be told apart")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first pair's seed; each pair has the next one; 0 takes a random one")
+	flags.runs.attemptsFlag(f)
 	flags.runs.shared(f)
 	return cmd
 }
@@ -62,6 +63,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 	}
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
+	}
+	if err := f.runs.checkAttempts(); err != nil {
+		return exitPass, err
 	}
 	for _, name := range f.subjects {
 		if _, err := subject.ParseTarget(name); err != nil {
@@ -127,7 +131,7 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 		var sides [2]*compare.Side
 		for _, side := range order {
 			var err error
-			if judged[side], sides[side], err = comparedRun(ctx, both[side][index]); err != nil {
+			if judged[side], sides[side], err = f.comparedRun(ctx, both[side][index]); err != nil {
 				return c, fmt.Errorf("%s on %s: %w", c.Scenario, f.subjects[side], err)
 			}
 		}
@@ -143,14 +147,12 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 }
 
 // comparedRun makes a run and reads what can be compared of it.
-func comparedRun(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
-	o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
-	judged, err := run.Run(ctx, o)
+func (f *compareFlags) comparedRun(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
+	judged, err := untilKnown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Progress(string(judged.Verdict))
-	side, err := compare.SideOf(history.ReadFile(filepath.Join(judged.Directory, "history.jsonl")), judged.Results)
+	side, err := compare.SideOf(history.ReadFile(run.HistoryFile(judged.Directory)), judged.Results)
 	return judged, side, err
 }
 

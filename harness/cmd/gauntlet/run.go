@@ -54,8 +54,8 @@ or a YAML file, such as the scenario.yaml of an earlier run; none means all that
 gauntlet brings along, or, with --seed, --profile or --duration, one that is
 generated from the seed.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if flags.attempts < 1 {
-				return fmt.Errorf("--attempts=%d: expected at least 1", flags.attempts)
+			if err := flags.checkAttempts(); err != nil {
+				return err
 			}
 			parallel, err := flags.abreast()
 			if err != nil {
@@ -79,9 +79,20 @@ generated from the seed.`,
 	flags.generated.profile(f)
 	flags.generated.duration(f)
 	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
-	f.IntVar(&flags.attempts, "attempts", 1, "how often a scenario is run, with the same seed, before an unknown verdict on it stands; one that failed is not run again")
+	flags.attemptsFlag(f)
 	flags.shared(f)
 	return cmd
+}
+
+func (f *runFlags) attemptsFlag(flags *pflag.FlagSet) {
+	flags.IntVar(&f.attempts, "attempts", 1, "how often a scenario is run, with the same seed, before an unknown verdict on it stands; one that failed is not run again")
+}
+
+func (f *runFlags) checkAttempts() error {
+	if f.attempts < 1 {
+		return fmt.Errorf("--attempts=%d: expected at least 1", f.attempts)
+	}
+	return nil
 }
 
 // shared adds the flags that every command has which makes runs.
