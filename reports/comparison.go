@@ -177,12 +177,16 @@ type acceptance struct {
 	N        int
 }
 
-// sift returns the differences that matter, and of those that are accepted or not
-// compared the reasons. With which step a run was broken off matters.
+// aside reports whether a difference says nothing of either subject: it is accepted or
+// not compared. With which step a run was broken off matters.
+func aside(d compare.Difference) bool {
+	return d.Standing == compare.Accepted || d.Standing == compare.NotCompared && d.Aspect != compare.Workloads
+}
+
+// sift returns the differences that matter, and of the others the reasons.
 func (c *Comparison) sift() (matter []found, accepted []acceptance) {
 	for _, f := range c.distinct() {
-		aside := f.Standing == compare.Accepted || f.Standing == compare.NotCompared && f.Aspect != compare.Workloads
-		if !aside {
+		if !aside(f.Difference) {
 			matter = append(matter, f)
 			continue
 		}

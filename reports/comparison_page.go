@@ -14,8 +14,33 @@ import (
 // scenario cost.
 type comparedPair struct {
 	*Pair
+	Matter   []compare.Difference
+	Aside    []setAside
 	Costs    costTable
 	Uncosted string
+}
+
+// setAside is differences that say nothing of either subject, for one reason.
+type setAside struct {
+	Standing compare.Standing
+	Reason   string
+	All      []compare.Difference
+}
+
+// sift parts the differences that matter from the others, which it gathers by reason.
+func (p *comparedPair) sift() {
+	for _, d := range p.Differences {
+		if !aside(d) {
+			p.Matter = append(p.Matter, d)
+			continue
+		}
+		i := slices.IndexFunc(p.Aside, func(a setAside) bool { return a.Standing == d.Standing && a.Reason == d.Reason })
+		if i < 0 {
+			i = len(p.Aside)
+			p.Aside = append(p.Aside, setAside{Standing: d.Standing, Reason: d.Reason})
+		}
+		p.Aside[i].All = append(p.Aside[i].All, d)
+	}
 }
 
 // PairHTML writes a pair of a comparison as one page: what differs, what all pairs
@@ -24,9 +49,10 @@ type comparedPair struct {
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
-		Compared: &comparedPair{pair, costsOf(c.Subject, c.Base, c.Ratios), c.uncosted()},
+		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted()},
 		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
+	data.Compared.sift()
 	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
 	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
 		data.Verdict = check.Fail
