@@ -88,6 +88,7 @@ conformance-broken: build upstream ## see that broken controllers fail the confo
 .PHONY: conformance-table
 conformance-table: conformance ## run them, and keep what they found as suites/conformance/TABLE.md
 	cp out/conformance/TABLE.md suites/conformance/TABLE.md
+	$(GO) test ./suites/conformance -run TestReadme -update
 
 # Which mutants make mutants tries; none is all.
 MUTANTS     ?=
@@ -161,10 +162,11 @@ lint: ## check formatting, vet, lint, import directions
 	$(GOLANGCI) run ./...
 
 .PHONY: golden
-golden: ## write the golden files and README's table of faults anew; review the diff
+golden: ## write the golden files and README's generated tables anew; review the diff
 	$(GO) test ./reports -update
 	$(GO) test ./harness/generate -run TestSameBytes -update
 	$(GO) test ./faults/catalogue -run TestReadme -update
+	$(GO) test ./suites/conformance -run TestReadme -update
 
 .PHONY: clean
 clean: ## remove bin/ and out/ (the cache of upstream binaries stays)

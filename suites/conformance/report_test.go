@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
@@ -100,7 +102,8 @@ func TestTableIsInStep(t *testing.T) {
 		}
 	}
 	var got []string
-	for line := range strings.Lines(string(kept)) {
+	_, lines, _ := strings.Cut(string(kept), "\n## ")
+	for line := range strings.Lines(lines) {
 		cells := strings.Split(strings.TrimSpace(line), " |")
 		if len(cells) > 3 && !strings.HasPrefix(line, "| row |") {
 			got = append(got, strings.Join(cells[:3], " |"))
@@ -118,4 +121,41 @@ func TestTableIsInStep(t *testing.T) {
 			t.Errorf("TABLE.md has a line %q of no spec; run make conformance-table", line)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write the README's table of conformance anew")
+
+// The README has the table that TABLE.md begins with.
+func TestReadme(t *testing.T) {
+	kept, err := os.ReadFile("TABLE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, want := cutTable(t, "TABLE.md", string(kept))
+	path := filepath.Join(root, "README.md")
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, got := cutTable(t, path, string(readme))
+	if *update {
+		if err := os.WriteFile(path, []byte(before+want+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: the table of conformance is not that of TABLE.md; run make golden (-TABLE.md +README):\n%s", path, diff)
+	}
+}
+
+// cutTable finds the table of what each controller came to, which an empty line ends.
+func cutTable(t *testing.T, path, text string) (before, after, found string) {
+	t.Helper()
+	begin := strings.Index(text, "\n"+table.SummaryHead) + 1
+	end := strings.Index(text[begin:], "\n\n")
+	if begin == 0 || end < 0 {
+		t.Fatalf("%s: expected a table that begins with %q", path, table.SummaryHead)
+	}
+	return text[:begin], text[begin+end:], text[begin : begin+end]
 }

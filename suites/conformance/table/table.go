@@ -157,11 +157,58 @@ func summary(results []Result, subject string) string {
 	}
 }
 
+// SummaryHead begins the head of the table that Markdown begins with.
+const SummaryHead = "| Kubernetes "
+
+// overview is that table: what each controller came to.
+func (run Run) overview(b *strings.Builder) {
+	fmt.Fprintf(b, "%s%s, %s | statements | specs | %s |\n|---|---:|---:|%s\n",
+		SummaryHead, run.Kubernetes, run.Provider, strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
+	for _, controller := range rows.Controllers {
+		var of []Result
+		for _, result := range run.Results {
+			if row, ok := rows.Find(result.Row); ok && row.Controller == controller {
+				of = append(of, result)
+			}
+		}
+		statements := 0
+		for _, clause := range clauses() {
+			if strings.HasPrefix(clause, string(controller)+" ") {
+				statements++
+			}
+		}
+		fmt.Fprintf(b, "| %s | %d | %d |", controller, statements, len(specsOf(of)))
+		for _, subject := range run.Subjects {
+			fmt.Fprintf(b, " %s |", tally(of, subject))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// tally counts the results of a subject, the worst first.
+func tally(results []Result, subject string) string {
+	count := map[State]int{}
+	for _, result := range results {
+		if result.Subject == subject {
+			count[result.State]++
+		}
+	}
+	var parts []string
+	for _, state := range []State{Failed, Skipped, Passed} {
+		if count[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[state], state))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
+}
+
 // Markdown writes a run as a page: row by row, with what is pending.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
 	fmt.Fprintf(&b, "What the specs of `suites/conformance` found on the provider `%s`, against upstream's controllers of Kubernetes %s. Written by `make conformance-table`; a test keeps it in step with the list of rows. A row is a test of upstream's, named as there, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of those puts to the question; numbers are the statements that a row is about.\n", run.Provider, run.Kubernetes)
+	b.WriteString("\n")
+	run.overview(&b)
 	for _, controller := range rows.Controllers {
 		fmt.Fprintf(&b, "\n## %s\n\n", controller)
 		fmt.Fprintf(&b, "| row | statements | spec | %s |\n|---|---|---|%s\n", strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))

@@ -48,7 +48,9 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Kubernetes v1.2.3",
+		"\n\n| Kubernetes v1.2.3, embedded | statements | specs | ours | upstream |\n|---|---:|---:|---|---|\n| ReplicaSet |",
+		" | 2 | 1 fail, 1 skipped | 1 pass |\n| ReplicationController |",
+		" | 0 | - | - |\n\n## ReplicaSet\n",
 		"| row | statements | spec | ours | upstream |\n|---|---|---|---|---|\n",
 		"| statement 6 | 6 | it waits | fail | pass |\n",
 		"| statement 7 | 7 | it needs more | skipped: no kubelet | - |\n",
