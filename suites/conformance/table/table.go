@@ -124,6 +124,17 @@ func (run Run) of(clause string) []Result {
 	return some
 }
 
+// ofRow are the results of a row.
+func (run Run) ofRow(row rows.Row) []Result {
+	var some []Result
+	for _, result := range run.Results {
+		if result.Row == row.ID() {
+			some = append(some, result)
+		}
+	}
+	return some
+}
+
 // specsOf are the texts of the specs, each once.
 func specsOf(results []Result) []string {
 	var all []string
@@ -166,18 +177,15 @@ func (run Run) overview(b *strings.Builder) {
 		SummaryHead, run.Kubernetes, run.Provider, strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
 	for _, controller := range rows.Controllers {
 		var of []Result
-		for _, result := range run.Results {
-			if row, ok := rows.Find(result.Row); ok && row.Controller == controller {
-				of = append(of, result)
+		var statements []string
+		for _, row := range rows.All() {
+			if row.Controller == controller {
+				statements = append(statements, row.Clauses()...)
+				of = append(of, run.ofRow(row)...)
 			}
 		}
-		statements := 0
-		for _, clause := range clauses() {
-			if strings.HasPrefix(clause, string(controller)+" ") {
-				statements++
-			}
-		}
-		fmt.Fprintf(b, "| %s | %d | %d |", controller, statements, len(specsOf(of)))
+		slices.Sort(statements)
+		fmt.Fprintf(b, "| %s | %d | %d |", controller, len(slices.Compact(statements)), len(specsOf(of)))
 		for _, subject := range run.Subjects {
 			fmt.Fprintf(b, " %s |", tally(of, subject))
 		}
