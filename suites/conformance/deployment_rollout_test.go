@@ -238,9 +238,7 @@ const revisionKey = "deployment.kubernetes.io/revision"
 // oneVersion is the invariant that there are never pods of two templates that have
 // not come to their end.
 func oneVersion(v *world.View) error {
-	alive := v.Pods().That(func(p world.Pod) bool {
-		return p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded
-	})
+	alive := v.Pods().That(func(p world.Pod) bool { return !p.Ended() })
 	for _, pod := range alive {
 		if pod.Annotations[versionKey] != alive[0].Annotations[versionKey] {
 			return fmt.Errorf("pods of two templates:\n%s", alive)

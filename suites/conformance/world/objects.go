@@ -22,10 +22,13 @@ func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 // Terminating is whether its deletion has begun.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
 
-// Active is whether it counts as a replica.
-func (p Pod) Active() bool {
-	return !p.Terminating() && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded
+// Ended is whether it has come to its end, well or not.
+func (p Pod) Ended() bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
+
+// Active is whether it counts as a replica.
+func (p Pod) Active() bool { return !p.Terminating() && !p.Ended() }
 
 // Controller is who controls it; the zero value if nobody does.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
