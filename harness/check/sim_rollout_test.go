@@ -340,22 +340,10 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			caught, by := uint64(0), map[string]int{}
-			for seed := range uint64(10) {
+			wantCaught(t, c.check, 10, c.least, func(seed uint64) *cluster {
 				c.under.seed = seed
-				for _, result := range judged(t, simulateRollout(c.under, c.rules)) {
-					if result.Verdict == Fail {
-						by[result.Check]++
-					}
-					if result.Verdict == Fail && result.Check == c.check {
-						caught++
-					}
-				}
-			}
-			t.Logf("%s caught it in %d of 10 runs; all checks: %v", c.check, caught, by)
-			if caught < c.least {
-				t.Errorf("caught in %d of 10 runs, want at least %d", caught, c.least)
-			}
+				return simulateRollout(c.under, c.rules)
+			})
 		})
 	}
 }
