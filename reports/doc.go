@@ -27,6 +27,7 @@
 //	  directory        of the run, as it was given to the report; empty if it was not
 //	                   kept, as those are not that pass in a sweep or a night: then
 //	                   versions, again and results are empty too
+//	  size             how many steps and faults the scenario has
 //	  started          when the run was asked for, RFC 3339; left out if not known
 //	  durationSeconds  from the first to the last record, a fraction
 //	  versions         of what took part, by name

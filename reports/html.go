@@ -51,7 +51,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 	"aspect":    aspect,
 	"standings": func() string { return standings },
-	"open":      func(v check.Verdict) bool { return !comfort(v) },
+	"comfort":   comfort,
+	"judged":    func(run pageRun, result check.Result) pageCheck { return pageCheck{run, result} },
+	"held":      held,
 }).Parse(pageSource))
 
 // pageData is what the page is made from.
@@ -82,6 +84,31 @@ type pageRun struct {
 	Drawing bool
 	// Full is whether more than a line is shown.
 	Full bool
+}
+
+// pageCheck is a result of a run.
+type pageCheck struct {
+	Run    pageRun
+	Result check.Result
+}
+
+// Broken are the results that are no comfort.
+func (r pageRun) Broken() []check.Result { return r.broken() }
+
+// Held are the results of guarantees that nothing was seen to break.
+func (r pageRun) Held() []check.Result {
+	return slices.DeleteFunc(slices.Clone(r.Sorted), func(result check.Result) bool { return !comfort(result.Verdict) })
+}
+
+// held says how many guarantees held, and how many were not put to the test.
+func held(results []check.Result) string {
+	passed := 0
+	for _, result := range results {
+		if result.Verdict == check.Pass {
+			passed++
+		}
+	}
+	return fmt.Sprintf("%d checks held, %d not put to the test", passed, len(results)-passed)
 }
 
 // Passed are the runs of which only a line is shown. Those that were not kept are

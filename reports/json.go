@@ -26,6 +26,7 @@ type jsonRun struct {
 	Provider        string            `json:"provider"`
 	Seed            uint64            `json:"seed"`
 	Directory       string            `json:"directory"`
+	Size            int               `json:"size"`
 	Started         time.Time         `json:"started,omitzero"`
 	DurationSeconds float64           `json:"durationSeconds"`
 	Versions        map[string]string `json:"versions"`
@@ -65,6 +66,7 @@ func (r *Run) json() jsonRun {
 		Provider:        r.Provider,
 		Seed:            r.Seed,
 		Directory:       r.Directory,
+		Size:            r.Size,
 		Started:         r.Started,
 		DurationSeconds: r.Duration.Seconds(),
 		Versions:        r.Versions,

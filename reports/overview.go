@@ -16,13 +16,14 @@ type summary struct {
 	Nights   []night         // oldest first
 	Verdicts []check.Verdict // the columns of the tallies
 	Subjects []tally         // of each subject, whatever the scenario; the worst first
-	Tally    []tally         // of each scenario on each subject; the worst first
+	Tally    []tally         // of each scenario on each subject that not always passed; the worst first
+	Clean    []tally         // of the others
 }
 
 type pageFailure struct {
 	Verdict                                check.Verdict
 	Subject, Scenario, Check, Times, Again string
-	Reason, Page                           string
+	Reason, Guarantee, Page                string
 }
 
 // night is the runs of one day of UTC.
@@ -58,6 +59,11 @@ type tally struct {
 	Seconds, Longest  string // the median and the longest
 }
 
+// clean reports whether every run passed.
+func (t tally) clean() bool {
+	return !slices.ContainsFunc(t.Counts, func(c tallied) bool { return c.N > 0 && !comfort(c.Verdict) })
+}
+
 // tallyTable is tallies as the page has them.
 type tallyTable struct {
 	Verdicts  []check.Verdict
@@ -74,8 +80,10 @@ type tallied struct {
 func overview(runs []Run, dir string) summary {
 	o := summary{Nights: nights(runs)}
 	for _, f := range distinct(runs) {
+		broken, _ := check.Find(f.check)
 		o.Failures = append(o.Failures, pageFailure{
-			Verdict: f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
+			Guarantee: broken.Guarantee,
+			Verdict:   f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
 			Again: f.smallest.Again, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
 	}
@@ -85,7 +93,13 @@ func overview(runs []Run, dir string) summary {
 		}
 	}
 	o.Subjects = tallies(runs, o.Verdicts, func(*Run) string { return "" })
-	o.Tally = tallies(runs, o.Verdicts, func(r *Run) string { return r.Scenario })
+	for _, t := range tallies(runs, o.Verdicts, func(r *Run) string { return r.Scenario }) {
+		if t.clean() {
+			o.Clean = append(o.Clean, t)
+		} else {
+			o.Tally = append(o.Tally, t)
+		}
+	}
 	o.When = when(runs)
 	return o
 }

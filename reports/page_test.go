@@ -261,6 +261,9 @@ func TestPageOfNight(t *testing.T) {
 	if first := ask[string](v, `document.querySelector('[aria-label=overview] h3').innerText`); first != "What went wrong" {
 		t.Errorf("first comes %q; want what went wrong", first)
 	}
+	if folded := ask[string](v, `document.querySelector('[aria-label=overview] details:not([open]) summary').innerText`); !strings.HasSuffix(folded, " in which every run passed") {
+		t.Errorf("folded away is %q; want the scenarios in which every run passed", folded)
+	}
 	v.dark()
 	v.picture("night-1200-dark")
 	narrow := open(t, 500, 1400, all...)

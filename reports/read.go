@@ -51,6 +51,7 @@ func (r *jsonRun) run() Run {
 		Provider:    r.Provider,
 		Seed:        r.Seed,
 		Directory:   r.Directory,
+		Size:        r.Size,
 		Started:     r.Started,
 		Duration:    time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
 		Versions:    r.Versions,

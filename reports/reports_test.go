@@ -235,6 +235,7 @@ func TestJSONIsReadable(t *testing.T) {
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
 	many := slices.Clone(samples["many"])
+	many[0].Size = 7
 	many[0].Started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if err := WriteFiles(dir, many...); err != nil {
 		t.Fatal(err)
