@@ -88,7 +88,7 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) sizes {
 		return sizes{set.replicas, d.replicas, d.replicas}
 	case set.replicas == 0 || len(active) == 1:
 		return sizes{0, 0, 0}
-	case current != nil && current.replicas == d.replicas && available(current) == d.replicas && set != current:
+	case current != nil && current.replicas == d.replicas && available(current) >= d.replicas && set != current:
 		return sizes{set.replicas, 0, d.proportion(active, set).high}
 	case d.recreate:
 		return sizes{set.replicas, set.replicas, set.replicas}

@@ -63,6 +63,19 @@ func TestSizes(t *testing.T) {
 			changed(s, fields{"replicas": 20})
 			s.resize(s.find("web-v1"), 20).takes()
 		}},
+		{name: "the new one has all that is asked for, and still the pods of more", want: Pass, tell: func(s *story) {
+			changed(s, fields{"replicas": 3})
+			s.deliver(s.scale("web-v2", 3)) // its status says four
+			s.wait(3 * time.Second)
+			s.resize(s.find("web-v1"), 0).takes()
+		}},
+		{name: "the new one has all that is asked for, and they are not available", want: Fail, says: "scaled ReplicaSet web-v1 from 6 to 0", tell: func(s *story) {
+			changed(s, fields{"replicas": 3})
+			s.deliver(s.scale("web-v2", 3))
+			s.deliver(s.status("web-v2", 2))
+			s.wait(3 * time.Second)
+			s.resize(s.find("web-v1"), 0).takes()
+		}},
 		{name: "paused, and it rolls on", want: Fail, says: "scaled ReplicaSet web-v1 from 6 to 2", tell: func(s *story) {
 			changed(s, fields{"paused": true})
 			s.resize(s.find("web-v1"), 2).takes()
