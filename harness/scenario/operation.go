@@ -47,6 +47,7 @@ var operations = []operation{
 	{"resume", uses, []Kind{Deployment}, func() Operation { return new(Resume) }},
 	{"rollback", uses, []Kind{Deployment}, func() Operation { return new(Rollback) }},
 	{"label", uses, allKinds, func() Operation { return new(Label) }},
+	{"annotate", uses, allKinds, func() Operation { return new(Annotate) }},
 	{"select", uses, []Kind{Service, ReplicationController}, func() Operation { return new(Select) }},
 	{"configure", uses, owners, func() Operation { return new(Configure) }},
 	{"publish", uses, []Kind{Service}, func() Operation { return new(Publish) }},
@@ -165,6 +166,15 @@ func (r *Rollback) validate(v *validator, path string) {
 	v.number(path+".revision", r.Revision, 0, revisionMax)
 }
 
+// changes are labels to set and keys to remove, as kubectl takes them.
+func changes(set map[string]string, remove []string) string {
+	words := words(set)
+	for _, key := range remove {
+		words = append(words, key+"-")
+	}
+	return strings.Join(words, " ")
+}
+
 // words are labels as kubectl takes them, in the order of their keys.
 func words(labels map[string]string) []string {
 	var words []string
@@ -182,22 +192,33 @@ type Label struct {
 }
 
 func (l *Label) String() string {
-	words := words(l.Labels)
-	for _, key := range l.Remove {
-		words = append(words, key+"-")
-	}
-	return fmt.Sprintf("label %s %s", l.Target, strings.Join(words, " "))
+	return fmt.Sprintf("label %s %s", l.Target, changes(l.Labels, l.Remove))
 }
 
 func (l *Label) validate(v *validator, path string) {
 	v.check(len(l.Labels)+len(l.Remove) > 0, path, "found no label; expected labels to set, or keys to remove")
 	v.labels(path+".labels", l.Labels)
-	for i, key := range l.Remove {
-		at := fmt.Sprintf("%s.remove[%d]", path, i)
-		v.labelKey(at, key)
-		_, set := l.Labels[key]
-		v.check(!set, at, "found %s, which labels set; expected it in one of them", key)
+	v.removed(path, l.Remove, l.Labels, "labels")
+}
+
+// Annotate changes annotations of what a create made: of its pods, if it made pods,
+// and else of the object itself.
+type Annotate struct {
+	Target
+	Annotations map[string]string `yaml:"annotations,omitempty"` // to set
+	Remove      []string          `yaml:"remove,omitempty"`      // keys
+}
+
+func (a *Annotate) String() string {
+	return fmt.Sprintf("annotate %s %s", a.Target, changes(a.Annotations, a.Remove))
+}
+
+func (a *Annotate) validate(v *validator, path string) {
+	v.check(len(a.Annotations)+len(a.Remove) > 0, path, "found no annotation; expected annotations to set, or keys to remove")
+	for _, key := range sortedKeys(a.Annotations) {
+		v.labelKey(join(path+".annotations", key), key)
 	}
+	v.removed(path, a.Remove, a.Annotations, "annotations")
 }
 
 // Select gives a Service another selector, or a ReplicationController another

@@ -170,6 +170,7 @@ func TestStepString(t *testing.T) {
   - rollback: {name: shop}
   - rollback: {name: shop, revision: 3}
   - label: {kind: Pod, name: stray, labels: {app: other, b: c}, remove: [tier]}
+  - annotate: {kind: Pod, name: stray, annotations: {controller.kubernetes.io/pod-deletion-cost: "-3", note: two words}, remove: [b]}
   - create: {kind: Service, name: shop}
   - select: {name: shop, selector: {app: shop, tier: x}}
   - select: {name: shop, selector: {}}
@@ -196,6 +197,7 @@ func TestStepString(t *testing.T) {
 		"roll Deployment shop back",
 		"roll Deployment shop back to revision 3",
 		"label Pod stray app=other b=c tier-",
+		"annotate Pod stray controller.kubernetes.io/pod-deletion-cost=-3 note=two words b-",
 		"create Service shop",
 		"let Service shop select app=shop,tier=x",
 		"let Service shop select nothing",

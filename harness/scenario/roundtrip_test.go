@@ -127,6 +127,8 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 		o.Replicas = maybe(genReplicas).Draw(t, "replicas")
 	case *Rollback:
 		o.Revision = rapid.IntRange(0, revisionMax).Draw(t, "revision")
+	case *Annotate:
+		o.Annotations = rapid.MapOfN(genKey, genText, 1, 3).Draw(t, "annotations")
 	case *Label:
 		o.Remove = rapid.SliceOfN(rapid.Map(genKey, func(key string) string { return "x/" + strings.ReplaceAll(key, "/", ".") }), 1, 3).Draw(t, "remove")
 		o.Labels = maybe(genLabels).Filter(func(m map[string]string) bool {

@@ -144,6 +144,16 @@ func (v *validator) labelKey(path, key string) {
 		"found the key %.80q; expected a label's key, such as app or example.com/app", key)
 }
 
+// removed demands keys to remove that the field does not set.
+func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
+	for i, key := range keys {
+		at := fmt.Sprintf("%s.remove[%d]", path, i)
+		v.labelKey(at, key)
+		_, both := set[key]
+		v.check(!both, at, "found %s, which %s set; expected it in one of them", key, field)
+	}
+}
+
 // version demands what can stand in a name, so that versions read well.
 func (v *validator) version(path, found string) { v.name(path, found) }
 

@@ -45,14 +45,9 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	case *scenario.Rollback:
 		return merge(fields{"metadata": fields{"annotations": fields{appsv1.DeprecatedRollbackTo: fmt.Sprint(o.Revision)}}})
 	case *scenario.Label:
-		labels := fields{}
-		for key, value := range o.Labels {
-			labels[key] = value
-		}
-		for _, key := range o.Remove {
-			labels[key] = nil
-		}
-		return merge(fields{"metadata": fields{"labels": labels}})
+		return merge(fields{"metadata": fields{"labels": entries(o.Labels, o.Remove)}})
+	case *scenario.Annotate:
+		return merge(fields{"metadata": fields{"annotations": entries(o.Annotations, o.Remove)}})
 	case *scenario.Select:
 		return selection(o), nil
 	case *scenario.Configure:
@@ -61,6 +56,18 @@ func patchOf(operation scenario.Operation) (patch, error) {
 		return publication(o)
 	}
 	return patch{}, fmt.Errorf("users cannot perform a %T", operation)
+}
+
+// entries are those to set and those to remove.
+func entries(set map[string]string, remove []string) fields {
+	changed := fields{}
+	for key, value := range set {
+		changed[key] = value
+	}
+	for _, key := range remove {
+		changed[key] = nil
+	}
+	return changed
 }
 
 // selection replaces a selector: a merge patch would add to the one that is there.

@@ -334,6 +334,7 @@ func TestEdits(t *testing.T) {
 		{"Deployment", "resume: {name: web}", `merge {"spec":{"paused":false}}`},
 		{"Deployment", "rollback: {name: web, revision: 3}", `merge {"metadata":{"annotations":{"deprecated.deployment.rollback.to":"3"}}}`},
 		{"Pod", "label: {kind: Pod, name: web, labels: {app: x}, remove: [b]}", `merge {"metadata":{"labels":{"app":"x","b":null}}}`},
+		{"Deployment", "annotate: {kind: Deployment, name: web, annotations: {team: paint}, remove: [b]}", `merge {"metadata":{"annotations":{"b":null,"team":"paint"}}}`},
 		{"Service", "select: {name: web, selector: {app: y}}", `json [{"op":"add","path":"/spec/selector","value":{"app":"y"}}]`},
 		{"Service", "select: {name: web, selector: {}}", `json [{"op":"add","path":"/spec/selector","value":{}}]`},
 		{"ReplicationController", "select: {kind: ReplicationController, name: web, selector: {app: y}}",
