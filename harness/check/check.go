@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -163,8 +164,8 @@ var All = []Check{
 	},
 	{
 		ID:        "content",
-		Guarantee: "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, and controlled by that owner alone.",
-		Clause:    "ReplicaSet 11, Deployment 3",
+		Guarantee: "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, the ReplicaSet with the Deployment's annotations, and controlled by that owner alone.",
+		Clause:    "ReplicaSet 11, Deployment 3, 19",
 		Property:  Safety,
 		Traps:     []int{37},
 		New:       newContent,
@@ -242,6 +243,14 @@ var All = []Check{
 		New:       newBackOff,
 	},
 	{
+		ID:        "shut-out",
+		Guarantee: "What is refused because its namespace is being deleted is not tried again, but for a ReplicaSet or Endpoints at news.",
+		Clause:    "ReplicaSet 16, Deployment 6, Endpoints 12",
+		Property:  Safety,
+		Traps:     []int{12, 13, 18},
+		New:       newShutOut,
+	},
+	{
 		ID:        "converged",
 		Guarantee: "Once faults are healed, every owner has exactly the active pods that it asks for, and a status that says so, within the scenario's bound.",
 		Clause:    "ReplicaSet 4, 5, 14",
@@ -251,7 +260,7 @@ var All = []Check{
 	},
 	{
 		ID:        "rollout-complete",
-		Guarantee: "Once faults are healed, every Deployment has rolled out its template, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
+		Guarantee: "Once faults are healed, every Deployment has rolled out its template, to a ReplicaSet with its annotations, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
 		Clause:    "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 		Property:  Liveness,
 		Traps:     []int{28, 29, 30},
@@ -437,6 +446,11 @@ type findings struct {
 	tested     int
 	violations int
 	evidence   []Evidence
+	// known is how many of the violations look just like what upstream is known for,
+	// weakness what the first of them looks like, and upstream, that it is.
+	known    int
+	weakness *Weakness
+	upstream bool
 }
 
 // evidenceMax is how many violations are shown; all are counted.
@@ -454,6 +468,17 @@ func (f *findings) violate(say func() Evidence) {
 	}
 }
 
+// violateKnown notes a violation that is a weakness of upstream's, or looks like it.
+func (f *findings) violateKnown(why *Weakness, say func() Evidence) {
+	f.known++
+	f.weakness = cmp.Or(f.weakness, why)
+	f.violate(func() Evidence {
+		e := say()
+		e.Weakness = why.Trap
+		return e
+	})
+}
+
 // Result is the verdict that the findings amount to.
 func (f *findings) Result() Result {
 	result := Result{Tested: f.tested, Violations: f.violations, Evidence: f.evidence}
@@ -461,6 +486,12 @@ func (f *findings) Result() Result {
 	case f.violations > 0:
 		result.Verdict = Fail
 		result.Reason = fmt.Sprintf("broken %s; first: %s", times(f.violations), f.evidence[0].Summary)
+		if f.known == f.violations {
+			result.Reason += "; " + f.weakness.String()
+		}
+		if f.known == f.violations && f.upstream {
+			result.Verdict = Known
+		}
 	case f.tested == 0:
 		result.Verdict, result.Reason = Idle, "nothing put it to the test"
 	default:

@@ -19,14 +19,20 @@ func newContent(Setting) Judge { return &contentJudge{} }
 
 // making is something created for an owner.
 type making struct {
-	what      string // a pod or a ReplicaSet
-	owner     history.Ref
-	kind      string // of the owner
-	object    *history.Object
-	facts     *decoder
-	templates []*template // that the process was shown of the owner, the latest last
-	// wrong says in what the object is not what a template says; "" if it is.
-	wrong func(*making, *template) string
+	what   string // a pod or a ReplicaSet
+	owner  history.Ref
+	kind   string // of the owner
+	object *history.Object
+	facts  *decoder
+	wishes []wish // of the owner, that the process was shown, the latest last
+	// wrong says in what the object is not as wished; "" if it is.
+	wrong func(*making, wish) string
+}
+
+// wish is what an owner says of what is made for it.
+type wish struct {
+	*template
+	annotations map[string]string // of a ReplicaSet
 }
 
 func (j *contentJudge) Observe(m *Model, r *history.Record) {
@@ -39,10 +45,13 @@ func (j *contentJudge) Observe(m *Model, r *history.Record) {
 	case c.verb == callCreate && c.ledger.owner() != nil:
 		o := c.ledger.owner()
 		made.what, made.owner, made.kind = "pod", o.Ref, o.kind.name
-		made.templates, made.wrong = c.ledger.templates, (*making).wrongPod
+		for _, each := range c.ledger.templates {
+			made.wishes = append(made.wishes, wish{template: each})
+		}
+		made.wrong = (*making).wrongPod
 	case c.scaling != nil && c.scaling.creates && len(c.rollout.deployments) > 0:
 		for _, each := range c.rollout.deployments {
-			made.templates = append(made.templates, each.value.template)
+			made.wishes = append(made.wishes, wish{each.value.template, each.value.annotations})
 			made.owner = each.value.Ref
 		}
 		made.what, made.kind, made.wrong = "ReplicaSet", deploymentKind, (*making).wrongSet
@@ -73,14 +82,14 @@ func (j *contentJudge) nobodys(m *Model, c *call, r *history.Request) {
 	})
 }
 
-// problem says what is wrong by the latest template, if something is by each.
+// problem says what is wrong by the latest wish, if something is by each.
 func (made *making) problem() string {
 	if problem := made.wrongOwner(); problem != "" {
 		return problem
 	}
 	problem := ""
-	for _, t := range made.templates {
-		if problem = made.wrong(made, t); problem == "" {
+	for _, each := range made.wishes {
+		if problem = made.wrong(made, each); problem == "" {
 			return ""
 		}
 	}
@@ -103,8 +112,8 @@ func (made *making) wrongOwner() string {
 const longestName = 253
 
 // wrongPod compares a pod with a template (contract ReplicaSet 11).
-func (made *making) wrongPod(t *template) string {
-	pod, want := made.object, t.pods
+func (made *making) wrongPod(as wish) string {
+	pod, want := made.object, as.pods
 	containers := containersOf(pod)
 	switch {
 	case pod.GenerateName != made.owner.Name+"-" && len(made.owner.Name) < longestName:
@@ -129,18 +138,23 @@ func containersOf(pod *history.Object) []container {
 	return body.Spec.Containers
 }
 
-// wrongSet compares a ReplicaSet with a Deployment's template (contract
-// Deployment 3).
-func (made *making) wrongSet(t *template) string {
+// wrongSet compares a ReplicaSet with a Deployment's template and annotations
+// (contract Deployment 3, 19).
+func (made *making) wrongSet(as wish) string {
 	set, err := made.facts.decodeOwner(kindByResource(setResource), made.object)
 	if err != nil {
 		return ""
 	}
 	hash := set.labels[hashLabel]
 	selected, _ := set.selector.RequiresExactMatch(hashLabel)
+	_, applied := made.object.Annotations[appliedAnnotation]
 	switch {
-	case !set.template.same(t):
-		return fmt.Sprintf("with the template %s, not %s", set.template.text, t.text)
+	case !set.template.same(as.template):
+		return fmt.Sprintf("with the template %s, not %s", set.template.text, as.text)
+	case !maps.Equal(set.annotations, as.annotations):
+		return fmt.Sprintf("with the annotations %v of its Deployment, not %v", set.annotations, as.annotations)
+	case applied:
+		return "with the annotation " + appliedAnnotation
 	case hash == "" || set.template.hash != hash || selected != hash:
 		return fmt.Sprintf("labelled %s=%q, whose pods are labelled %q and selected by %q", hashLabel, hash, set.template.hash, selected)
 	case !strings.HasPrefix(made.object.Name, made.owner.Name+"-"):

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -71,8 +72,12 @@ func TestContentOfReplicaSets(t *testing.T) {
 	// but makes the right ReplicaSet with something changed.
 	but := func(change func(*history.Object)) func(*story) {
 		return func(s *story) {
-			s.deployment("web", 10, nil)
+			d := *s.deployment("web", 10, nil)
+			d.Annotations = map[string]string{"team": "paint", appliedAnnotation: "{}", revisionAnnotation: "7"}
+			s.deliver(s.commit(history.Modified, d))
+			s.wait(3 * time.Second)
 			o := setOf("web", "v1", 10, 10)
+			o.Annotations["team"] = "paint"
 			o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 			change(&o)
 			s.request(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &o})
@@ -86,6 +91,15 @@ func TestContentOfReplicaSets(t *testing.T) {
 		{name: "without a hash", want: Fail, says: `labelled pod-template-hash=""`, tell: but(func(o *history.Object) { delete(o.Labels, hashLabel) })},
 		{name: "another hash than its pods", want: Fail, says: `labelled pod-template-hash="v7", whose pods are labelled "v1"`, tell: but(func(o *history.Object) {
 			o.Labels[hashLabel] = "v7"
+		})},
+		{name: "without an annotation of its Deployment", want: Fail, says: "with the annotations map[] of its Deployment, not map[team:paint]", tell: but(func(o *history.Object) {
+			delete(o.Annotations, "team")
+		})},
+		{name: "with another annotation", want: Fail, says: "with the annotations map[a:b team:paint] of its Deployment", tell: but(func(o *history.Object) {
+			o.Annotations["a"] = "b"
+		})},
+		{name: "with what kubectl applied to its Deployment", want: Fail, says: "with the annotation kubectl.kubernetes.io/last-applied-configuration", tell: but(func(o *history.Object) {
+			o.Annotations[appliedAnnotation] = "{}"
 		})},
 		{name: "another's name", want: Fail, says: `named "db-v1"`, tell: but(func(o *history.Object) { o.Name = "db-v1" })},
 	})

@@ -184,6 +184,8 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
 		most:     int(wholeNumber(o.Annotations[mostAnnotation], 0)),
 		created:  o.Created,
+
+		annotations: inheritable(o.Annotations),
 	}
 	if ref := o.ControllerRef(); ref != nil {
 		set.controller = *ref

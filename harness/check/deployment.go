@@ -21,7 +21,31 @@ const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
 	mostAnnotation     = "deployment.kubernetes.io/max-replicas"
+	historyAnnotation  = "deployment.kubernetes.io/revision-history"
+	appliedAnnotation  = "kubectl.kubernetes.io/last-applied-configuration"
 )
+
+// ownAnnotations are those that a Deployment and its ReplicaSets each have for
+// themselves; its new ReplicaSet gets all others of the Deployment (contract
+// Deployment 19).
+var ownAnnotations = []string{
+	revisionAnnotation, desiredAnnotation, mostAnnotation, historyAnnotation, appliedAnnotation, rollbackAnnotation,
+}
+
+// inheritable is all but ownAnnotations; nil where that is nothing.
+func inheritable(annotations map[string]string) map[string]string {
+	var rest map[string]string
+	for key, value := range annotations {
+		if slices.Contains(ownAnnotations, key) {
+			continue
+		}
+		if rest == nil {
+			rest = map[string]string{}
+		}
+		rest[key] = value
+	}
+	return rest
+}
 
 // deployment is what the checks need of one version of a Deployment. It never
 // changes.
@@ -34,6 +58,7 @@ type deployment struct {
 	replicas    int  // spec.replicas
 	selector    labels.Selector
 	template    *template
+	annotations map[string]string // that its ReplicaSets get
 	minReady    time.Duration
 	// surge is how many more pods than replicas there may be in a rolling update,
 	// unavailable how many fewer may be available: percentages are resolved.
@@ -138,6 +163,7 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 		replicas:     orOne(spec.Replicas),
 		selector:     selector,
 		template:     pods,
+		annotations:  inheritable(o.Annotations),
 		minReady:     time.Duration(spec.MinReadySeconds) * time.Second,
 		historyLimit: 10, // the API's default
 		rollback:     wholeNumber(o.Annotations[rollbackAnnotation], -1),

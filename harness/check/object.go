@@ -151,6 +151,8 @@ type setFacts struct {
 	desired    int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
 	most       int   // replicas that its ReplicaSets might have together then, as annotated; 0: not at all
 	created    time.Time
+	// annotations are those that a Deployment may have given it.
+	annotations map[string]string
 }
 
 // before reports whether a ReplicaSet is older than another, by name where that

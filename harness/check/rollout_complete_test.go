@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -124,6 +125,18 @@ func TestRolloutComplete(t *testing.T) {
 		{name: "minReadySeconds not passed on (D24)", want: Fail, says: "has minReadySeconds 0, expected 5", tell: spoilt(func(s *story) {
 			s.revise("web", "spec", fields{"minReadySeconds": 5})
 			s.settledStatus(10)
+		})},
+		{name: "an annotation not passed on", want: Fail, says: `has the annotation team="", expected "paint"`, tell: spoilt(func(s *story) {
+			s.annotate(s.find("web"), "team", "paint")
+		})},
+		{name: "an annotation of the ReplicaSet's alone (trap 30)", want: Pass, tell: spoilt(func(s *story) {
+			o := *s.find("web-v2")
+			o.Annotations = maps.Clone(o.Annotations)
+			o.Annotations["team"] = "paint"
+			s.commit(history.Modified, o)
+		})},
+		{name: "what is the Deployment's own is not passed on", want: Pass, tell: spoilt(func(s *story) {
+			s.annotate(s.find("web"), appliedAnnotation, "{}")
 		})},
 		{name: "a template that is never ready stops the rollout where it may", want: Pass, tell: func(s *story) {
 			s.deployment("web", 10, rollingUpdate(3, 2))

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -57,6 +58,10 @@ func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
 	}
 	list.expect(now.minReady == d.minReady, "its ReplicaSet %s has minReadySeconds %d, expected %d",
 		now.Name, now.minReady/time.Second, d.minReady/time.Second)
+	for _, key := range slices.Sorted(maps.Keys(d.annotations)) {
+		list.expect(now.annotations[key] == d.annotations[key], "its ReplicaSet %s has the annotation %s=%q, expected %q",
+			now.Name, key, now.annotations[key], d.annotations[key])
+	}
 	if d.complete(sets, now) {
 		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d", len(old), d.historyLimit)
 	}

@@ -36,6 +36,8 @@ type rolloutRules struct {
 	neverTrims    bool // deletes no old ReplicaSets
 	raisesOld     bool // scales an old ReplicaSet up
 	allToOne      bool // scales only the smallest ReplicaSet when it is to be in proportion
+
+	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
 
 // deployer is a life of a controller of Deployments that goes by its cache alone.
@@ -189,7 +191,29 @@ func (d *deployer) sync(done func(ok bool)) {
 		d.rollBack(r)
 		return
 	}
+	if r.now != nil && !d.rules.inheritsNothing && !r.inherited() {
+		d.annotate(r)
+		return
+	}
 	d.carryOut(r, d.plan(r))
+}
+
+// inherited reports whether the new ReplicaSet has the Deployment's annotations.
+func (r *round) inherited() bool {
+	for key, value := range r.d.annotations {
+		if r.now.annotations[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// annotate gives them to it. The rest is done when it has been told of that.
+func (d *deployer) annotate(r *round) {
+	o := *r.cached[r.now.UID]
+	o.Annotations = maps.Clone(o.Annotations)
+	maps.Copy(o.Annotations, r.d.annotations)
+	d.update(o, "", false, func(code int, _ *thing) { r.finished(code == 200) })
 }
 
 // rollBack gives the Deployment the template of the revision that is wished for,
@@ -447,6 +471,9 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 	}
 	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
 	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
+	if !d.rules.inheritsNothing {
+		maps.Copy(o.Annotations, r.d.annotations)
+	}
 	o.UID, o.Owners = "", []history.Owner{{Kind: deploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
 	asked := o
 	d.call(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &asked}, func() (int, *thing) {

@@ -200,7 +200,8 @@ func (s *rolloutSim) disturb() {
 		s.revise(fields{"replicas": s.random.IntN(s.replicas + 1)})
 	case 3:
 		o := *s.named(deploymentResource, "web")
-		o.Annotations = map[string]string{rollbackAnnotation: fmt.Sprint(s.random.IntN(4))}
+		to := fmt.Sprint(s.random.IntN(4))
+		o.Annotations = map[string]string{rollbackAnnotation: to, "note": to}
 		s.commit(history.Modified, o)
 	case 4:
 		s.revise(fields{"paused": s.random.IntN(2) == 0})
@@ -335,6 +336,8 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"reports the new pods as all that are available", rolloutRules{saysOwn: true}, under, "deployment-status", 8},
 		{"reports progress where there is none", rolloutRules{saysProgress: true}, under, "deployment-status", 8},
 		{"measures from the end of the rollout before (D10)", rolloutRules{staleDeadline: true}, under, "deployment-status", 3},
+		{"makes ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, under, "content", 5},
+		{"does not pass on what a Deployment is annotated with", rolloutRules{inheritsNothing: true}, under, "rollout-complete", 5},
 		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 9},
 		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 9},
 	} {

@@ -305,8 +305,8 @@ var deployments = []mutant.Mutant{
 		ID: "own-inherits-nothing", Base: mutant.Ours,
 		Broken:    "ReplicaSets do not get the annotations of their Deployment.",
 		Edits:     []mutant.Edit{edit(deploymentAnnotations, `return with(annotations, shared(deployment))`, `return with(annotations, shared(nil))`)},
-		Scenarios: []string{"rollout"},
-		Open:      "no scenario annotates a Deployment",
+		Scenarios: []string{"annotated"},
+		Checks:    []string{"rollout-complete", "content"},
 	},
 	{
 		ID: "own-hash-unlabelled", Base: mutant.Ours,

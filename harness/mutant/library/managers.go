@@ -33,7 +33,7 @@ var managers = []mutant.Mutant{
 		ID: "own-lease-kept", Base: mutant.Ours,
 		Broken:    "A leader that is asked to end keeps its lease.",
 		Edits:     []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
-		Scenarios: []string{"orphan-endpoints"},
-		Open:      "that a process that ends gives its lease back, no check asks",
+		Scenarios: []string{"handover"},
+		Checks:    []string{"converged"},
 	},
 }
