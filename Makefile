@@ -117,12 +117,14 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 		$(GOTESTSUM) --packages="$$($(GO) list ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
 			$(RACE) -short -timeout 30m -count=1 -ldflags='-s -w' && \
 		(cd harness/upstream && $(GO) test -count=1 .) && \
-		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m ./suites/chaos || exit 1; \
+		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m \
+			--label-filter='!slower' ./suites/chaos || exit 1; \
 	done
 
 .PHONY: test-slow
 test-slow: build upstream ## pass the tests that make test leaves out because they take minutes
 	$(GO) test -timeout 30m -count=1 -run 'TestShrinkLive|TestEveryScenario' ./harness/cmd/gauntlet ./harness/generate
+	$(GINKGO) --procs=2 --randomize-all --timeout=30m --fail-on-empty --label-filter=slower ./suites/chaos
 
 .PHONY: build
 build: ## build gauntlet, our controllers and what real pods run into bin/

@@ -30,7 +30,7 @@ func newConverged(s Setting) Judge {
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
 func newEndpointsExact(s Setting) Judge {
-	lost := lostWrites{}
+	lost, failed := lostWrites{}, failedTries{}
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -42,10 +42,17 @@ func newEndpointsExact(s Setting) Judge {
 			s := m.truth.services[uid]
 			return &s.Ref, m.truth.pendingService(s)
 		},
-		watch: lost.observe,
+		watch: func(m *Model, r *history.Record) {
+			lost.observe(m, r)
+			failed.observe(m, r)
+		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
-			if lost[nameOf(m.truth.services[uid].Ref)] {
+			s := m.truth.services[uid]
+			switch {
+			case lost[nameOf(s.Ref)]:
 				return lostEndpoints
+			case failed.dropped(m, func(p *process) item { return item{process: p, service: nameOf(s.Ref)} }):
+				return droppedKey
 			}
 			return nil
 		},

@@ -103,6 +103,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			s.remove(e)
 			settled(s)
 		}},
+		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, tell: func(s *story) { swept(s, time.Second) }},
 		{name: "left, though the Service is known to be gone", want: Fail, says: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
 			tell: func(s *story) {
 				service := s.service("web", nil)

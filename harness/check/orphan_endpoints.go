@@ -21,10 +21,14 @@ type orphanEndpointsJudge struct {
 	findings // writes that nothing called for
 	*settlement
 	born map[types.UID]time.Duration // when each Endpoints came to be
+	// services is since when there is a Service of each name.
+	services map[objectName]time.Duration
 }
 
 func newOrphanEndpoints(s Setting) Judge {
-	j := &orphanEndpointsJudge{born: map[types.UID]time.Duration{}}
+	j := &orphanEndpointsJudge{
+		findings: findings{upstream: s.Upstream}, born: map[types.UID]time.Duration{}, services: map[objectName]time.Duration{},
+	}
 	j.settlement = newSettlement(s, realm{
 		nothing: "no Endpoints were without a Service",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -78,6 +82,9 @@ func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
 			delete(j.born, uid)
 		}
 	}
+	if r.Truth != nil && r.Truth.Object.Resource == serviceResource {
+		j.serve(m, r.Truth)
+	}
 	for _, w := range m.wakes {
 		known := w.process.publications[w.service]
 		elsewhere := m.start.Namespace != "" && w.service.namespace != m.start.Namespace // such as the API server's own
@@ -89,6 +96,27 @@ func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
 		j.wrote(m, c, r.Request.Verb)
 	}
 	j.settlement.Observe(m, r)
+}
+
+// serve takes in what has become of a Service.
+func (j *orphanEndpointsJudge) serve(m *Model, t *history.Truth) {
+	name := nameOf(t.Object.Ref)
+	if _, known := j.services[name]; !known {
+		j.services[name] = m.now
+	}
+	if t.Type == history.Deleted {
+		delete(j.services, name)
+	}
+}
+
+// inUse reports whether Endpoints that a process deletes are those of a Service that
+// it has never been shown, though it has been there for so long that whoever had
+// looked for it would have found it.
+func (j *orphanEndpointsJudge) inUse(m *Model, c *call) bool {
+	since, there := j.services[c.publication.name]
+	s := m.truth.serviceNamed(c.publication.name)
+	return c.publication.service.now == unseen && there && s != nil && s.managed() &&
+		m.now-since > c.process.drain && !c.process.napping(m.at) && m.lived[c.process.name] == nil
 }
 
 // wrote judges a write to Endpoints.
@@ -105,21 +133,27 @@ func (j *orphanEndpointsJudge) wrote(m *Model, c *call, verb string) {
 		j.accuse(m, c, verb, "of a Service that is there", "them deleted only once their Service is gone")
 	case !p.service.was(p.from, absent) && !p.endpoints.was(p.from, absent, ordinary):
 		j.accuse(m, c, verb, "that are a leader election's record", "it left alone")
+	case j.inUse(m, c):
+		j.violateKnown(earlyLeftovers, func() Evidence {
+			return j.evidence(m, c, verb, "of a Service that is there and that it was not shown yet", "a look for the Service before its Endpoints are deleted")
+		})
 	}
 	j.tested++
 }
 
 func (j *orphanEndpointsJudge) accuse(m *Model, c *call, verb, whose, expected string) {
+	j.violate(func() Evidence { return j.evidence(m, c, verb, whose, expected) })
+}
+
+func (j *orphanEndpointsJudge) evidence(m *Model, c *call, verb, whose, expected string) Evidence {
 	ref := history.Ref{Resource: endpointsResource, Namespace: c.publication.name.namespace, Name: c.publication.name.name}
-	j.violate(func() Evidence {
-		return Evidence{
-			Summary:  fmt.Sprintf("%s sent %s of %s, %s", c.process.name, verb, ref, whose),
-			Expected: expected,
-			Object:   &ref,
-			At:       m.now,
-			Records:  []int64{m.seq},
-		}
-	})
+	return Evidence{
+		Summary:  fmt.Sprintf("%s sent %s of %s, %s", c.process.name, verb, ref, whose),
+		Expected: expected,
+		Object:   &ref,
+		At:       m.now,
+		Records:  []int64{m.seq},
+	}
 }
 
 // Result is the worse of what was seen on the way and in the end. That writes

@@ -16,7 +16,7 @@ type rolloutCompleteJudge struct {
 }
 
 func newRolloutComplete(s Setting) Judge {
-	abandoned := abandonment{}
+	abandoned, failed := abandonment{}, failedTries{}
 	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
 		nothing: "there was no Deployment",
 		touched: func(w *world) bool {
@@ -32,9 +32,13 @@ func newRolloutComplete(s Setting) Judge {
 			d := m.truth.deployments[uid]
 			return &d.Ref, m.truth.pendingDeployment(d, m.start.Time.Add(m.now))
 		},
-		watch: abandoned.observe,
+		watch: func(m *Model, r *history.Record) {
+			abandoned.observe(m, r)
+			failed.observe(m, r)
+		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
-			return m.truth.rolloutWeakness(m.truth.deployments[uid], abandoned[uid])
+			dropped := failed.dropped(m, func(p *process) item { return item{process: p, uid: uid} })
+			return m.truth.rolloutWeakness(m.truth.deployments[uid], abandoned[uid], dropped)
 		},
 	})}
 }

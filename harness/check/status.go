@@ -113,9 +113,12 @@ func (t tally) plus(other tally) tally {
 // A status that is not written from the version that the process was told last is
 // refused, and judged by nobody. One that is written from a version that was read
 // live repeats an older one, after a conflict.
+//
+// One that is written onto an owner that the process was never shown, and knows from a
+// live read alone, is that of a namesake (trap 43).
 type statusJudge struct{ findings }
 
-func newStatus(Setting) Judge { return &statusJudge{} }
+func newStatus(s Setting) Judge { return &statusJudge{findings: findings{upstream: s.Upstream}} }
 
 func (j *statusJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent
@@ -123,6 +126,13 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 		return
 	}
 	l, o := c.ledger, c.ledger.owner()
+	if c.hitsNamesake(r.Request) {
+		j.violateKnown(namesakeStatus, func() Evidence {
+			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote its status onto another of its name, with the UID %s, that it was never shown",
+				l.name(), c.process.name, r.Request.Object.UID), "each status written onto what it is of")
+		})
+		return
+	}
 	if c.reports(r.Request) == nil {
 		return
 	}
@@ -153,6 +163,14 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 				"none, for all that could not be deleted was gone already")
 		})
 	}
+}
+
+// hitsNamesake reports whether a status goes to another owner than the process has had
+// under that name, one that it has read live and not been shown.
+func (c *call) hitsNamesake(r *history.Request) bool {
+	p, uid := c.process, r.Object.UID
+	_, read := p.reads[uid]
+	return c.ledger.ready && read && uid != c.ledger.uid && p.view.owners[uid] == nil && p.ledgers[uid] == nil
 }
 
 // reports returns the owner on which a call reports by what the process was told of it

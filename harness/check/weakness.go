@@ -21,8 +21,10 @@ type Weakness struct {
 	Sentence string
 	// Issue is where upstream has it on record; empty if that is not known.
 	Issue string
-	// Check is the ID of the check that it breaks.
+	// Check is the ID of the check that it breaks in that scenario.
 	Check string
+	// Slow says that the scenario takes minutes.
+	Slow bool
 }
 
 // The weaknesses that are recognised.
@@ -52,10 +54,30 @@ var (
 		Sentence: "Endpoints whose last write was made, and its answer lost, stay as they are when by then the cache, which lags, has what is wanted again",
 		Check:    "endpoints-exact",
 	}
+	namesakeStatus = &Weakness{
+		Name:     "namesake-status",
+		Trap:     43,
+		Sentence: "a status whose write conflicts is written onto what bears the name by then, be it another owner",
+		Check:    "status",
+	}
+	earlyLeftovers = &Weakness{
+		Name:     "early-leftovers",
+		Trap:     8,
+		Sentence: "at the start, Endpoints are deleted whose Service is there and not in the cache yet",
+		Issue:    "kubernetes/kubernetes#104062",
+		Check:    "orphan-endpoints",
+	}
+	droppedKey = &Weakness{
+		Name:     "dropped-key",
+		Trap:     4,
+		Sentence: "a Deployment or Service whose syncs have failed 16 times in a row is left as it is until something else happens",
+		Check:    "endpoints-exact",
+		Slow:     true,
+	}
 )
 
 // Weaknesses are all that are recognised.
-var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, lostEndpoints}
+var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, lostEndpoints, namesakeStatus, earlyLeftovers, droppedKey}
 
 func (w *Weakness) String() string {
 	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)
@@ -67,7 +89,7 @@ func (w *Weakness) String() string {
 
 // rolloutWeakness is what explains all that is pending about a Deployment; nil if
 // nothing that is known does.
-func (w *world) rolloutWeakness(d *deployment, abandoned bool) *Weakness {
+func (w *world) rolloutWeakness(d *deployment, abandoned, dropped bool) *Weakness {
 	if d.paused || d.terminating {
 		return nil
 	}
@@ -84,6 +106,8 @@ func (w *world) rolloutWeakness(d *deployment, abandoned bool) *Weakness {
 		return recreateScaling
 	case abandoned && !d.recreate:
 		return swallowedError
+	case dropped:
+		return droppedKey
 	}
 	return nil
 }
@@ -109,6 +133,44 @@ func (a abandonment) observe(m *Model, r *history.Record) {
 			a[s.rollout.uid] = true
 		}
 	}
+}
+
+// triesMax is how often upstream tries what Deployments and Services ask for, without a
+// success between, before it waits for something else to happen.
+const triesMax = 16
+
+// failedTries counts, for each key of a work queue, how often each call has failed
+// since it last succeeded.
+type failedTries map[item]map[string]int
+
+func (f failedTries) observe(m *Model, r *history.Record) {
+	if begins(r) {
+		clear(f)
+		return
+	}
+	a := m.answered
+	switch {
+	case a == nil || a.item.process == nil || a.ledger != nil:
+	case isFailure(a):
+		if f[a.item] == nil {
+			f[a.item] = map[string]int{}
+		}
+		f[a.item][a.key]++
+	default:
+		delete(f[a.item], a.key)
+	}
+}
+
+// dropped reports whether some process has given the key up.
+func (f failedTries) dropped(m *Model, key func(*process) item) bool {
+	for _, p := range m.processes {
+		for _, n := range f[key(p)] {
+			if n >= triesMax {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // lostWrites is the Services of whose Endpoints a write was made that the process

@@ -20,6 +20,50 @@ func stuck(s *story, replicas, size, desired int) {
 	s.settledStatus(replicas)
 }
 
+// written tells of a status that is written onto an owner of the same name as the one that
+// it is of, which the process knows from a live read or was told of, and says that it
+// has so many pods.
+func written(s *story, live bool, pods int) {
+	old := told(s, 1)
+	s.running(old, 1)
+	s.wait(3 * time.Second)
+	s.commit(history.Deleted, *s.find("web"))
+	anew := *old
+	anew.UID = "web-anew-uid"
+	s.commit(history.Added, anew)
+	if live {
+		s.readLive(s.find("web"))
+	} else {
+		s.deliver(s.find("web"))
+		s.wait(3 * time.Second)
+	}
+	s.says(s.find("web"), fields{
+		"replicas": pods, "fullyLabeledReplicas": pods, "readyReplicas": pods, "availableReplicas": pods, "observedGeneration": 1,
+	})
+}
+
+// swept tells of a process that begins, with Endpoints in view and not their Service,
+// which has been there for some time, and deletes them.
+func swept(s *story, there time.Duration) {
+	s.list(serviceResource)
+	s.commit(history.Added, history.Object{
+		Ref:  history.Ref{Resource: serviceResource, Namespace: namespace, Name: "web", UID: "web-service-uid"},
+		Body: encoded(fields{"spec": fields{"clusterIP": "10.0.0.1", "selector": fields{"app": "web"}}}),
+	})
+	s.endpoints("web")
+	s.wait(there)
+	s.writeEndpoints("delete", "web").answered(200)
+	s.phase(history.PhaseSettle)
+	s.wait(time.Minute)
+}
+
+// refused tells of Endpoints that cannot be made, so often, and never are.
+func refused(s *story, tries int) {
+	s.service("web", nil)
+	s.list(endpointsResource)
+	retry(s, tries, 5*time.Millisecond, 2, func() { s.writeEndpoints("create", "web").answered(500) })
+}
+
 func TestKnownWeaknesses(t *testing.T) {
 	settling := func(tell func(s *story)) func(s *story) {
 		return func(s *story) {
@@ -82,6 +126,16 @@ func TestKnownWeaknesses(t *testing.T) {
 			a.lost()
 			s.writeEndpoints("update", "web").answered(200)
 		}), nil, "endpoints-exact"},
+		{"a status goes to a namesake that was read live", func(s *story) { written(s, true, 1) }, namesakeStatus, "status"},
+		{"a status goes to a namesake that it was told of, and is not its own", func(s *story) { written(s, false, 2) }, nil, "status"},
+		{"Endpoints are deleted at the start, of a Service that it was not shown", func(s *story) { swept(s, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
+		{"a write of Endpoints has failed 16 times", settling(func(s *story) { refused(s, 16) }), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 15 times", settling(func(s *story) { refused(s, 15) }), nil, "endpoints-exact"},
+		{"a create of a ReplicaSet has failed 16 times", settling(func(s *story) {
+			s.deployment("web", 5, rollingUpdate(1, 0))
+			s.list(setResource)
+			retry(s, 16, 5*time.Millisecond, 2, func() { s.make("web", "v1", 5).answered(500) })
+		}), droppedKey, "rollout-complete"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStory()

@@ -22,7 +22,7 @@ var _ = ginkgo.Describe("regression", func() {
 		path := filepath.Join(regressions, w.Name+".yaml")
 		for _, provider := range strings.Split(*providers, ",") {
 			ginkgo.It(fmt.Sprintf("%s has its known weakness %d in %s on %s", subject.Upstream, w.Trap, w.Name, provider),
-				ofRegression(provider, subject.Upstream), func(ctx ginkgo.SpecContext) {
+				ofRegression(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
 					judged := ends(ctx, provider, subject.Upstream, load(path), check.Known)
 					for _, result := range judged.Results {
 						if result.Verdict == check.Known {
@@ -32,7 +32,7 @@ var _ = ginkgo.Describe("regression", func() {
 					}
 				})
 			ginkgo.It(fmt.Sprintf("%s is without upstream's weakness %d in %s on %s", subject.Ours, w.Trap, w.Name, provider),
-				ofRegression(provider, subject.Ours), func(ctx ginkgo.SpecContext) {
+				ofRegression(provider, subject.Ours, w), func(ctx ginkgo.SpecContext) {
 					passes(ctx, provider, subject.Ours, load(path))
 				})
 		}
@@ -50,9 +50,9 @@ var _ = ginkgo.Describe("regression", func() {
 })
 
 // ofRegression labels a regression's spec.
-func ofRegression(provider string, target subject.Target) ginkgo.Labels {
+func ofRegression(provider string, target subject.Target, w *check.Weakness) ginkgo.Labels {
 	speed := "fast"
-	if provider != "embedded" {
+	if provider != "embedded" || w.Slow {
 		speed = "slower"
 	}
 	return ginkgo.Labels{target.String(), provider, "regression", speed}
