@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
@@ -88,15 +89,16 @@ func (n *Namespace) Leave(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		all = append(all, err)
 	}
-	all = append(all, n.letGo(ctx))
+	all = append(all, n.world.letGo(ctx, n.Name))
 	n.stop()
 	n.group.Wait()
 	return errors.Join(all...)
 }
 
-// letGo removes the finalizer that has pods stay. No pod is made any more.
-func (n *Namespace) letGo(ctx context.Context) error {
-	left, err := n.world.admin.CoreV1().Pods(n.Name).List(ctx, metav1.ListOptions{})
+// letGo removes the finalizer that has pods stay.
+func (w *World) letGo(ctx context.Context, namespace string) error {
+	pods := w.admin.CoreV1().Pods(namespace)
+	left, err := pods.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (n *Namespace) letGo(ctx context.Context) error {
 		if !slices.Contains(pod.Finalizers, Finalizer) {
 			continue
 		}
-		_, err := n.world.admin.CoreV1().Pods(n.Name).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			all = append(all, err)
 		}
@@ -375,34 +377,27 @@ func (n *Namespace) Fired(kind string) Question {
 	return Question{"the fault " + kind + " to fire", func(*View) any { return n.world.witness.fired(kind) }}
 }
 
-// Gone waits until the namespaces of all specs are gone.
+// Gone waits until the namespaces of all specs are gone. A pod whose create was under
+// way when its namespace was left has yet to be let go.
 func (w *World) Gone(ctx context.Context) error {
-	namespaces := w.admin.CoreV1().Namespaces()
-	left, err := namespaces.List(ctx, metav1.ListOptions{LabelSelector: specLabel})
-	if err != nil {
-		return err
-	}
-	watching, err := namespaces.Watch(ctx, metav1.ListOptions{LabelSelector: specLabel, ResourceVersion: left.ResourceVersion})
-	if err != nil {
-		return err
-	}
-	defer watching.Stop()
+	const every = 500 * time.Millisecond
 	var names []string
-	for _, namespace := range left.Items {
-		names = append(names, namespace.Name)
-	}
-	for len(names) > 0 {
-		select {
-		case event, ok := <-watching.ResultChan():
-			if !ok {
-				return fmt.Errorf("the watch of namespaces ended; not gone: %v", names)
-			}
-			if namespace, ok := event.Object.(*corev1.Namespace); ok && event.Type == "DELETED" {
-				names = slices.DeleteFunc(names, func(name string) bool { return name == namespace.Name })
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("namespaces of specs that are not gone: %v: %w", names, context.Cause(ctx))
+	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
+		left, err := w.admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: specLabel})
+		if err != nil {
+			return false, err
 		}
+		names = nil
+		for _, namespace := range left.Items {
+			names = append(names, namespace.Name)
+			if err := w.letGo(ctx, namespace.Name); err != nil {
+				return false, err
+			}
+		}
+		return len(names) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("namespaces of specs that are not gone: %v: %w", names, err)
 	}
 	return nil
 }
