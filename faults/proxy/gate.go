@@ -121,7 +121,7 @@ func newIdentity(now time.Time) (certificate tls.Certificate, ca []byte, err err
 		return tls.Certificate{}, nil, err
 	}
 	pair, err := authority.Sign(pki.Leaf{
-		Name: "gauntlet fault proxy", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)},
+		Name: "127.0.0.1", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)},
 	})
 	if err != nil {
 		return tls.Certificate{}, nil, err

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -72,10 +73,14 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign makes a key and signs a certificate of it.
+// Sign makes a key and signs a certificate of it. The leaf's name must not be the
+// authority's: a certificate whose subject is its issuer passes for signed by itself.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
 		return Pair{}, fmt.Errorf("making the certificate of %s: %w", leaf.Name, err)
+	}
+	if leaf.Name == a.certificate.Subject.CommonName {
+		return fail(errors.New("expected another name than that of its authority"))
 	}
 	key, err := newKey()
 	if err != nil {

@@ -86,4 +86,10 @@ func TestPEM(t *testing.T) {
 	if one.Leaf.IsCA {
 		t.Error("what was signed can sign")
 	}
+	if len(one.Leaf.AuthorityKeyId) == 0 || string(one.Leaf.AuthorityKeyId) != string(authority.certificate.SubjectKeyId) {
+		t.Errorf("signed by the key %x, it says, want %x", one.Leaf.AuthorityKeyId, authority.certificate.SubjectKeyId)
+	}
+	if _, err := authority.Sign(Leaf{Name: "the authority"}); err == nil || !strings.Contains(err.Error(), "another name") {
+		t.Errorf("a leaf of the authority's name: %v", err)
+	}
 }

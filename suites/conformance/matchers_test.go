@@ -161,30 +161,12 @@ func labeled(replicas, fully int32) types.GomegaMatcher {
 	}, "%d replicas, %d fully labelled", replicas, fully)
 }
 
-// setAndGoing is a set with the pods of its own that are being deleted.
-type setAndGoing struct {
-	*world.Set
-	going world.Pods
-}
-
-func (s setAndGoing) String() string { return fmt.Sprintf("%s\nbeing deleted:\n%s", s.Set, s.going) }
-
-// withGoing asks for a set and the pods of its own that are being deleted.
-func withGoing(ref world.Ref) world.Question {
-	return world.Question{What: ref.String(), Of: func(v *world.View) any {
-		return setAndGoing{v.Set(ref), v.Pods().Of(ref).That(world.Pod.Terminating)}
-	}}
-}
-
-// terminating wants a set's status to count so many pods, and apart from them so many
-// that are being deleted, without those that have come to their end: where no node has
-// them, the garbage collector of pods ends them when it comes by, every 20 seconds.
-func terminating(replicas int32, count int) types.GomegaMatcher {
-	return world.Be(func(s setAndGoing) bool {
-		alive := s.going.That(func(p world.Pod) bool { return !p.Ended() })
-		return s.Set != nil && s.Replicas == replicas && len(s.going) == count &&
-			s.Terminating != nil && int(*s.Terminating) == len(alive)
-	}, "%d replicas, and of %d that are being deleted those that have not come to their end", replicas, count)
+// terminating wants a set's status to count so many pods, and so many more that are
+// terminating.
+func terminating(replicas, count int32) types.GomegaMatcher {
+	return world.Be(func(s *world.Set) bool {
+		return s != nil && s.Replicas == replicas && s.Terminating != nil && *s.Terminating == count
+	}, "%d replicas, and %d terminating", replicas, count)
 }
 
 // quota allows so many of a resource in the namespace, and returns when that is in

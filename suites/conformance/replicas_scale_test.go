@@ -129,14 +129,14 @@ var _ = ginkgo.Describe("replicas", func() {
 
 	spec("ReplicaSet/TestTerminatingReplicas", "the status of a ReplicaSet counts pods that are being deleted apart, until they are gone",
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 3, Pods: world.HeldStaying}.Build())
+			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 3, Pods: world.Stranded}.Build())
 			names := podsOf(ctx, n, set, 3).Names()
-			n.Eventually(ctx, withGoing(set), terminating(3, 0))
+			n.Eventually(ctx, world.ASet(set), terminating(3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, withGoing(set), terminating(3, 1)) // replaced, and not gone
+			n.Eventually(ctx, world.ASet(set), terminating(3, 1)) // replaced, and not gone
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
-			n.Eventually(ctx, withGoing(set), terminating(1, 3))
+			n.Eventually(ctx, world.ASet(set), terminating(1, 3))
 			letGo(ctx, n, names[0])
-			n.InTheEnd(ctx, withGoing(set), terminating(1, 2))
+			n.InTheEnd(ctx, world.ASet(set), terminating(1, 2))
 		})
 })

@@ -49,7 +49,7 @@ func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 const (
 	authorityFile   = "ca.crt"
 	servingCert     = "serving.crt"
-	servingKey      = "serving.Key"
+	servingKey      = "serving.key"
 	etcdClientCert  = "etcd-client.crt"
 	etcdClientKey   = "etcd-client.key"
 	accountKeyFile  = "service-account.key"

@@ -173,8 +173,12 @@ const SummaryHead = "| Kubernetes "
 
 // overview is that table: what each controller came to.
 func (run Run) overview(b *strings.Builder) {
+	where := run.Provider
+	if run.Profile != "" {
+		where += ", profile " + run.Profile
+	}
 	fmt.Fprintf(b, "%s%s, %s | statements | specs | %s |\n|---|---:|---:|%s\n",
-		SummaryHead, run.Kubernetes, run.Provider, strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
+		SummaryHead, run.Kubernetes, where, strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
 	for _, controller := range rows.Controllers {
 		var of []Result
 		var statements []string

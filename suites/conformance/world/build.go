@@ -126,3 +126,12 @@ func HeldStaying(pods *corev1.PodTemplateSpec) {
 	Held(pods)
 	Staying(pods)
 }
+
+// Stranded puts pods on a node that is not there, where they stay, terminating or not:
+// no kubelet sees to them, nor does the garbage collector of pods, which ends those at
+// once that terminate without a node, but one whose node it misses after 40 s only.
+func Stranded(pods *corev1.PodTemplateSpec) {
+	pods.Spec.NodeName = "none"
+	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) // which a kubelet would end
+	Staying(pods)
+}

@@ -26,9 +26,9 @@ type Profile struct {
 // FaultSpec is a fault of the catalogue and its parameters, as scenarios have them.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are those that there are. What upstream is known not to survive is in none
-// of them, for then its specs would tell no more of a spec: no answer to an update of
-// Endpoints is lost, whose watch lags as well (TRAPS.md, 44; suites/regression has it).
+// Profiles are those that there are. None loses the answers to updates of Endpoints:
+// with a watch that lags upstream would then fail by a known weakness, whatever a spec
+// is about (harness/check/TRAPS.md, 44; suites/regression has a scenario of it).
 var Profiles = []Profile{{
 	Name:     "steady",
 	Sentence: "every watch lags, one request in ten errs, and the answer of one create in twenty is lost",
