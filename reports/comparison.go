@@ -27,6 +27,8 @@ type Pair struct {
 	Differences   []compare.Difference
 	// Diff is how their end states differ, in the form of go-cmp: − is the base.
 	Diff string
+	// Uncosted: what they cost cannot be compared.
+	Uncosted bool
 }
 
 // Undeclared returns how many differences of a comparison nobody has declared, and
@@ -133,19 +135,18 @@ func (p *Pair) partly() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Standing == compare.NotCompared })
 }
 
-// uncosted says of how many pairs the cost is not compared, if of any: those of which
-// one run did steps that the other did not.
+// uncosted says of how many pairs the cost is not compared, if of any.
 func (c *Comparison) uncosted() string {
 	n := 0
 	for i := range c.Pairs {
-		if slices.ContainsFunc(c.Pairs[i].Differences, func(d compare.Difference) bool { return d.Aspect == compare.Workloads }) {
+		if c.Pairs[i].Uncosted {
 			n++
 		}
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the cost is not compared of %d of %d pairs: one run was broken off before the other", n, len(c.Pairs))
+	return fmt.Sprintf("the cost is not compared of %d of %d pairs: their runs did not do the same steps to the end, or were not seen whole", n, len(c.Pairs))
 }
 
 // sums says in a phrase what it came to.

@@ -64,28 +64,49 @@ func (s *Side) reached(index int) string {
 	}
 }
 
-// workloads tells of each step with which the workload of one run ended, and that
-// of the other did not: undeclared, unless a weakness accounts for it.
+// workloads tells of each step with which a workload ended before its last:
+// undeclared, unless a weakness accounts for it. Two that ended with one step, by no
+// weakness, are both wrong; by a weakness each they got equally far.
 func workloads(subject, base *Side) []Difference {
-	if subject.BrokenOff != nil && base.BrokenOff != nil && subject.BrokenOff.Index == base.BrokenOff.Index {
-		return nil
+	mine, theirs := subject.BrokenOff, base.BrokenOff
+	if mine != nil && theirs != nil && mine.Index == theirs.Index {
+		return together(subject, base)
 	}
 	var all []Difference
-	for _, side := range []*Side{subject, base} {
-		b := side.BrokenOff
+	for _, b := range []*BrokenOff{mine, theirs} {
 		if b == nil {
 			continue
 		}
-		d := Difference{
-			Aspect: Workloads, Object: fmt.Sprintf("step %d", b.Index), What: b.Step,
-			Subject: subject.reached(b.Index), Base: base.reached(b.Index),
-		}
+		d := ended(b.Index, b.Step, subject, base)
 		if b.Weakness != nil {
 			d.Standing, d.Reason = NotCompared, b.Weakness.String()+"; what would have come after the step is not compared"
 		}
 		all = append(all, d)
 	}
 	return all
+}
+
+// together is what there is to tell of two workloads that ended with the same step.
+func together(subject, base *Side) []Difference {
+	mine, theirs := subject.BrokenOff, base.BrokenOff
+	d := ended(mine.Index, mine.Step, subject, base)
+	switch {
+	case mine.Weakness != nil && theirs.Weakness != nil:
+		return nil
+	case mine.Weakness == nil && theirs.Weakness == nil:
+		d.Standing = BothWrong
+	default:
+		d.Reason = "one came to grief by a weakness that is known, the other did not"
+	}
+	return []Difference{d}
+}
+
+// ended is how the two fared with a step. Its standing is as yet undeclared.
+func ended(index int, step string, subject, base *Side) Difference {
+	return Difference{
+		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
+		Subject: subject.reached(index), Base: base.reached(index),
+	}
 }
 
 // unfinished tells of runs that ended before they were over. There is nothing else to

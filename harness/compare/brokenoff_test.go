@@ -99,6 +99,18 @@ func TestBrokenOff(t *testing.T) {
 			want:    map[string]Standing{replicas: Undeclared},
 		},
 		{
+			name: "both, by errors", ours: passes, theirs: passes,
+			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
+			base:    func(x *telling) { x.does(0); x.breaksOff(1, "") },
+			want:    map[string]Standing{"workload step 1, scale: broken off: not met; broken off: not met": BothWrong},
+		},
+		{
+			name: "both, one by a weakness", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
+			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			want:    map[string]Standing{"workload step 1, scale: broken off: not met; broken off: not met": Undeclared},
+		},
+		{
 			name: "the other earlier, for no reason", ours: passes, theirs: stuck(check.Known),
 			subject: func(x *telling) { larger(x); x.breaksOff(0, "web") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
@@ -208,6 +220,9 @@ func TestUnfinished(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+			if got, want := test.base.Cost.Unfinished, test.want != nil; got != want {
+				t.Errorf("its cost is of an unfinished run: %v, want %v", got, want)
 			}
 		})
 	}

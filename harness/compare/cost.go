@@ -11,7 +11,7 @@ import (
 
 // Cost is what one run cost its subject.
 type Cost struct {
-	// Unfinished: the run ended before it was over.
+	// Unfinished: the run ended before it was over, or was not seen whole.
 	Unfinished bool
 	// Steps are the steps of the workload that were done, in order.
 	Steps []Step
@@ -54,6 +54,7 @@ func (c Call) String() string { return c.Verb + " " + c.Resource }
 // the subject's flags.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
+	missed := false
 	spared := map[uint64]bool{} // requests that are left out, by ID
 	wrong := check.NewWrongEndpoints()
 	begun := map[int]time.Duration{}
@@ -79,7 +80,9 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 		case record.Phase != nil && record.Phase.Name == history.PhaseQuiet:
 			cost.Converged = record.At - healed
 		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
-			cost.Unfinished = false
+			cost.Unfinished = missed
+		case record.Gap != nil:
+			missed = true
 		case record.Step != nil && record.Step.Event == history.StepBegun:
 			begun[record.Step.Index] = record.At
 		case record.Step != nil && record.Step.Event == history.StepDone:

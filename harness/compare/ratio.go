@@ -31,9 +31,9 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// alike reports whether both runs did the same steps, and went to their ends. What
-// they cost cannot be compared where one was broken off.
-func (p Pair) alike() bool {
+// Alike reports whether both runs did the same steps, went to their ends and were seen
+// whole. Else what they cost cannot be compared.
+func (p Pair) Alike() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
@@ -43,7 +43,7 @@ func (p Pair) alike() bool {
 // of names. What is nothing in every run is left out, as are bytes of runs without the
 // fault proxy.
 func Ratios(pairs []Pair) []Ratio {
-	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.alike() })
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Alike() })
 	if len(pairs) == 0 {
 		return nil
 	}

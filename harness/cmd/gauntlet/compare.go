@@ -135,12 +135,14 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 				return c, fmt.Errorf("%s on %s: %w", c.Scenario, f.subjects[side], err)
 			}
 		}
+		cost := compare.Pair{Subject: sides[0].Cost, Base: sides[1].Cost}
+		costs = append(costs, cost)
 		c.Pairs = append(c.Pairs, reports.Pair{
 			Subject: *judged[0], Base: *judged[1],
 			Differences: compare.Differences(sides[0], sides[1]),
 			Diff:        compare.Diff(sides[0], sides[1]),
+			Uncosted:    !cost.Alike(),
 		})
-		costs = append(costs, compare.Pair{Subject: sides[0].Cost, Base: sides[1].Cost})
 	}
 	c.Ratios = compare.Ratios(costs)
 	return c, nil
