@@ -60,6 +60,7 @@ type cluster struct {
 	now     time.Duration
 	events  events
 	order   int
+	seq     int64
 	records []*history.Record
 	ids     uint64
 	version history.Version
@@ -78,7 +79,8 @@ func newCluster(c conditions) *cluster {
 }
 
 func (s *cluster) append(r history.Record) {
-	r.Seq, r.At = int64(len(s.records)+1), s.now
+	s.seq++
+	r.Seq, r.At = s.seq, s.now
 	s.records = append(s.records, &r)
 }
 

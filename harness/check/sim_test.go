@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -137,20 +136,5 @@ func wantCaught(t *testing.T, check string, runs, least uint64, simulate func(se
 	t.Logf("%s caught it in %d of %d runs; all checks: %v", check, caught, tried, by)
 	if caught < least {
 		t.Errorf("caught in %d of %d runs, want at least %d", caught, tried, least)
-	}
-}
-
-// BenchmarkRun judges runs of about 10^4 and 10^5 records.
-func BenchmarkRun(b *testing.B) {
-	for _, pods := range []int{430, 4700} {
-		s := simulate(conditions{seed: 1, podLag: 100 * time.Millisecond, replicas: pods, resource: replicaSets, unrest: 20}, rules{})
-		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				judged(b, s)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(s.records)), "ns/record")
-			b.ReportMetric(float64(len(s.records)), "records")
-		})
 	}
 }

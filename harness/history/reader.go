@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"runtime"
+	"sync"
 )
 
 // ErrTruncated ends a history whose last line is cut short, as a run that was
@@ -38,30 +40,106 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // error that ended it, if one did: ErrTruncated, a line that is no record, or none of
 // a kind that this package knows, a hole in the sequence, or a format that it does
 // not know.
+//
+// Lines are read and decoded ahead, on goroutines of their own: to decode a record
+// costs more than whoever takes it has to do. They have ended when the loop has.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		lines := bufio.NewReaderSize(source, 1<<20)
-		for seq := int64(1); ; seq++ {
-			line, err := lines.ReadBytes('\n')
-			switch {
-			case errors.Is(err, io.EOF) && len(line) == 0:
-				return
-			case errors.Is(err, io.EOF):
-				yield(nil, fmt.Errorf("line %d: %w", seq, ErrTruncated))
-				return
-			case err != nil:
-				yield(nil, fmt.Errorf("line %d: %w", seq, err))
-				return
+		stop := make(chan struct{})
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer close(stop)
+		for batch := range readAhead(source, stop, &group) {
+			<-batch.decoded
+			for i := range batch.lines {
+				if !yield(batch.records[i], batch.errs[i]) || batch.errs[i] != nil {
+					return
+				}
 			}
-			record, err := parse(line, seq)
-			if err != nil {
-				yield(nil, fmt.Errorf("line %d: %w", seq, err))
-				return
-			}
-			if !yield(record, nil) {
-				return
+			if batch.end != nil {
+				yield(nil, batch.end)
 			}
 		}
+	}
+}
+
+// batch is lines of a history that are decoded together.
+type batch struct {
+	first   int64 // the place of the first
+	lines   [][]byte
+	end     error         // what the lines end with; nil for the end of the history, or more
+	decoded chan struct{} // closed when the rest is set
+	records []*Record
+	errs    []error
+}
+
+const (
+	batchLines = 256
+	// batchesAhead bounds what is held of the history.
+	batchesAhead = 16
+)
+
+// readAhead hands out batches in order, before they are decoded.
+func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
+	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
+	group.Go(func() {
+		defer close(inOrder)
+		defer close(todo)
+		lines := bufio.NewReaderSize(source, 1<<20)
+		for first, more := int64(1), true; more; {
+			b := &batch{first: first, decoded: make(chan struct{})}
+			more = b.read(lines)
+			first += int64(len(b.lines))
+			for _, to := range []chan<- *batch{todo, inOrder} {
+				select {
+				case to <- b:
+				case <-stop:
+					return
+				}
+			}
+		}
+	})
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for b := range todo {
+				b.decode()
+			}
+		})
+	}
+	return inOrder
+}
+
+// read fills the batch, and reports whether more is to come.
+func (b *batch) read(lines *bufio.Reader) (more bool) {
+	for len(b.lines) < batchLines {
+		line, err := lines.ReadBytes('\n')
+		at := b.first + int64(len(b.lines))
+		switch {
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return false
+		case errors.Is(err, io.EOF):
+			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
+			return false
+		case err != nil:
+			b.end = fmt.Errorf("line %d: %w", at, err)
+			return false
+		}
+		b.lines = append(b.lines, line)
+	}
+	return true
+}
+
+// decode decodes the lines, up to the first that is no record.
+func (b *batch) decode() {
+	defer close(b.decoded)
+	b.records, b.errs = make([]*Record, len(b.lines)), make([]error, len(b.lines))
+	for i, line := range b.lines {
+		record, err := parse(line, b.first+int64(i))
+		if err != nil {
+			b.errs[i] = fmt.Errorf("line %d: %w", b.first+int64(i), err)
+			return
+		}
+		b.records[i] = record
 	}
 }
 
