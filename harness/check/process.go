@@ -36,6 +36,9 @@ type process struct {
 	// spells counts the times that it was idle; rousedAt is when that last ended.
 	spells   int
 	rousedAt time.Duration
+	// sweptAt is when it was last seen to that nothing is kept of pods for longer than
+	// memory: a process may never be idle.
+	sweptAt time.Duration
 
 	// deleting is for which owner the process deletes each pod that its view
 	// shows active. The view may show the pod to be another's when it goes.
@@ -152,6 +155,10 @@ func (p *process) send(r *history.Request, seq int64, at time.Duration) *call {
 		return c
 	}
 	p.rouse(at)
+	if at-p.sweptAt > memory {
+		p.view.forget(at - memory)
+		p.sweptAt = at
+	}
 	p.working++
 	p.lastAt = at
 	p.classify(c, r)
