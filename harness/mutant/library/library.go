@@ -18,7 +18,7 @@ import (
 func All() []mutant.Mutant { return slices.Clone(all()) }
 
 var all = sync.OnceValue(func() []mutant.Mutant {
-	mutants := slices.Concat(replicas, deployments, endpoints, managers, upstream)
+	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, upstream)
 	for i := range mutants {
 		for _, name := range mutants[i].Scenarios {
 			mutants[i].Texts = append(mutants[i].Texts, text(name))

@@ -1,0 +1,168 @@
+package library
+
+import "github.com/kube-gauntlet/gauntlet/harness/mutant"
+
+// heldOut are mutants of ours that were written without regard to what the checks
+// look at, and first run through scenarios that were there before them.
+var heldOut = []mutant.Mutant{
+	{
+		ID: "own-failed-delete-awaited", Base: mutant.Ours,
+		Broken:    "A delete that failed is still waited for.",
+		Edits:     []mutant.Edit{edit(replicaSync, "			c.expectations.DeletionObserved(id, pod.UID)\n			if !apierrors.IsNotFound(err) {", "			if !apierrors.IsNotFound(err) {")},
+		Scenarios: []string{"api-errors", "outage"},
+	},
+	{
+		ID: "own-expectations-inherited", Base: mutant.Ours,
+		Broken: "What an owner waited for, its namesake waits for.",
+		Edits: []mutant.Edit{
+			edit(expectations, `	if e := t.byKey[owner.Key]; e != nil && e.uid == owner.UID {
+		change(e)`, `	if e := t.byKey[owner.Key]; e != nil {
+		change(e)`),
+			edit(expectations, `	if e := t.byKey[owner.Key]; e != nil && e.uid == owner.UID {
+		delete(t.byKey, owner.Key)`, `	if e := t.byKey[owner.Key]; e != nil && e.uid == "" {
+		delete(t.byKey, owner.Key)`),
+			edit(expectations, `	delete(t.byKey, key)
+}
+
+func (t *Tracker) update`, `	_ = key
+}
+
+func (t *Tracker) update`),
+		},
+		Scenarios: []string{"relist", "moments", "everything"},
+	},
+	{
+		ID: "own-terminating-adopts", Base: mutant.Ours,
+		Broken: "An owner that is being deleted goes on to adopt orphans.",
+		Edits: []mutant.Edit{
+			edit(claim, `if !matches || terminating || child.GetDeletionTimestamp() != nil`, `if !matches || child.GetDeletionTimestamp() != nil`),
+			edit(claim, `	if live.GetDeletionTimestamp() != nil {
+		return`, `	if live.GetDeletionTimestamp() != nil && c.Owner == nil {
+		return`),
+		},
+		Scenarios: []string{"foreground", "watch-delay-owners", "strays"},
+	},
+	{
+		ID: "own-delete-burst", Base: mutant.Ours,
+		Broken:    "One sync deletes as many pods as there are too many.",
+		Edits:     []mutant.Edit{edit(replicaPlan, `deletes: min(active-wanted, burst)`, `deletes: max(0, active-wanted)`)},
+		Scenarios: []string{"burst", "scale-down"},
+	},
+	{
+		ID: "own-ready-since-created", Base: mutant.Ours,
+		Broken:    "A pod is available when it has been there for minReadySeconds and is ready.",
+		Edits:     []mutant.Edit{edit(podFacts, `return since.Add(minReady), true`, `return pod.CreationTimestamp.Add(minReady), true`)},
+		Scenarios: []string{"min-ready"},
+	},
+	{
+		ID: "own-terminating-uncounted", Base: mutant.Ours,
+		Broken:    "The status of a ReplicaSet counts no terminating pods.",
+		Edits:     []mutant.Edit{edit(replicaSync, "			set.terminating++\n", "			set.terminating = 0\n")},
+		Scenarios: []string{"strays", "pod-churn", "rollout"},
+	},
+	{
+		ID: "own-back-off-kept", Base: mutant.Ours,
+		Broken:    "A sync that succeeds leaves the back-off of its key as it was.",
+		Edits:     []mutant.Edit{edit(workLoop, "		l.queue.Forget(key)\n		logger", "		logger")},
+		Scenarios: []string{"api-errors", "everything"},
+	},
+	{
+		ID: "own-rest-to-smallest", Base: mutant.Ours,
+		Broken:    "What rounding leaves of a scale in the middle of a rollout goes to the smallest ReplicaSet.",
+		Edits:     []mutant.Edit{edit(deploymentScale, `cmp.Compare(f.sizes[j].replicas, f.sizes[i].replicas)`, `cmp.Compare(f.sizes[i].replicas, f.sizes[j].replicas)`)},
+		Scenarios: []string{"proportions", "rollout"},
+	},
+	{
+		ID: "own-newest-shrunk-first", Base: mutant.Ours,
+		Broken: "Of several old ReplicaSets the newest is scaled down first.",
+		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range f.sizes {
+		if i == f.current {
+			continue
+		}
+		cut(i, left[i])
+`, `	for n := range f.sizes {
+		i := len(f.sizes) - 1 - n
+		s := f.sizes[i]
+		if i == f.current {
+			continue
+		}
+		cut(i, left[i])
+`)},
+		Scenarios: []string{"rollout", "history"},
+	},
+	{
+		ID: "own-paused-unscaled", Base: mutant.Ours,
+		Broken:    "A Deployment that is paused is not scaled.",
+		Edits:     []mutant.Edit{edit(deploymentSync, `return errors.Join(c.rescale(ctx, r), c.cleanUp(ctx, r))`, `return errors.Join(nil, c.cleanUp(ctx, r))`)},
+		Scenarios: []string{"paused", "rollout"},
+	},
+	{
+		ID: "own-ready-of-new", Base: mutant.Ours,
+		Broken: "The status of a Deployment counts ready pods of the new ReplicaSet alone.",
+		Edits: []mutant.Edit{
+			edit(deploymentStatus, "		status.ReadyReplicas += set.Status.ReadyReplicas\n", ""),
+			edit(deploymentStatus, "		status.UpdatedReplicas = set.Status.Replicas\n", "		status.UpdatedReplicas = set.Status.Replicas\n		status.ReadyReplicas = set.Status.ReadyReplicas\n"),
+		},
+		Scenarios: []string{"rollout"},
+	},
+	{
+		ID: "own-failure-not-passed-on", Base: mutant.Ours,
+		Broken:    "That a ReplicaSet cannot make pods does not show in its Deployment.",
+		Edits:     []mutant.Edit{edit(deploymentStatus, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing {`, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing && r.current == none {`)},
+		Scenarios: []string{"deadlines", "obstacles"},
+	},
+	{
+		ID: "own-always-progress", Base: mutant.Ours,
+		Broken:    "Pods that become fewer are progress.",
+		Edits:     []mutant.Edit{edit(deploymentProgress, `		after.ReadyReplicas > before.ReadyReplicas ||`, `		after.ReadyReplicas != before.ReadyReplicas ||`)},
+		Scenarios: []string{"rollout", "sick", "deadlines"},
+	},
+	{
+		ID: "own-history-with-pods", Base: mutant.Ours,
+		Broken: "Of the history ReplicaSets are deleted that still have pods.",
+		Edits: []mutant.Edit{edit(deploymentHistory, `return ptr.Deref(set.Spec.Replicas, 1) != 0 || set.Status.Replicas != 0 || set.Generation > set.Status.ObservedGeneration`,
+			`return ptr.Deref(set.Spec.Replicas, 1) != 0`)},
+		Scenarios: []string{"history", "rollout", "paused"},
+	},
+	{
+		ID: "own-rollback-to-first", Base: mutant.Ours,
+		Broken:    "A rollback to the revision before goes to the first.",
+		Edits:     []mutant.Edit{edit(deploymentRollback, `return revisions[len(revisions)-2]`, `return revisions[0]`)},
+		Scenarios: []string{"rollbacks", "rollout"},
+	},
+	{
+		ID: "own-rollback-hash", Base: mutant.Ours,
+		Broken:    "A rollback leaves the hash of the ReplicaSet in the template.",
+		Edits:     []mutant.Edit{edit(deploymentRollback, "	delete(back.Spec.Template.Labels, templatehash.Label)\n", "")},
+		Scenarios: []string{"rollbacks", "rollout"},
+	},
+	{
+		ID: "own-sets-not-adopted", Base: mutant.Ours,
+		Broken:    "A Deployment does not adopt ReplicaSets that are nobody's.",
+		Edits:     []mutant.Edit{edit(deploymentSets, `claimer.Claim(ctx, append(controlled, orphans...))`, `claimer.Claim(ctx, append(controlled, orphans[:0]...))`)},
+		Scenarios: []string{"rollout"},
+	},
+	{
+		ID: "own-port-zero", Base: mutant.Ours,
+		Broken: "A pod that lacks a named port is listed with port 0.",
+		Edits: []mutant.Edit{edit(endpointsPublish, `		number, ok := resolvePort(pod, wanted)
+		if !ok {
+			continue
+		}
+`, `		number, _ := resolvePort(pod, wanted)
+`)},
+		Scenarios: []string{"endpoints"},
+	},
+	{
+		ID: "own-headless-unlabelled", Base: mutant.Ours,
+		Broken:    "The Endpoints of a headless Service are not labelled so.",
+		Edits:     []mutant.Edit{edit(endpointsPlan, "		labels[corev1.IsHeadlessService] = \"\"\n", "		delete(labels, corev1.IsHeadlessService)\n")},
+		Scenarios: []string{"endpoints"},
+	},
+	{
+		ID: "own-gone-pod-missed", Base: mutant.Ours,
+		Broken:    "That a pod is gone wakes no Service.",
+		Edits:     []mutant.Edit{edit(endpointsHandlers, `			DeleteFunc: c.podDeleted,`, `			DeleteFunc: func(any) {},`), edit(endpointsHandlers, `terminating: pod.DeletionTimestamp != nil,`, `terminating: false,`)},
+		Scenarios: []string{"endpoints", "gone"},
+	},
+}
