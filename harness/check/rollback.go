@@ -65,6 +65,9 @@ func (r *rollout) misses(from, to *deployment) string {
 	case to.rollback >= 0:
 		return "the annotation that asks for it gone with the same write"
 	}
+	if to.template.hash != "" && from.template.hash == "" {
+		return "the template without the label " + hashLabel + ", which is its ReplicaSet's"
+	}
 	for _, target := range r.targets(from) {
 		if target != nil && target.template.same(to.template) {
 			return ""

@@ -126,6 +126,11 @@ func TestRolloutComplete(t *testing.T) {
 			s.revise("web", "spec", fields{"minReadySeconds": 5})
 			s.settledStatus(10)
 		})},
+		{name: "a ReplicaSet that matches is left without an owner", want: Fail, says: "its ReplicaSet web-v7 is nobody's, and to be adopted", tell: spoilt(func(s *story) {
+			o := setOf("web", "v7", 0, 10)
+			o.Owners = nil
+			s.commit(history.Added, o)
+		})},
 		{name: "an annotation not passed on", want: Fail, says: `has the annotation team="", expected "paint"`, tell: spoilt(func(s *story) {
 			s.annotate(s.find("web"), "team", "paint")
 		})},

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,9 @@ func (w *world) pendingDeployment(d *deployment, now time.Time) []pending {
 	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d at generation %d",
 		d.status.ObservedGeneration, d.generation)
 	list.expect(d.rollback < 0 || d.paused, "it has not been rolled back to revision %d, and the annotation is still there", d.rollback)
+	for _, set := range w.orphanSets(d) {
+		list.expect(false, "its ReplicaSet %s is nobody's, and to be adopted", set.Name)
+	}
 	current, _ := d.split(sets)
 	if d.paused {
 		list.expect(!d.beingScaled(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
@@ -28,6 +32,19 @@ func (w *world) pendingDeployment(d *deployment, now time.Time) []pending {
 	}
 	d.pendingStatus(&list, sets, current, now)
 	return list.all
+}
+
+// orphanSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
+func (w *world) orphanSets(d *deployment) []*owner {
+	var orphans []*owner
+	w.anySet(func(set *owner) bool {
+		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
+			orphans = append(orphans, set)
+		}
+		return false
+	})
+	slices.SortFunc(orphans, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	return orphans
 }
 
 // split tells the ReplicaSets that have the Deployment's template from the others.
