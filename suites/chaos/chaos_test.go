@@ -1,6 +1,6 @@
 // Package chaos runs the scenarios that gauntlet brings along against our
-// controllers and against upstream's. Both must pass all of them: a failure of
-// upstream is a false alarm.
+// controllers and against upstream's. Both must pass all of them, but for what
+// upstream is known to do wrong: any other failure of upstream is a false alarm.
 //
 //	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
@@ -86,14 +86,20 @@ func lingers(fault scenario.Fault) bool {
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// passes runs a scenario and expects it to pass.
+// passes runs a scenario and expects it to pass. Upstream may be excused: which of its
+// known weaknesses a scenario meets is a matter of moments, and its own scenarios, in
+// suites/regression, show each for certain.
 func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
+	if target == subject.Upstream {
+		ends(ctx, provider, target, asked, check.Pass, check.Known)
+		return
+	}
 	ends(ctx, provider, target, asked, check.Pass)
 }
 
-// ends runs a scenario and expects a verdict. The run directory of one that ends in
+// ends runs a scenario and expects one of some verdicts. The run directory of one that ends in
 // another way stays in out/.
-func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want check.Verdict) *reports.Run {
+func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want ...check.Verdict) *reports.Run {
 	asked.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
 		Scenario:  asked,
@@ -126,7 +132,7 @@ func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked 
 	}
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
-	gomega.Expect(judged.Verdict).To(gomega.Equal(want), judged.Reason)
+	gomega.Expect(judged.Verdict).To(gomega.BeElementOf(want), judged.Reason)
 	if target == subject.Ours {
 		withinRights(judged.Directory)
 	}
