@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -35,7 +36,7 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 				continue
 			}
 			annotate(&b, check.Fail, fmt.Sprintf("%s: %s", c.Scenario, f.Standing), fmt.Sprintf("%s, %s; %s: %s; %s: %s (in %d of %d pairs, first with seed %d)",
-				f.Object, aspect(f.Difference), c.Subject, orNone(f.Subject), c.Base, orNone(f.Base), f.pairs, len(c.Pairs), c.Pairs[f.first].Subject.Seed))
+				f.Object, aspect(f.Difference), c.Subject, cmp.Or(f.Subject, "none"), c.Base, cmp.Or(f.Base, "none"), f.pairs, len(c.Pairs), c.Pairs[f.first].Subject.Seed))
 		}
 	}
 	return writeAnnotations(w, &b)

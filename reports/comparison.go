@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -103,8 +104,8 @@ func compared(w io.Writer, comparisons []Comparison, s style) error {
 	explain := false
 	for _, c := range comparisons {
 		c.write(&b, s)
-		matter, accepted := c.sift()
-		explain = explain || len(matter)+len(accepted) > 0
+		matter, rest := c.sift()
+		explain = explain || len(matter)+len(rest) > 0
 	}
 	if explain {
 		b.WriteString(standings + "\n\n")
@@ -171,11 +172,11 @@ func (c *Comparison) sums() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
 }
 
-// acceptance is how many differences say nothing of either subject, for a reason.
-type acceptance struct {
+// setAside is differences that say nothing of either subject, for one reason.
+type setAside struct {
 	Standing compare.Standing
 	Reason   string
-	N        int
+	All      []compare.Difference
 }
 
 // aside reports whether a difference says nothing of either subject: it is accepted or
@@ -184,21 +185,28 @@ func aside(d compare.Difference) bool {
 	return d.Standing == compare.Accepted || d.Standing == compare.NotCompared && d.Aspect != compare.Workloads
 }
 
-// sift returns the differences that matter, and of the others the reasons.
-func (c *Comparison) sift() (matter []found, accepted []acceptance) {
-	for _, f := range c.distinct() {
-		if !aside(f.Difference) {
-			matter = append(matter, f)
+// sift parts the differences that matter from the others, which it gathers by reason.
+// What it sifts has a difference each.
+func sift[T any](all []T, of func(T) compare.Difference) (matter []T, rest []setAside) {
+	for _, one := range all {
+		d := of(one)
+		if !aside(d) {
+			matter = append(matter, one)
 			continue
 		}
-		i := slices.IndexFunc(accepted, func(a acceptance) bool { return a.Standing == f.Standing && a.Reason == f.Reason })
+		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Standing == d.Standing && a.Reason == d.Reason })
 		if i < 0 {
-			i = len(accepted)
-			accepted = append(accepted, acceptance{Standing: f.Standing, Reason: f.Reason})
+			i = len(rest)
+			rest = append(rest, setAside{Standing: d.Standing, Reason: d.Reason})
 		}
-		accepted[i].N++
+		rest[i].All = append(rest[i].All, d)
 	}
-	return matter, accepted
+	return matter, rest
+}
+
+// sift sifts what differs in any pair, each difference once.
+func (c *Comparison) sift() (matter []found, rest []setAside) {
+	return sift(c.distinct(), func(f found) compare.Difference { return f.Difference })
 }
 
 // aspect says what of an object, a check or a step differs.
@@ -209,19 +217,12 @@ func aspect(d compare.Difference) string {
 	return string(d.Aspect) + ": " + d.What
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
 func (c *Comparison) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
-	matter, accepted := c.sift()
+	matter, rest := c.sift()
 	for _, f := range matter {
 		fmt.Fprintf(b, "- %s: %s, %s\n", f.Standing, s.text(f.Object), s.text(aspect(f.Difference)))
-		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(orNone(f.Subject)), s.text(c.Base), s.text(orNone(f.Base)))
+		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(cmp.Or(f.Subject, "none")), s.text(c.Base), s.text(cmp.Or(f.Base, "none")))
 		if f.Reason != "" {
 			fmt.Fprintf(b, "  - %s\n", s.text(f.Reason))
 		}
@@ -229,10 +230,10 @@ func (c *Comparison) write(b *strings.Builder, s style) {
 		fmt.Fprintf(b, "  - in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
 			s.path(first.Subject.Directory), s.path(first.Base.Directory))
 	}
-	for _, a := range accepted {
-		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, a.N, s.text(a.Reason))
+	for _, a := range rest {
+		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, len(a.All), s.text(a.Reason))
 	}
-	if len(matter)+len(accepted) > 0 {
+	if len(matter)+len(rest) > 0 {
 		b.WriteString("\n")
 	}
 	c.writeCosts(b, s)

@@ -20,29 +20,6 @@ type comparedPair struct {
 	Uncosted string
 }
 
-// setAside is differences that say nothing of either subject, for one reason.
-type setAside struct {
-	Standing compare.Standing
-	Reason   string
-	All      []compare.Difference
-}
-
-// sift parts the differences that matter from the others, which it gathers by reason.
-func (p *comparedPair) sift() {
-	for _, d := range p.Differences {
-		if !aside(d) {
-			p.Matter = append(p.Matter, d)
-			continue
-		}
-		i := slices.IndexFunc(p.Aside, func(a setAside) bool { return a.Standing == d.Standing && a.Reason == d.Reason })
-		if i < 0 {
-			i = len(p.Aside)
-			p.Aside = append(p.Aside, setAside{Standing: d.Standing, Reason: d.Reason})
-		}
-		p.Aside[i].All = append(p.Aside[i].All, d)
-	}
-}
-
 // PairHTML writes a pair of a comparison as one page: what differs, what all pairs
 // cost, the verdicts of both, and both timelines, so that the steps of the workload
 // fall together.
@@ -52,7 +29,7 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted()},
 		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
-	data.Compared.sift()
+	data.Compared.Matter, data.Compared.Aside = sift(pair.Differences, func(d compare.Difference) compare.Difference { return d })
 	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
 	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
 		data.Verdict = check.Fail
@@ -79,7 +56,7 @@ type comparedScenario struct {
 	Scenario, Sums string
 	Subject, Base  string
 	Differences    []pageDifference
-	Accepted       []acceptance
+	Aside          []setAside
 	Costs          costTable
 	Uncosted       string
 	Pairs          []pagePair
@@ -129,8 +106,8 @@ func (c *Comparison) page() comparedScenario {
 		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.sums(), Subject: c.Subject, Base: c.Base,
 		Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted(),
 	}
-	matter, accepted := c.sift()
-	p.Accepted = accepted
+	matter, rest := c.sift()
+	p.Aside = rest
 	for _, f := range matter {
 		p.Differences = append(p.Differences, pageDifference{
 			Difference: f.Difference, In: fmt.Sprintf("%d of %d", f.pairs, len(c.Pairs)),

@@ -145,14 +145,20 @@ func specsOf(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// summary says in a word what results of a subject come to.
-func summary(results []Result, subject string) string {
+// states counts the results of a subject.
+func states(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
 		if result.Subject == subject {
 			count[result.State]++
 		}
 	}
+	return count
+}
+
+// summary says in a word what results of a subject come to.
+func summary(results []Result, subject string) string {
+	count := states(results, subject)
 	ran := count[Failed] + count[Passed]
 	switch {
 	case count[Failed] > 0:
@@ -197,14 +203,9 @@ func (run Run) overview(b *strings.Builder) {
 	}
 }
 
-// tally counts the results of a subject, the worst first.
+// tally says how many results of a subject came to what, the worst first.
 func tally(results []Result, subject string) string {
-	count := map[State]int{}
-	for _, result := range results {
-		if result.Subject == subject {
-			count[result.State]++
-		}
-	}
+	count := states(results, subject)
 	var parts []string
 	for _, state := range []State{Failed, Skipped, Passed} {
 		if count[state] > 0 {
