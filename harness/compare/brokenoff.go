@@ -19,6 +19,8 @@ type BrokenOff struct {
 	// Weakness is what upstream is known for and that step came to grief by; nil
 	// where it is not known to be that.
 	Weakness *check.Weakness
+
+	awaited *history.Ref // with that step; nil if nothing was
 }
 
 // brokenOff reads how the workload of a run ended from the step that failed.
@@ -26,29 +28,37 @@ func brokenOff(step *history.Step, results []check.Result) *BrokenOff {
 	if step == nil {
 		return nil
 	}
-	return &BrokenOff{Index: step.Index, Step: step.Detail, Why: step.Error, Weakness: weaknessOf(step.Awaited, results)}
+	b := &BrokenOff{Index: step.Index, Step: step.Detail, Why: step.Error, awaited: step.Awaited}
+	for _, e := range excuses(results) {
+		if b.awaited != nil && e.object.Resource == b.awaited.Resource && e.object.Name == b.awaited.Name {
+			b.Weakness = e.weakness
+			break
+		}
+	}
+	return b
 }
 
-// weaknessOf is the weakness that keeps an object from being as it was awaited: the
-// run was excused for it, with that object as evidence.
-func weaknessOf(awaited *history.Ref, results []check.Result) *check.Weakness {
-	if awaited == nil {
-		return nil
-	}
+// excuse is something that a run was excused for: a weakness that upstream is known
+// for broke a check, as an object shows.
+type excuse struct {
+	weakness *check.Weakness
+	check    string // its ID
+	object   history.Ref
+}
+
+// excuses are all that a run was excused for. What only looks like a weakness, and
+// was held against its subject, is none.
+func excuses(results []check.Result) []excuse {
+	var all []excuse
 	for _, result := range results {
-		if result.Verdict != check.Known {
-			continue
-		}
 		for _, e := range result.Evidence {
-			if e.Weakness == 0 || e.Object == nil || e.Object.Resource != awaited.Resource || e.Object.Name != awaited.Name {
-				continue
-			}
-			if i := slices.IndexFunc(check.Weaknesses, func(w *check.Weakness) bool { return w.Trap == e.Weakness }); i >= 0 {
-				return check.Weaknesses[i]
+			i := slices.IndexFunc(check.Weaknesses, func(w *check.Weakness) bool { return w.Trap == e.Weakness })
+			if result.Verdict == check.Known && e.Object != nil && i >= 0 {
+				all = append(all, excuse{check.Weaknesses[i], result.Check, *e.Object})
 			}
 		}
 	}
-	return nil
+	return all
 }
 
 // reached says how a run fared with the step at an index, for a person; it is empty
@@ -137,6 +147,18 @@ func cutShort(subject, base *Side) *Side {
 		return nil
 	}
 	return short
+}
+
+// hangs reports whether how an object ended hangs on what one run was not asked for
+// any more, or on what it came to grief with: the other run changed it later than
+// that, or it is what was awaited, or of it.
+func hangs(d *Difference, subject, base *Side) bool {
+	short, long := cutShort(subject, base), subject
+	if short == subject {
+		long = base
+	}
+	changed, ok := long.changed[d.Object]
+	return ok && changed >= short.BrokenOff.Index || short.belongs(d.Object, *short.BrokenOff.awaited)
 }
 
 // follows reports whether a difference of milestones comes of what one run was not

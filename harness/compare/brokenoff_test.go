@@ -68,6 +68,27 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
+			name: "what no later step changed", ours: passes, theirs: stuck(check.Known),
+			subject: func(x *telling) {
+				x.truth(history.Added, deployments, "early", nil, `{"spec":{"replicas":1}}`)
+				x.does(0, 1)
+				x.truth(history.Added, deployments, "late", nil, `{"spec":{"replicas":1}}`)
+			},
+			base: func(x *telling) {
+				x.does(0)
+				x.truth(history.Added, deployments, "odd", nil, `{"spec":{"replicas":1}}`)
+				x.breaksOff(1, "web")
+				x.pod("new", "v1", "")
+			},
+			want: map[string]Standing{
+				short: NotCompared,
+				"end state deployments.apps early, the object: asks for 1 pods; none": Undeclared,
+				"end state deployments.apps late, the object: asks for 1 pods; none":  NotCompared,
+				"end state deployments.apps odd, the object: none; asks for 1 pods":   Undeclared,
+				"end state pods of replicasets.apps web-<>, not ready: 2; 3":          NotCompared,
+			},
+		},
+		{
 			name: "by a weakness that is the subject's", base: whole, theirs: passes,
 			subject: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, ours: stuck(check.Known),
 			want: map[string]Standing{

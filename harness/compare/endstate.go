@@ -18,7 +18,7 @@ func (o *observer) end() (map[string]map[string]string, error) {
 	counts := map[string]map[string]int{} // of pods, by their owner
 	for _, object := range o.live {
 		if object.Resource == pods {
-			name := podsOf + o.names.owner(object)
+			name := o.names.group(object)
 			if counts[name] == nil {
 				counts[name] = map[string]int{}
 			}

@@ -17,9 +17,14 @@ type names struct {
 	stable map[string]string // by "resource name"
 	// said is what texts may call objects by, and their stable names.
 	said map[string]string
+	// owners has the owner of each object that has one, both by their stable names with
+	// their resources.
+	owners map[string]string
 }
 
-func newNames() *names { return &names{stable: map[string]string{}, said: map[string]string{}} }
+func newNames() *names {
+	return &names{stable: map[string]string{}, said: map[string]string{}, owners: map[string]string{}}
+}
 
 // learn takes in a version of an object. Owners are seen before what they own.
 func (n *names) learn(o *history.Object) {
@@ -38,6 +43,9 @@ func (n *names) learn(o *history.Object) {
 		name += "-*"
 	}
 	n.stable[key] = o.Resource + " " + name
+	if owner != nil {
+		n.owners[n.stable[key]] = n.owner(o)
+	}
 	if name != o.Name {
 		n.said[o.Name] = name
 	}
@@ -49,6 +57,15 @@ func (n *names) of(o *history.Object) string {
 		return name
 	}
 	return o.Resource + " " + o.Name
+}
+
+// group is the stable name under which the end of an object is told: pods are told of
+// together, by their owner.
+func (n *names) group(o *history.Object) string {
+	if o.Resource == pods {
+		return podsOf + n.owner(o)
+	}
+	return n.of(o)
 }
 
 // nobody is the owner of orphans.

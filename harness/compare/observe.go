@@ -34,10 +34,26 @@ type Side struct {
 	// since has the step, from 0, that had begun last when a value of a milestone was
 	// first seen; -1 before the first.
 	since map[Milestone]map[string]int
+	// changed has the step, from 0, that had begun last when an object last changed,
+	// by the names of End; -1 before the first.
+	changed map[string]int
+	stable  *names
 
 	// lossy: a write of a ReplicaSet may have been done without the subject having
 	// been told, or an event about it may have been lost.
 	lossy bool
+}
+
+// belongs reports whether what a name of End stands for is a certain object, or is
+// owned by it.
+func (s *Side) belongs(name string, to history.Ref) bool {
+	root := s.stable.of(&history.Object{Ref: to})
+	for name = strings.TrimPrefix(name, podsOf); name != ""; name = s.stable.owners[name] {
+		if name == root {
+			return true
+		}
+	}
+	return false
 }
 
 // Milestone names something that happens to an object on its way.
@@ -66,7 +82,7 @@ const (
 
 // SideOf reads what of a run can be compared from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, open: map[uint64]string{}}
+	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, changed: map[string]int{}, open: map[uint64]string{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -82,7 +98,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	}
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
-		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0,
+		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, changed: o.changed, stable: o.names,
 	}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
@@ -103,6 +119,7 @@ type observer struct {
 	missed   string        // what a witness missed first
 	died     string        // which replica last died, and how
 	live     map[types.UID]*history.Object
+	changed  map[string]int    // see [Side]
 	versions []seen            // of owners, in order
 	events   []seen            // as the subject sent them
 	open     map[uint64]string // writes of ReplicaSets and events that have no answer yet, by ID: their resources
@@ -160,6 +177,7 @@ func (o *observer) observe(r *history.Record) {
 	case r.Truth != nil:
 		object := &r.Truth.Object
 		o.names.learn(object)
+		o.changed[o.names.group(object)] = o.step
 		if r.Truth.Type == history.Deleted {
 			delete(o.live, object.UID)
 			return

@@ -13,8 +13,8 @@ import (
 
 // Rule says of a kind of difference why it may be.
 type Rule struct {
-	// Issue is where a deliberate difference was decided; empty for what either
-	// subject may do.
+	// Issue is where upstream has on record what ours is meant to do otherwise; empty
+	// if that is not known, and for what either subject may do.
 	Issue  string
 	Reason string
 	Match  func(*Difference) bool
@@ -113,8 +113,9 @@ var Acceptable = []Rule{
 }
 
 // Deliberate are the differences that ours is meant to have: weaknesses of
-// upstream that it does not repeat. README lists what it does instead.
-var Deliberate = []Rule{
+// upstream that it does not repeat, first those that checks recognise. README lists
+// what it does instead.
+var Deliberate = append(recognised(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#44734, kubernetes#128798",
 		Reason: "a scaling event ends, proportional scaling is finished after a failure, and Recreate goes on though failed pods are left",
@@ -141,6 +142,26 @@ var Deliberate = []Rule{
 		Reason: "Endpoints are deleted after a live look only, and leader-election records never",
 		Match:  func(d *Difference) bool { return spared(d, "orphan-endpoints") },
 	},
+}...)
+
+// recognised is a rule for each weakness that upstream's runs are excused for: of the
+// checks that it breaks, and of the ends of the objects that show it.
+func recognised() []Rule {
+	var rules []Rule
+	for _, w := range check.Weaknesses {
+		rules = append(rules, Rule{
+			Reason: w.String(), // which has its issue
+			Match: func(d *Difference) bool {
+				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(held, d.Subject)
+			},
+			And: func(d *Difference, _, base *Side) bool {
+				return slices.ContainsFunc(excuses(base.Results), func(e excuse) bool {
+					return e.weakness == w && (e.check == d.Object || base.belongs(d.Object, e.object))
+				})
+			},
+		})
+	}
+	return rules
 }
 
 // Incomparable are the differences that come of a run's having been broken off, by a
@@ -149,6 +170,7 @@ var Incomparable = []Rule{
 	{
 		Reason: "what the objects are at the end depends on the steps that one run did not come to",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
+		And:    hangs,
 	},
 	{
 		Reason: "what happens on the way is compared up to the step with which one run was broken off",
@@ -189,11 +211,8 @@ func (s *Side) most(set string) (string, bool) {
 
 // spared reports whether the base alone breaks the guarantee of a check.
 func spared(d *Difference, id string) bool {
-	return d.Aspect == Verdicts && d.Object == id && slices.Contains(broken, d.Base) && slices.Contains(held, d.Subject)
+	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(held, d.Subject)
 }
-
-// broken are the verdicts of a guarantee that something broke.
-var broken = []string{string(check.Fail), string(check.Known)}
 
 // held are the verdicts of a guarantee that nothing was seen to break.
 var held = []string{string(check.Pass), string(check.Idle)}

@@ -285,8 +285,52 @@ func TestDeliberate(t *testing.T) {
 		}
 	}
 	for _, rule := range Deliberate {
-		if rule.Issue == "" {
-			t.Errorf("%q is declared without an issue", rule.Reason)
+		known := slices.ContainsFunc(check.Weaknesses, func(w *check.Weakness) bool { return rule.Reason == w.String() })
+		if rule.Issue == "" && !known {
+			t.Errorf("%q is declared without an issue, and is no known weakness", rule.Reason)
+		}
+	}
+}
+
+// TestRecognised: every weakness that upstream is known for is declared of ours, and so
+// is how the objects end that show it; of other objects, and of what was no excuse,
+// nothing is.
+func TestRecognised(t *testing.T) {
+	const replicas = `{"spec":{"replicas":%d}}`
+	for _, w := range check.Weaknesses {
+		for _, test := range []struct {
+			name         string
+			ours, theirs check.Verdict
+			want         map[string]Standing
+		}{
+			{"known", check.Pass, check.Known, map[string]Standing{w.Check: Declared, deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
+			{"both have it", check.Known, check.Known, map[string]Standing{deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
+			{"ours fails", check.Fail, check.Known, map[string]Standing{w.Check: Undeclared, deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
+			{"looks like it", check.Idle, check.Unknown, map[string]Standing{w.Check: Undeclared, deployments + " web": Undeclared, "pods of replicasets.apps web-<>": Undeclared, deployments + " shop": Undeclared}},
+		} {
+			t.Run(w.Name+", "+test.name, func(t *testing.T) {
+				side := func(seed, subject string, n int, verdict check.Verdict) *Side {
+					x := rollout(seed)
+					x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
+					for _, name := range []string{"web", "shop"} {
+						x.truth(history.Modified, deployments, name, nil, fmt.Sprintf(replicas, n))
+					}
+					for i := range n {
+						x.pod(fmt.Sprint("more", i), "v1", "")
+					}
+					shown := &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}
+					return x.side(t, check.Result{Check: w.Check, Verdict: verdict, Evidence: []check.Evidence{{Object: shown, Weakness: w.Trap}}})
+				}
+				got := map[string]Standing{}
+				for _, d := range Differences(side("x7", ours, 2, test.ours), side("qrs", "upstream", 3, test.theirs)) {
+					if d.Aspect == Verdicts || d.Aspect == EndStates {
+						got[templatePattern.ReplaceAllString(d.Object, "<>")] = d.Standing
+					}
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("standings (-want +got):\n%s", diff)
+				}
+			})
 		}
 	}
 }

@@ -50,7 +50,7 @@ together.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and what it is compared with: see --subject of gauntlet run")
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs there are of each scenario; cost needs 4 or more to be told apart")
-	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first pair's seed; each pair has the next one; 0 takes a random one")
+	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first pair's seed; each pair has the next one; 0 takes the scenario's own seed, or else a random one")
 	flags.runs.attemptsFlag(f)
 	flags.runs.shared(f)
 	return cmd
@@ -72,25 +72,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 			return exitPass, err
 		}
 	}
-	if _, err := loadScenarios(names); err != nil {
+	pairs, err := f.planned(cmd, names)
+	if err != nil {
 		return exitPass, err
-	}
-	f.runs.seed = seedOf(f.runs.seed)
-	var pairs [][2][]run.Options // by pair: the runs of each subject
-	for i := range f.pairs {
-		var both [2][]run.Options
-		for side, name := range f.subjects {
-			flags := f.runs
-			flags.subject, flags.seed = name, f.runs.seed+uint64(i)
-			scenarios, err := loadScenarios(names) // each run writes its seed into its own
-			if err != nil {
-				return exitPass, err
-			}
-			if both[side], err = flags.options(cmd, scenarios); err != nil {
-				return exitPass, err
-			}
-		}
-		pairs = append(pairs, both)
 	}
 	dir, err := filepath.Abs(filepath.Join(f.runs.out, "compare-"+time.Now().UTC().Format("20060102T150405")))
 	if err != nil {
@@ -116,6 +100,31 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 		return code, &unfinishedError{errors.Join(broken...)}
 	}
 	return code, nil
+}
+
+// planned is what is to be run: by pair, the runs of each subject, one of each scenario.
+func (f *compareFlags) planned(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
+	random := seedOf()
+	var pairs [][2][]run.Options
+	for i := range f.pairs {
+		var both [2][]run.Options
+		for side, name := range f.subjects {
+			scenarios, err := loadScenarios(names)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range scenarios {
+				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
+			}
+			flags := f.runs
+			flags.subject, flags.seed = name, 0 // each scenario has its own
+			if both[side], err = flags.options(cmd, scenarios); err != nil {
+				return nil, err
+			}
+		}
+		pairs = append(pairs, both)
+	}
+	return pairs, nil
 }
 
 // scenario makes the pairs of one scenario.
