@@ -58,16 +58,21 @@ type failure struct {
 	reason    string // in that run
 }
 
+// what is what broke: a check, and what it is about.
+func (s symptom) what() string {
+	switch {
+	case s.check == "":
+		return "the run itself"
+	case s.kind == "":
+		return s.check
+	default:
+		return s.check + " of " + s.kind
+	}
+}
+
 func (f failure) String() string {
-	what := f.check
-	if what == "" {
-		what = "the run itself"
-	}
-	if f.kind != "" {
-		what += " of " + f.kind
-	}
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, escape(what), countRuns(f.runs), f.where(), f.smallest.Seed, escape(f.reason))
+		strings.ToUpper(string(f.verdict)), f.subject, escape(f.what()), countRuns(f.runs), f.where(), f.smallest.Seed, escape(f.reason))
 }
 
 // where is the smallest scenario that shows the failure, and how many others do.

@@ -69,11 +69,7 @@ var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", ch
 
 // markdown writes what went wrong, as the smallest run shows it.
 func (f failure) markdown(b *strings.Builder) {
-	title := f.where() + " on " + f.subject
-	if f.check != "" {
-		title += ": " + f.check
-	}
-	fmt.Fprintf(b, "### %s %s\n\n", marks[f.verdict], escape(title))
+	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", marks[f.verdict], escape(f.where()), escape(f.subject), escape(f.what()))
 	if f.runs > 1 {
 		fmt.Fprintf(b, "In %s, the smallest of which has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
 	}

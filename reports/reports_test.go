@@ -73,6 +73,9 @@ func weak() Run {
 		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
 	)
 	r.Subject = "upstream"
+	for _, text := range []*string{&r.Directory, &r.Again} {
+		*text = strings.ReplaceAll(*text, "ours", r.Subject)
+	}
 	return r
 }
 
