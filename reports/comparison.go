@@ -172,17 +172,28 @@ func (c *Comparison) sums() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
 }
 
-// setAside is differences that say nothing of either subject, for one reason.
+// setAside is differences that say nothing of either subject, or nothing more, for one
+// reason.
 type setAside struct {
 	Standing compare.Standing
 	Reason   string
 	All      []compare.Difference
 }
 
-// aside reports whether a difference says nothing of either subject: it is accepted or
-// not compared. With which step a run was broken off matters.
+// aside reports whether a difference says nothing of either subject, or nothing more:
+// it is accepted, or not compared, or how things ended that were meant to end otherwise.
+// With which step a run was broken off matters, and which check one alone breaks.
 func aside(d compare.Difference) bool {
-	return d.Standing == compare.Accepted || d.Standing == compare.NotCompared && d.Aspect != compare.Workloads
+	switch d.Standing {
+	case compare.Accepted:
+		return true
+	case compare.NotCompared:
+		return d.Aspect != compare.Workloads
+	case compare.Declared:
+		return d.Aspect == compare.EndStates
+	default:
+		return false
+	}
 }
 
 // sift parts the differences that matter from the others, which it gathers by reason.

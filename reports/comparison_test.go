@@ -17,8 +17,7 @@ import (
 // comparison is a scenario of which the second pair shows more than the first.
 func comparison() Comparison {
 	accepted := compare.Difference{Aspect: compare.Courses, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Standing: compare.Accepted, Reason: "either way is right"}
-	base := passed("burst")
-	base.Subject = "upstream"
+	base := on("upstream", passed("burst"))
 	return Comparison{
 		Scenario: "burst", Subject: "ours", Base: "upstream", Ratios: ratios,
 		Pairs: []Pair{
@@ -28,6 +27,8 @@ func comparison() Comparison {
 				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Standing: compare.Undeclared},
 				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Standing: compare.BothWrong, Reason: "broken once"},
 				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Standing: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Standing: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Standing: compare.Declared, Reason: "a weakness not repeated"},
 			}},
 		},
 	}

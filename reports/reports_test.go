@@ -72,10 +72,15 @@ func weak() Run {
 		},
 		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
 	)
-	r.Subject = "upstream"
+	return on("upstream", r)
+}
+
+// on is a run that was on another subject.
+func on(subject string, r Run) Run {
 	for _, text := range []*string{&r.Directory, &r.Again} {
-		*text = strings.ReplaceAll(*text, "ours", r.Subject)
+		*text = strings.ReplaceAll(*text, r.Subject, subject)
 	}
+	r.Subject = subject
 	return r
 }
 

@@ -18,7 +18,7 @@ type names struct {
 	// said is what texts may call objects by, and their stable names.
 	said map[string]string
 	// owners has the owner of each object that has one, both by their stable names with
-	// their resources.
+	// their resources. Endpoints are taken to be of the Service of their name.
 	owners map[string]string
 }
 
@@ -43,8 +43,11 @@ func (n *names) learn(o *history.Object) {
 		name += "-*"
 	}
 	n.stable[key] = o.Resource + " " + name
-	if owner != nil {
+	switch {
+	case owner != nil:
 		n.owners[n.stable[key]] = n.owner(o)
+	case o.Resource == "endpoints":
+		n.owners[n.stable[key]] = "services " + name
 	}
 	if name != o.Name {
 		n.said[o.Name] = name

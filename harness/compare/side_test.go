@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,6 +116,10 @@ func TestDifferences(t *testing.T) {
 		{name: "a field", subject: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`) },
 			base: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
 			want: []string{"undeclared: end state deployments.apps web, spec.replicas: 3; 2"}},
+		{name: "a collision", base: func(x *telling) {
+			x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"collisionCount":1}}`)
+		}, subject: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+			want: []string{"accepted: end state deployments.apps web, status.collisionCount: none; 1"}},
 		{name: "an object", base: func(x *telling) { x.truth(history.Added, "services", "web", nil, ``) },
 			want: []string{"undeclared: end state services web, the object: none; is there"}},
 		{name: "an object that was deleted is no difference", base: func(x *telling) {
@@ -331,6 +336,31 @@ func TestRecognised(t *testing.T) {
 					t.Errorf("standings (-want +got):\n%s", diff)
 				}
 			})
+		}
+	}
+}
+
+// TestBelongs: what an object owns, its pods and the Endpoints of its name are of it.
+func TestBelongs(t *testing.T) {
+	side := rollout("x7").side(t)
+	template := templatePattern.FindString(strings.Join(slices.Collect(maps.Keys(side.End)), " "))
+	for _, test := range []struct {
+		name, resource, object string
+		want                   bool
+	}{
+		{deployments + " web", deployments, "web", true},
+		{replicaSets + " web-" + template, deployments, "web", true},
+		{podsOf + replicaSets + " web-" + template, deployments, "web", true},
+		{podsOf + replicaSets + " web-" + template, replicaSets, "web-x7v1", true},
+		{"endpoints web", "services", "web", true},
+		{"endpoints web", "endpoints", "web", true},
+		{deployments + " web", replicaSets, "web-x7v1", false},
+		{deployments + " web", deployments, "shop", false},
+		{"endpoints web", "services", "shop", false},
+		{"endpoints web", deployments, "web", false},
+	} {
+		if got := side.belongs(test.name, history.Ref{Resource: test.resource, Namespace: "ns", Name: test.object}); got != test.want {
+			t.Errorf("%s is of %s %s: %v; want %v", test.name, test.resource, test.object, got, test.want)
 		}
 	}
 }
