@@ -87,15 +87,22 @@ var _ = ginkgo.Describe("scaling down", func() {
 	})
 })
 
-// decide has a set choose. The subject knows both pods as they are before it is to
-// choose: which names they have changes nothing.
+// decide has a set choose. The pods lose a label last: a status that does not count
+// it any more is of one who knows both pods as they are. Which names they have changes
+// nothing.
 func (c choice) decide(ctx ginkgo.SpecContext, n *world.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
-	set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.Held}.Build())
+	set := n.Create(ctx, world.SetSpec{
+		Kind: kind, Name: "web", Replicas: 2, Pods: world.Held,
+		Selector: map[string]string{"app": "web"}, Labels: map[string]string{"app": "web", "as": "made"},
+	}.Build())
 	names := podsOf(ctx, n, set, 2).Names()
 	c.stays(ctx, n, names[0])
 	c.goes(ctx, n, names[1])
-	told(ctx, n, podRef(names[0]), podRef(names[1]))
+	for _, name := range names {
+		n.Patch(ctx, podRef(name), `{"metadata":{"labels":{"as":null}}}`)
+	}
+	n.Eventually(ctx, world.ASet(set), labeled(2, 0))
 	n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 	n.InTheEnd(ctx, world.PodsOf(set), named(names[0]))
 }
