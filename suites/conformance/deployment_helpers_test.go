@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
@@ -99,7 +100,7 @@ func makeAllReady(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, cou
 	set := onlySet(ctx, n, ref)
 	n.Eventually(ctx, world.ASet(set.Ref), scaledTo(int32(count)))
 	made := podsOf(ctx, n, set.Ref, count)
-	makeReady(ctx, n, 0, made.Names()...)
+	makeReady(ctx, n, time.Now(), made.Names()...)
 	return made
 }
 

@@ -167,7 +167,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			d := n.Create(ctx, world.NewDeployment("web", 4, rolling("1", "1"), pods(world.Held)))
 			set := onlySet(ctx, n, d)
 			ready := podsOf(ctx, n, set.Ref, 4).Names()[:3]
-			makeReady(ctx, n, 0, ready...)
+			makeReady(ctx, n, time.Now(), ready...)
 			n.Eventually(ctx, world.ASet(set.Ref), counts(4, 3, 3))
 			n.Always("the pods that are ready stay", func(v *world.View) error {
 				for _, name := range ready {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -90,7 +91,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			sets := n.Eventually(ctx, world.SetsOf(d), sized(10, 7)).(world.Sets)
 			n.Always("it wants 17 pods at most", wantsAtMost(d, 17))
 			// As soon as the new pods are ready, the rest follow.
-			makeReady(ctx, n, 0, podsOf(ctx, n, sets[1].Ref, 7).Names()...)
+			makeReady(ctx, n, time.Now(), podsOf(ctx, n, sets[1].Ref, 7).Names()...)
 			n.InTheEnd(ctx, world.ASet(sets[1].Ref), world.Be(func(s *world.Set) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
 		})
 	spec("Deployment/proportional scaling", "a Deployment that is scaled up while a rollout is stuck keeps the proportion of old and new",

@@ -90,27 +90,26 @@ func atMost(ref world.Ref, count int) func(*world.View) error {
 	}
 }
 
-// makeReady gives held pods the status of pods that have been running and ready
-// for so long.
-func makeReady(ctx ginkgo.SpecContext, n *world.Namespace, since time.Duration, names ...string) {
+// makeReady gives held pods the status of pods that run and have been ready since then.
+func makeReady(ctx ginkgo.SpecContext, n *world.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {
 		makeRunning(ctx, n, name, true, since, 0)
 	}
 }
 
-// makeRunning gives a held pod the status of one that runs, with so many restarts.
-func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready bool, since time.Duration, restarts int) {
+// makeRunning gives a held pod the status of one that runs and has been ready, or not,
+// since then, to the second, with so many restarts.
+func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
 	if ready {
 		status = "True"
 	}
-	at := time.Now().Add(-since).UTC().Format(time.RFC3339)
 	n.PatchSubresource(ctx, podRef(name), "status", `{"status":{"phase":"Running",
 		"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}],
 		"containerStatuses":[{"name":"pause","image":"pause","imageID":"","ready":%t,"restartCount":%d}]}}`,
-		status, at, ready, restarts)
+		status, since.UTC().Format(time.RFC3339), ready, restarts)
 }
 
 func podRef(name string) world.Ref { return world.Ref{Kind: world.PodKind, Name: name} }

@@ -37,7 +37,7 @@ var _ = ginkgo.Describe("ownership", func() {
 					own := podsOf(ctx, n, set, 1).Names()[0]
 					// A pod that is ready stays when there is one too many, and the other goes.
 					stray := n.Create(ctx, world.NewPod("stray", map[string]string{"app": "other"}, world.Held))
-					makeReady(ctx, n, time.Hour, stray.Name)
+					makeReady(ctx, n, time.Now().Add(-time.Hour), stray.Name)
 					other := world.Ref{Kind: "ServiceAccount", Name: "default"}
 					n.Patch(ctx, stray, `{"metadata":{"labels":{"app":"web"},"ownerReferences":%s}}`,
 						refers.owners(ownerOf(ctx, n, set), ownerOf(ctx, n, other)))

@@ -61,9 +61,9 @@ var _ = ginkgo.Describe("replicas", func() {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 3, MinReadySeconds: 3600, Pods: world.Held}.Build())
 				names := podsOf(ctx, n, set, 3).Names()
 				n.Eventually(ctx, world.ASet(set), counts(3, 0, 0))
-				makeReady(ctx, n, 0, names[0])
+				makeReady(ctx, n, time.Now(), names[0])
 				n.Eventually(ctx, world.ASet(set), counts(3, 1, 0))
-				makeReady(ctx, n, 2*time.Hour, names[1])
+				makeReady(ctx, n, time.Now().Add(-2*time.Hour), names[1])
 				n.InTheEnd(ctx, world.ASet(set), counts(3, 2, 1))
 			})
 
@@ -72,7 +72,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 1, MinReadySeconds: 3, Pods: world.Held}.Build())
 				name := podsOf(ctx, n, set, 1).Names()[0]
 				ready := time.Now()
-				makeReady(ctx, n, 0, name)
+				makeReady(ctx, n, time.Now(), name)
 				n.InTheEnd(ctx, world.ASet(set), counts(1, 1, 1))
 				// Times of the API have whole seconds.
 				gomega.Expect(time.Since(ready)).To(gomega.BeNumerically(">", 2*time.Second), "not before its time")

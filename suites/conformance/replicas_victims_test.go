@@ -12,36 +12,40 @@ import (
 
 // choice is two pods of a set that is to have one less, and which one goes.
 type choice struct {
-	text string
-	// stays and goes give a held pod what tells it from the other.
-	stays, goes func(ctx ginkgo.SpecContext, n *world.Namespace, pod string)
+	text        string
+	stays, goes state
 }
 
+// state gives a held pod what tells it from others. It reckons from a time that is one
+// for both pods of a choice: of two that differ by a second in how long they have been
+// ready, upstream takes either.
+type state func(ctx ginkgo.SpecContext, n *world.Namespace, pod string, now time.Time)
+
 // alike is a pod that has long been ready.
-func alike(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
-	makeRunning(ctx, n, pod, true, time.Hour, 0)
+func alike(ctx ginkgo.SpecContext, n *world.Namespace, pod string, now time.Time) {
+	running(true, time.Hour, 0)(ctx, n, pod, now)
 }
 
 // worth is a pod that has long been ready and has a deletion cost.
-func worth(cost string) func(ginkgo.SpecContext, *world.Namespace, string) {
-	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+func worth(cost string) state {
+	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
-		alike(ctx, n, pod)
+		alike(ctx, n, pod, now)
 		n.Patch(ctx, podRef(pod), `{"metadata":{"annotations":{%q:%q}}}`, corev1.PodDeletionCost, cost)
 	}
 }
 
 // running is a pod that runs, and has been ready or not for so long, after so many
 // restarts.
-func running(ready bool, since time.Duration, restarts int) func(ginkgo.SpecContext, *world.Namespace, string) {
-	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
+func running(ready bool, since time.Duration, restarts int) state {
+	return func(ctx ginkgo.SpecContext, n *world.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
-		makeRunning(ctx, n, pod, ready, since, restarts)
+		makeRunning(ctx, n, pod, ready, now.Add(-since), restarts)
 	}
 }
 
 // pending is a pod that nothing has happened to.
-func pending(ginkgo.SpecContext, *world.Namespace, string) {}
+func pending(ginkgo.SpecContext, *world.Namespace, string, time.Time) {}
 
 // Which pod goes when there is to be one less.
 var _ = ginkgo.Describe("scaling down", func() {
@@ -49,9 +53,9 @@ var _ = ginkgo.Describe("scaling down", func() {
 		{"the lower pod-deletion-cost", worth("10"), worth("5")},
 		{"a pod-deletion-cost below that which all pods have", alike, worth("-1")},
 		{"no pod-deletion-cost, which is as one of 0,", worth("1"), alike},
-		{"more restarts, where their pod-deletion-costs are equal,", worth("3"), func(ctx ginkgo.SpecContext, n *world.Namespace, pod string) {
-			worth("3")(ctx, n, pod)
-			makeRunning(ctx, n, pod, true, time.Hour, 4)
+		{"more restarts, where their pod-deletion-costs are equal,", worth("3"), func(ctx ginkgo.SpecContext, n *world.Namespace, pod string, now time.Time) {
+			worth("3")(ctx, n, pod, now)
+			running(true, time.Hour, 4)(ctx, n, pod, now)
 		}},
 	} {
 		spec("ReplicaSet/TestPodDeletionCost", "of two pods a ReplicaSet deletes the one with "+c.text+" first",
@@ -77,7 +81,7 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Create(ctx, world.NewPod("placed", labels))
 				n.Eventually(ctx, world.APod("placed"), world.Be(world.Pod.Ready, "a pod that runs"))
 				n.Create(ctx, world.NewPod("unplaced", labels, world.Held))
-				makeReady(ctx, n, time.Hour, "unplaced") // which counts for less
+				makeReady(ctx, n, time.Now().Add(-time.Hour), "unplaced") // which counts for less
 				told(ctx, n, podRef("placed"), podRef("unplaced"))
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, world.PodsOf(set), named("placed", "unplaced"))
@@ -97,8 +101,9 @@ func (c choice) decide(ctx ginkgo.SpecContext, n *world.Namespace, kind string) 
 		Selector: map[string]string{"app": "web"}, Labels: map[string]string{"app": "web", "as": "made"},
 	}.Build())
 	names := podsOf(ctx, n, set, 2).Names()
-	c.stays(ctx, n, names[0])
-	c.goes(ctx, n, names[1])
+	now := time.Now()
+	c.stays(ctx, n, names[0], now)
+	c.goes(ctx, n, names[1], now)
 	for _, name := range names {
 		n.Patch(ctx, podRef(name), `{"metadata":{"labels":{"as":null}}}`)
 	}
