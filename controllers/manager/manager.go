@@ -20,10 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/scheme"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
@@ -50,9 +47,9 @@ const (
 type Manager struct {
 	options *Options
 	clients Clients
-	// broadcaster takes events for as long as the process runs: those of the
+	// announcer takes events for as long as the process runs: those of the
 	// controllers, and those of the election, which comes before and after them.
-	broadcaster record.EventBroadcaster
+	announcer *announcer
 	// running is the controllers at work, once they are.
 	running atomic.Pointer[[]controller]
 }
@@ -78,10 +75,12 @@ func (m *Manager) Run(ctx context.Context) error {
 		}
 		defer stopServing()
 	}
-	if err := m.broadcast(context.WithoutCancel(ctx)); err != nil {
+	client, err := m.clients(eventsClient)
+	if err != nil {
 		return err
 	}
-	defer m.broadcaster.Shutdown()
+	m.announcer = newAnnouncer(context.WithoutCancel(ctx), client.CoreV1().Events(""))
+	defer m.announcer.stop()
 	if err := m.work(working, watchdog); err != nil {
 		return err
 	}
@@ -99,23 +98,7 @@ func (m *Manager) work(ctx context.Context, watchdog *leaderelection.HealthzAdap
 	if err != nil {
 		return err
 	}
-	return elect(ctx, client, m.options.LeaderElection, m.recorder(Name), watchdog, m.lead)
-}
-
-// broadcast begins to send events to the API server.
-func (m *Manager) broadcast(ctx context.Context) error {
-	announcer, err := m.clients(eventsClient)
-	if err != nil {
-		return err
-	}
-	m.broadcaster = record.NewBroadcaster(record.WithContext(ctx))
-	m.broadcaster.StartStructuredLogging(3)
-	m.broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: announcer.CoreV1().Events("")})
-	return nil
-}
-
-func (m *Manager) recorder(component string) record.EventRecorder {
-	return m.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	return elect(ctx, client, m.options.LeaderElection, m.announcer.recorder(Name), watchdog, m.lead)
 }
 
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
@@ -203,7 +186,7 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: m.recorder, options: m.options})
+		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: m.announcer.recorder, options: m.options})
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", e.name, err)
 		}

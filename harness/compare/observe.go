@@ -42,6 +42,8 @@ type Side struct {
 	// lossy: a write of a ReplicaSet may have been done without the subject having
 	// been told, or an event about it may have been lost.
 	lossy bool
+	// stalled: an event could not be sent, and may have held up others to the end.
+	stalled bool
 }
 
 // belongs reports whether what a name of End stands for is a certain object, or is
@@ -98,7 +100,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	}
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
-		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, changed: o.changed, stable: o.names,
+		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, stalled: o.stalled, changed: o.changed, stable: o.names,
 	}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
@@ -124,6 +126,7 @@ type observer struct {
 	events   []seen            // as the subject sent them
 	open     map[uint64]string // writes of ReplicaSets and events that have no answer yet, by ID: their resources
 	lossy    bool
+	stalled  bool
 }
 
 // seen is a version of an object and the step that had begun last by then.
@@ -144,6 +147,7 @@ func (o *observer) loses(r *history.Record) {
 		delete(o.open, r.Response.ID)
 		server := r.Response.ServerCode
 		undecided := server == 0 || server < 300 || server >= 500
+		o.stalled = o.stalled || isEvents(resource) && r.Response.Code == 0
 		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(resource) || r.Response.Reached && undecided)
 	case r.Process != nil && isSubject(r.Process):
 		o.lossy = o.lossy || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied

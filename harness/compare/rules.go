@@ -45,12 +45,12 @@ var Acceptable = []Rule{
 		Match: func(d *Difference) bool {
 			return d.Aspect == Courses && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
-		And: func(d *Difference, subject, base *Side) bool {
-			if d.Subject == "" {
-				return subject.lossy
-			}
-			return base.lossy
-		},
+		And: func(d *Difference, subject, base *Side) bool { return without(d, subject, base).lossy },
+	},
+	{
+		Reason: "an event whose connection breaks is tried again after up to ten seconds, and those behind it wait",
+		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Events) },
+		And:    func(d *Difference, subject, base *Side) bool { return without(d, subject, base).stalled },
 	},
 	{
 		Reason: "the message of a condition is of when its reason last changed, which may have been for an earlier ReplicaSet",
@@ -185,6 +185,14 @@ var Incomparable = []Rule{
 	},
 }
 
+// without is the side that lacks what the other has.
+func without(d *Difference, subject, base *Side) *Side {
+	if d.Subject == "" {
+		return subject
+	}
+	return base
+}
+
 // names reports whether a text names a ReplicaSet that a Deployment has had, or the
 // Deployment itself, as conditions do while it has none.
 func (s *Side) names(deployment, text string) bool {
@@ -226,7 +234,7 @@ var held = []string{string(check.Pass), string(check.Idle)}
 // passing reports whether a condition is one that a correct controller may have
 // for a moment only.
 func passing(condition string) bool {
-	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown DeploymentPaused"} {
+	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "} {
 		if strings.HasPrefix(condition, prefix) {
 			return true
 		}

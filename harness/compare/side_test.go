@@ -152,6 +152,16 @@ func TestDifferences(t *testing.T) {
 				x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
 			},
 			want: []string{"accepted: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
+		{name: "an event behind one that got no answer", base: func(x *telling) { x.event("SuccessfulCreate") },
+			subject: func(x *telling) { x.told(history.Response{}) },
+			want:    []string{"accepted: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+		{name: "an event behind one that was refused", base: func(x *telling) { x.event("SuccessfulCreate") },
+			subject: func(x *telling) { x.told(history.Response{Code: 500}) },
+			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+		{name: "an event behind one of the other's that got no answer", base: func(x *telling) {
+			x.event("SuccessfulCreate")
+			x.told(history.Response{})
+		}, want: []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
 		{name: "an annotation of how many there may be", subject: func(x *telling) { x.annotated("max-replicas", "3") }, base: func(x *telling) { x.annotated("max-replicas", "4") },
 			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/max-replicas: 3; 4"}},
 		{name: "the message of a condition", subject: func(x *telling) { x.set("v2", 0); x.progressed("web-x7v1") }, base: func(x *telling) { x.set("v2", 0); x.progressed("web-qrsv2") },
@@ -222,9 +232,14 @@ func (t *telling) annotated(name, value string) {
 }
 
 // answered is a write of a ReplicaSet and its answer.
-func (t *telling) answered(response history.Response) {
+func (t *telling) answered(response history.Response) { t.asked("update", replicaSets, response) }
+
+// told is an event of no reason and its answer.
+func (t *telling) told(response history.Response) { t.asked("patch", "events", response) }
+
+func (t *telling) asked(verb, resource string, response history.Response) {
 	response.ID = uint64(len(t.records) + 1)
-	t.add(history.Record{Request: &history.Request{ID: response.ID, Verb: "update", Resource: replicaSets}})
+	t.add(history.Record{Request: &history.Request{ID: response.ID, Verb: verb, Resource: resource}})
 	t.add(history.Record{Response: &response})
 }
 
