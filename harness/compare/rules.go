@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -111,6 +112,29 @@ var Acceptable = []Rule{
 		},
 	},
 	{
+		Reason: "a Deployment that is paused to the end keeps the sizes that its ReplicaSets had when the controller saw that it was",
+		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
+		And: func(d *Difference, subject, base *Side) bool {
+			owner := deploymentOf(d.Object, subject, base)
+			return subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
+		},
+	},
+	{
+		Reason: "what a Deployment leaves behind that is gone depends on how far it had come",
+		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
+		And: func(d *Difference, subject, base *Side) bool {
+			owner := deploymentOf(d.Object, subject, base)
+			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil
+		},
+	},
+	{
+		Reason: "which conditions an owner comes to have that is gone at the end depends on how long it was there",
+		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Conditions) },
+		And: func(d *Difference, subject, base *Side) bool {
+			return subject.End[d.Object] == nil && base.End[d.Object] == nil
+		},
+	},
+	{
 		Reason: "revisions count the templates that the controller has seen",
 		Match: func(d *Difference) bool {
 			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+revisionAnnotation)
@@ -183,6 +207,17 @@ var Incomparable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == Courses },
 		And:    follows,
 	},
+}
+
+// deploymentOf is the Deployment that had a ReplicaSet first, or the ReplicaSet of pods;
+// empty if the name stands for nothing of a Deployment's.
+func deploymentOf(name string, subject, base *Side) string {
+	set := strings.TrimPrefix(name, podsOf)
+	owner := cmp.Or(subject.stable.owners[set], base.stable.owners[set])
+	if !strings.HasPrefix(owner, deployments) {
+		return ""
+	}
+	return owner
 }
 
 // without is the side that lacks what the other has.

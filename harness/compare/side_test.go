@@ -162,6 +162,32 @@ func TestDifferences(t *testing.T) {
 			x.event("SuccessfulCreate")
 			x.told(history.Response{})
 		}, want: []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+		{name: "sizes under a Deployment that is paused", subject: paused(3), base: paused(2),
+			want: []string{
+				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
+				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
+			}},
+		{name: "sizes under a Deployment of which one is paused", subject: paused(3), base: func(x *telling) { x.set("v1", 2) },
+			want: []string{
+				"undeclared: end state deployments.apps web, spec.paused: true; none",
+				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
+				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
+			}},
+		{name: "what a Deployment left behind", subject: left(3), base: left(2),
+			want: []string{
+				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
+				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
+			}},
+		{name: "what a Deployment that is there has of it", subject: left(3), base: func(x *telling) { x.set("v1", 2) },
+			want: []string{
+				"undeclared: end state deployments.apps web, the object: none; asks for 2 pods",
+				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
+				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
+			}},
+		{name: "a condition of a Deployment that is gone", subject: left(2), base: func(x *telling) {
+			x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
+			left(2)(x)
+		}, want: []string{"accepted: milestone deployments.apps web, conditions: none; Odd=True "}},
 		{name: "an annotation of how many there may be", subject: func(x *telling) { x.annotated("max-replicas", "3") }, base: func(x *telling) { x.annotated("max-replicas", "4") },
 			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/max-replicas: 3; 4"}},
 		{name: "the message of a condition", subject: func(x *telling) { x.set("v2", 0); x.progressed("web-x7v1") }, base: func(x *telling) { x.set("v2", 0); x.progressed("web-qrsv2") },
@@ -222,6 +248,24 @@ func TestDifferences(t *testing.T) {
 				t.Errorf("differences (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// paused has the Deployment paused with a ReplicaSet of a size.
+func paused(replicas int) func(*telling) {
+	return func(x *telling) {
+		last := x.records[0].Truth.Object
+		last.Body = json.RawMessage(strings.Replace(string(last.Body), `"replicas":2`, `"replicas":2,"paused":true`, 1))
+		x.add(history.Record{Truth: &history.Truth{Type: history.Modified, Object: last}})
+		x.set("v1", replicas)
+	}
+}
+
+// left has the Deployment gone and its ReplicaSet there, with a size.
+func left(replicas int) func(*telling) {
+	return func(x *telling) {
+		x.truth(history.Deleted, deployments, "web", nil, ``)
+		x.set("v1", replicas)
 	}
 }
 
