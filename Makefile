@@ -10,8 +10,10 @@ REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown
 LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COUNT       ?= 1
-# How many specs of make test run at once, each with control planes of its own.
+# How many specs of make test run at once, each with control planes of its own, and
+# which of them.
 SPECS       ?= 3
+SPEC_LABELS ?= !slower
 # How often a test or a scenario's spec is tried before it fails, or, in make chaos, a
 # scenario before its verdict is unknown. One that passes then is reported as flaked
 # or run again, and run directories stay.
@@ -123,8 +125,12 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 			$(RACE) -short -timeout 30m -count=1 -ldflags='-s -w' && \
 		(cd harness/upstream && $(GO) test -count=1 .) && \
 		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m \
-			--label-filter='!slower' ./suites/chaos || exit 1; \
+			--label-filter='$(SPEC_LABELS)' ./suites/chaos || exit 1; \
 	done
+
+.PHONY: rights
+rights: ## see of the runs that make chaos left in out/ that ours is granted what it asks for, and no more
+	$(GO) test -count=1 ./suites/chaos -run '^TestRightsInRuns$$' -args -runs=out
 
 .PHONY: test-slow
 test-slow: build upstream ## pass the tests that make test leaves out because they take minutes

@@ -1,19 +1,28 @@
 package chaos
 
 import (
+	"encoding/json"
+	"flag"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"testing"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/rights"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
+
+var savedRuns = flag.String("runs", "", "the directory of saved runs that TestRightsInRuns looks at, from the top of the project; empty is none")
 
 // mayGoUnused are the rights of ours that no scenario needs to make use of, and
 // why they are granted all the same.
@@ -42,11 +51,18 @@ const askedEntry = "rights asked for"
 // for, and reports what that was.
 func withinRights(directory string) {
 	ginkgo.GinkgoHelper()
-	run, err := rights.AskedIn(history.ReadFile(filepath.Join(directory, "history.jsonl")))
+	ginkgo.AddReportEntry(askedEntry, ginkgo.ReportEntryVisibilityNever, askedWithin(directory))
+}
+
+// askedWithin returns what a run of ours asked for, and expects that its roles
+// grant it.
+func askedWithin(directory string) rights.Asked {
+	ginkgo.GinkgoHelper()
+	asked, err := rights.AskedIn(history.ReadFile(run.HistoryFile(directory)))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	ginkgo.AddReportEntry(askedEntry, ginkgo.ReportEntryVisibilityNever, run)
-	gomega.Expect(rights.Without(run.Rights, granted())).To(gomega.BeEmpty(), "asked for, and not granted by rbac.yaml")
-	gomega.Expect(run.Refused).To(gomega.BeEmpty(), "refused by the API server")
+	gomega.Expect(rights.Without(asked.Rights, granted())).To(gomega.BeEmpty(), "asked for in %s, and not granted by rbac.yaml", directory)
+	gomega.Expect(asked.Refused).To(gomega.BeEmpty(), "refused by the API server in %s", directory)
+	return asked
 }
 
 // Whatever rbac.yaml grants, some run made use of.
@@ -55,10 +71,53 @@ var _ = ginkgo.ReportAfterSuite("ours is granted no more than it uses", func(rep
 	if !whole {
 		return // of some runs alone nothing follows
 	}
+	noneUnused(used)
+})
+
+// noneUnused expects that rbac.yaml grants nothing beyond what all runs together
+// used, but for what may go unused.
+func noneUnused(used []rights.Right) {
+	ginkgo.GinkgoHelper()
 	gomega.Expect(rights.Without(slices.Sorted(maps.Keys(mayGoUnused)), granted())).To(gomega.BeEmpty(), "said to go unused, and not granted by rbac.yaml")
 	unused := rights.Without(granted(), used)
 	gomega.Expect(rights.Without(unused, slices.Collect(maps.Keys(mayGoUnused)))).To(gomega.BeEmpty(), "granted by rbac.yaml, and used in no run")
-})
+}
+
+// TestRightsInRuns expects of saved runs of ours what is expected of the specs':
+// where make chaos makes them, the specs of ours need not make them once more. It
+// wants a run of every scenario, and takes the last one of each.
+func TestRightsInRuns(t *testing.T) {
+	if *savedRuns == "" {
+		t.Skip("looks at saved runs: make rights")
+	}
+	gomega.RegisterTestingT(t)
+	var used []rights.Right
+	for _, asked := range library.All() {
+		if run.Supported(asked, faults.Simulated) == nil {
+			used = append(used, askedWithin(lastRunOfOurs(asked.Name)).Rights...)
+		}
+	}
+	noneUnused(used)
+}
+
+// lastRunOfOurs returns the directory of the last saved run of a scenario on ours.
+// Names of run directories begin with the time, in digits.
+func lastRunOfOurs(name string) string {
+	directories, err := filepath.Glob(filepath.Join(root, *savedRuns, "*-"+name+"-"+subject.Ours.String()+"-seed*"))
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	last := ""
+	for _, directory := range directories { // sorted
+		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		var made run.Environment
+		gomega.Expect(json.Unmarshal(encoded, &made)).To(gomega.Succeed(), directory)
+		if made.Scenario == name && made.Provider == faults.Simulated {
+			last = directory
+		}
+	}
+	gomega.Expect(last).NotTo(gomega.BeEmpty(), "no run of %s on ours in %s: make chaos makes one", name, *savedRuns)
+	return last
+}
 
 // usedBy returns what the runs of ours asked for, and whether all of them ran
 // and passed that could.
@@ -69,8 +128,8 @@ func usedBy(report ginkgo.Report) (used []rights.Right, whole bool) {
 		if cannotRun := len(entries[string](spec, unsupportedEntry)) > 0; !cannotRun && spec.State != types.SpecStatePassed {
 			return nil, false
 		}
-		for _, run := range entries[rights.Asked](spec, askedEntry) {
-			used = append(used, run.Rights...)
+		for _, asked := range entries[rights.Asked](spec, askedEntry) {
+			used = append(used, asked.Rights...)
 		}
 	}
 	return used, len(ours) > 0
