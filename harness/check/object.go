@@ -73,7 +73,7 @@ func unmarshalSome(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	return json.Unmarshal(raw, into)
+	return history.Unmarshal(raw, into)
 }
 
 // pod is what the checks need of one version of a pod. It never changes.

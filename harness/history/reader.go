@@ -2,7 +2,6 @@ package history
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -146,7 +145,7 @@ func (b *batch) decode() {
 // parse reads the record that stands at place seq.
 func parse(line []byte, seq int64) (*Record, error) {
 	record := new(Record)
-	if err := json.Unmarshal(line, record); err != nil {
+	if err := Unmarshal(line, record); err != nil {
 		return nil, fmt.Errorf("expected a record: %w", err)
 	}
 	if record.Seq != seq {
