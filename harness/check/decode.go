@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -21,9 +22,9 @@ type decoder struct {
 	known  map[version]any // *pod, *owner, *deployment or *service
 	oldest []version       // a ring of the keys of known
 	next   int
-	// templates holds each pod template once, by how it is written: an owner has
-	// one template and thousands of versions.
-	templates map[string]*template
+	// An owner has one pod template and one selector, and thousands of versions.
+	templates texts[*template]
+	selectors map[*ownerKind]texts[labels.Selector]
 }
 
 type version struct {
@@ -36,7 +37,33 @@ type version struct {
 const decodedMax = 1 << 14
 
 func newDecoder() *decoder {
-	return &decoder{known: map[version]any{}, templates: map[string]*template{}}
+	d := &decoder{known: map[version]any{}, templates: texts[*template]{}, selectors: map[*ownerKind]texts[labels.Selector]{}}
+	for i := range ownerKinds {
+		d.selectors[&ownerKinds[i]] = texts[labels.Selector]{}
+	}
+	return d
+}
+
+// texts is what has been read of parts of objects, by how they are written, so that
+// each is read once.
+type texts[T any] map[string]T
+
+// textsMax is how many are held; a run has a few at a time.
+const textsMax = 1 << 10
+
+func (t texts[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
+	if known, ok := t[string(raw)]; ok {
+		return known, nil
+	}
+	value, err := read(raw)
+	if err != nil {
+		return value, err
+	}
+	if len(t) >= textsMax {
+		clear(t)
+	}
+	t[string(raw)] = value
+	return value, nil
 }
 
 // decode decodes an object of a kind that the checks look at; nil if it is of
@@ -169,11 +196,11 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 	if err := unmarshalSome(o.Body, &body); err != nil {
 		return nil, err
 	}
-	selector, err := kind.selector(body.Spec.Selector)
+	selector, err := d.selectors[kind].read(body.Spec.Selector, kind.selector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	pods, err := d.template(body.Spec.Template)
+	pods, err := d.templates.read(body.Spec.Template, readTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}

@@ -146,11 +146,11 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 		return nil, err
 	}
 	spec := &body.Spec
-	selector, err := labelSelector(spec.Selector)
+	selector, err := d.selectors[kindByResource(setResource)].read(spec.Selector, labelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	pods, err := d.template(spec.Template)
+	pods, err := d.templates.read(spec.Template, readTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}

@@ -208,7 +208,7 @@ func TestRolloutComplete(t *testing.T) {
 func TestSameTemplate(t *testing.T) {
 	read := func(v any) *template {
 		t.Helper()
-		pods, err := newDecoder().template(encoded(v))
+		pods, err := readTemplate(encoded(v))
 		if err != nil {
 			t.Fatal(err)
 		}

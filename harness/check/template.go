@@ -34,25 +34,6 @@ type container struct{ Name, Image string }
 // same reports whether two templates are equal, the hash label ignored.
 func (t *template) same(other *template) bool { return t == other || t.text == other.text }
 
-// templatesMax is how many templates are held; a run has a few at a time.
-const templatesMax = 1 << 10
-
-// template reads a pod template, each only once.
-func (d *decoder) template(raw json.RawMessage) (*template, error) {
-	if known := d.templates[string(raw)]; known != nil {
-		return known, nil
-	}
-	read, err := readTemplate(raw)
-	if err != nil {
-		return nil, err
-	}
-	if len(d.templates) >= templatesMax {
-		clear(d.templates)
-	}
-	d.templates[string(raw)] = read
-	return read, nil
-}
-
 func readTemplate(raw json.RawMessage) (*template, error) {
 	var typed struct {
 		Metadata struct {
