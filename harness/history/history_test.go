@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -202,6 +203,66 @@ func TestReadRefusesWhatIsNoHistory(t *testing.T) {
 			}
 			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
 				t.Errorf("error %v, want %q", err, test.wantErr)
+			}
+		})
+	}
+}
+
+// TestReadAhead: many lines, and very long ones, are read in order, up to the first
+// that is no record; whoever stops earlier leaves no goroutine behind.
+func TestReadAhead(t *testing.T) {
+	const records, longAt, badAt = 5 * batchLines, batchLines + 7, 3*batchLines + 11
+	line := func(i int) string {
+		switch i {
+		case 1:
+			return `{"seq":1,"start":{"format":1}}`
+		case longAt:
+			return fmt.Sprintf(`{"seq":%d,"gap":{"detail":%q}}`, i, strings.Repeat("x", 3<<20))
+		}
+		return fmt.Sprintf(`{"seq":%d,"gap":{"detail":"%d"}}`, i, i)
+	}
+	var whole, broken strings.Builder
+	for i := 1; i <= records; i++ {
+		whole.WriteString(line(i) + "\n")
+		if i == badAt {
+			broken.WriteString("hello\n")
+		} else {
+			broken.WriteString(line(i) + "\n")
+		}
+	}
+	for _, test := range []struct {
+		name, in string
+		stopAt   int
+		want     int
+		wantErr  string
+	}{
+		{"whole", whole.String(), 0, records, ""},
+		{"cut short", whole.String() + "{", 0, records, fmt.Sprintf("line %d: the history ends", records+1)},
+		{"broken", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: expected a record", badAt)},
+		{"stopped", whole.String(), 2*batchLines + 1, 2*batchLines + 1, ""},
+		{"stopped before the break", broken.String(), 1, 1, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			read, failure := 0, error(nil)
+			for record, err := range Read(strings.NewReader(test.in)) {
+				if err != nil {
+					failure = err
+					continue
+				}
+				read++
+				if record.Seq != int64(read) || record.Gap != nil && read != longAt && record.Gap.Detail != fmt.Sprint(read) {
+					t.Fatalf("place %d: found record %+v", read, record)
+				}
+				if read == test.stopAt {
+					break
+				}
+			}
+			if read != test.want {
+				t.Errorf("%d records, want %d", read, test.want)
+			}
+			if (failure == nil) != (test.wantErr == "") || failure != nil && !strings.HasPrefix(failure.Error(), test.wantErr) {
+				t.Errorf("error %v, want %q", failure, test.wantErr)
 			}
 		})
 	}

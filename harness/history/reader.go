@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -50,13 +51,14 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 		defer close(stop)
 		for batch := range readAhead(source, stop, &group) {
 			<-batch.decoded
-			for i := range batch.lines {
-				if !yield(batch.records[i], batch.errs[i]) || batch.errs[i] != nil {
+			for _, record := range batch.records {
+				if !yield(record, nil) {
 					return
 				}
 			}
 			if batch.end != nil {
 				yield(nil, batch.end)
+				return
 			}
 		}
 	}
@@ -65,12 +67,15 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 // batch is lines of a history that are decoded together.
 type batch struct {
 	first   int64 // the place of the first
-	lines   [][]byte
-	end     error         // what the lines end with; nil for the end of the history, or more
-	decoded chan struct{} // closed when the rest is set
-	records []*Record
-	errs    []error
+	text    *bytes.Buffer
+	ends    []int         // where in the text each line ends
+	decoded chan struct{} // closed when the lines are decoded, and the text is no more
+	records []*Record     // up to the first line that is none
+	end     error         // what comes behind them; nil for the end of the history, or more
 }
+
+// texts are for batches to come. Records share nothing with what they were read from.
+var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
 	batchLines = 256
@@ -86,9 +91,9 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 		defer close(todo)
 		lines := bufio.NewReaderSize(source, 1<<20)
 		for first, more := int64(1), true; more; {
-			b := &batch{first: first, decoded: make(chan struct{})}
+			b := &batch{first: first, text: texts.Get().(*bytes.Buffer), decoded: make(chan struct{})}
 			more = b.read(lines)
-			first += int64(len(b.lines))
+			first += int64(len(b.ends))
 			for _, to := range []chan<- *batch{todo, inOrder} {
 				select {
 				case to <- b:
@@ -110,11 +115,14 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 
 // read fills the batch, and reports whether more is to come.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
-	for len(b.lines) < batchLines {
-		line, err := lines.ReadBytes('\n')
-		at := b.first + int64(len(b.lines))
+	for begun := 0; len(b.ends) < batchLines; {
+		part, err := lines.ReadSlice('\n')
+		b.text.Write(part)
+		at := b.first + int64(len(b.ends))
 		switch {
-		case errors.Is(err, io.EOF) && len(line) == 0:
+		case errors.Is(err, bufio.ErrBufferFull): // a long line
+			continue
+		case errors.Is(err, io.EOF) && b.text.Len() == begun:
 			return false
 		case errors.Is(err, io.EOF):
 			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
@@ -123,7 +131,8 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 			b.end = fmt.Errorf("line %d: %w", at, err)
 			return false
 		}
-		b.lines = append(b.lines, line)
+		begun = b.text.Len()
+		b.ends = append(b.ends, begun)
 	}
 	return true
 }
@@ -131,15 +140,18 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 // decode decodes the lines, up to the first that is no record.
 func (b *batch) decode() {
 	defer close(b.decoded)
-	b.records, b.errs = make([]*Record, len(b.lines)), make([]error, len(b.lines))
-	for i, line := range b.lines {
-		record, err := parse(line, b.first+int64(i))
+	b.records = make([]*Record, 0, len(b.ends))
+	begun := 0
+	for i, end := range b.ends {
+		record, err := parse(b.text.Bytes()[begun:end], b.first+int64(i))
 		if err != nil {
-			b.errs[i] = fmt.Errorf("line %d: %w", b.first+int64(i), err)
-			return
+			b.end = fmt.Errorf("line %d: %w", b.first+int64(i), err)
+			break
 		}
-		b.records[i] = record
+		b.records, begun = append(b.records, record), end
 	}
+	b.text.Reset()
+	texts.Put(b.text)
 }
 
 // parse reads the record that stands at place seq.
