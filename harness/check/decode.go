@@ -241,6 +241,9 @@ func orOne(replicas *int) int {
 
 // wholeNumber reads an annotation; one that is missing or no number is none.
 func wholeNumber(s string, none int64) int64 {
+	if s == "" { // most often, and an error is costly
+		return none
+	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return none
