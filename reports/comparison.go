@@ -154,8 +154,11 @@ func (c *Comparison) uncosted() string {
 func (c *Comparison) sums() string {
 	undeclared, bothWrong := c.Undeclared()
 	verdict := "no undeclared difference"
-	if undeclared > 0 {
+	switch {
+	case undeclared > 0:
 		verdict = fmt.Sprintf("%d undeclared", undeclared)
+	case len(c.Pairs) == 0:
+		verdict = "nothing was compared"
 	}
 	if bothWrong > 0 {
 		verdict += fmt.Sprintf(", %d both wrong", bothWrong)

@@ -127,3 +127,15 @@ func TestPageOfPair(t *testing.T) {
 	v.await(`document.activeElement.id === 't1-expectations-1'`)
 	v.clean()
 }
+
+// TestNoPairs: of a scenario whose runs broke off nothing is said, least of all that
+// they do not differ.
+func TestNoPairs(t *testing.T) {
+	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
+	if got, want := none.sums(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
+		t.Errorf("it came to %q; want %q", got, want)
+	}
+	if got := none.Verdict(); got != check.Unknown {
+		t.Errorf("verdict %s; want unknown", got)
+	}
+}

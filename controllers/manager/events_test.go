@@ -2,6 +2,7 @@ package manager
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
@@ -32,8 +33,13 @@ func TestEventsWaitForNoOther(t *testing.T) {
 	for _, component := range []string{"first", "second"} {
 		a.recorder(component).Event(&corev1.Pod{}, corev1.EventTypeNormal, "Reason", "message")
 	}
-	if got := <-sink.sent; got != "second" {
-		t.Errorf("an event of %s was sent; want that of the second component, past the first", got)
+	select {
+	case got := <-sink.sent:
+		if got != "second" {
+			t.Errorf("an event of %s was sent; want that of the second component, past the first", got)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no event was sent; want that of the second component, past the first")
 	}
 	close(sink.letGo)
 	if got := <-sink.sent; got != "first" {

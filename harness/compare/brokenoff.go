@@ -158,7 +158,7 @@ func hangs(d *Difference, subject, base *Side) bool {
 		long = base
 	}
 	changed, ok := long.changed[d.Object]
-	return ok && changed >= short.BrokenOff.Index || short.belongs(d.Object, *short.BrokenOff.awaited)
+	return ok && changed >= short.BrokenOff.Index || short.belongs(d.Object, *short.BrokenOff.awaited, long)
 }
 
 // follows reports whether a difference of milestones comes of what one run was not

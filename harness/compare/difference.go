@@ -144,12 +144,15 @@ func verdicts(subject, base *Side) []Difference {
 	return all
 }
 
+// theObject is what of an object differs that only one side has.
+const theObject = "the object"
+
 func endStates(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
 		mine, theirs := subject.End[name], base.End[name]
 		if (mine == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
-			all = append(all, Difference{Aspect: EndStates, Object: name, What: "the object", Subject: there(mine), Base: there(theirs)})
+			all = append(all, Difference{Aspect: EndStates, Object: name, What: theObject, Subject: there(mine), Base: there(theirs)})
 			continue
 		}
 		for _, path := range keys(mine, theirs) {

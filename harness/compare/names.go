@@ -17,8 +17,8 @@ type names struct {
 	stable map[string]string // by "resource name"
 	// said is what texts may call objects by, and their stable names.
 	said map[string]string
-	// owners has the owner of each object that has one, both by their stable names with
-	// their resources. Endpoints are taken to be of the Service of their name.
+	// owners has the owner that each object had when it was first seen, both by their
+	// stable names with their resources. Endpoints are taken to be of the Service of their name.
 	owners map[string]string
 }
 

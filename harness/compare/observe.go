@@ -42,16 +42,21 @@ type Side struct {
 	// lossy: a write of a ReplicaSet may have been done without the subject having
 	// been told, or an event about it may have been lost.
 	lossy bool
-	// stalled: an event could not be sent, and may have held up others to the end.
+	// stalled: the last that was sent of some component's events got no answer, and may
+	// have held up others to the end.
 	stalled bool
 }
 
-// belongs reports whether what a name of End stands for is a certain object, or is
-// owned by it.
-func (s *Side) belongs(name string, to history.Ref) bool {
-	root := s.stable.of(&history.Object{Ref: to})
-	for name = strings.TrimPrefix(name, podsOf); name != ""; name = s.stable.owners[name] {
-		if name == root {
+// shows reports whether a name of End stands for an object that the run has evidence of.
+func (s *Side) shows(name string, object history.Ref) bool {
+	return name == s.stable.of(&history.Object{Ref: object})
+}
+
+// belongs reports whether what a name of End stands for is an object that the run has
+// evidence of, or is owned by it. What only the other run made is of what it was there.
+func (s *Side) belongs(name string, to history.Ref, other *Side) bool {
+	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.stable.owners[name], other.stable.owners[name]) {
+		if s.shows(name, to) {
 			return true
 		}
 	}
@@ -84,7 +89,7 @@ const (
 
 // SideOf reads what of a run can be compared from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, changed: map[string]int{}, open: map[uint64]string{}}
+	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, changed: map[string]int{}, open: map[uint64]open{}, stalled: map[string]bool{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -100,7 +105,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	}
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
-		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, stalled: o.stalled, changed: o.changed, stable: o.names,
+		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, stalled: len(o.stalled) > 0, changed: o.changed, stable: o.names,
 	}
 	if side.End, err = o.end(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
@@ -121,12 +126,30 @@ type observer struct {
 	missed   string        // what a witness missed first
 	died     string        // which replica last died, and how
 	live     map[types.UID]*history.Object
-	changed  map[string]int    // see [Side]
-	versions []seen            // of owners, in order
-	events   []seen            // as the subject sent them
-	open     map[uint64]string // writes of ReplicaSets and events that have no answer yet, by ID: their resources
+	changed  map[string]int  // see [Side]
+	versions []seen          // of owners, in order
+	events   []seen          // as the subject sent them
+	open     map[uint64]open // writes of ReplicaSets and events that have no answer yet, by ID
 	lossy    bool
-	stalled  bool
+	stalled  map[string]bool // components, see [Side]
+}
+
+// open is a request that has no answer yet.
+type open struct {
+	resource  string
+	component string // whose event it is; empty if it is none, or a change of one
+}
+
+// componentOf is the component that an event is of.
+func componentOf(event *history.Object) string {
+	var body struct {
+		Source              struct{ Component string }
+		ReportingController string
+	}
+	if event == nil || json.Unmarshal(event.Body, &body) != nil {
+		return ""
+	}
+	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
 // seen is a version of an object and the step that had begun last by then.
@@ -141,14 +164,20 @@ func (o *observer) loses(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
 		(r.Request.Resource == replicaSets || isEvents(r.Request.Resource)):
-		o.open[r.Request.ID] = r.Request.Resource
+		o.open[r.Request.ID] = open{r.Request.Resource, componentOf(r.Request.Object)}
 	case r.Response != nil:
-		resource, asked := o.open[r.Response.ID]
+		request, asked := o.open[r.Response.ID]
 		delete(o.open, r.Response.ID)
 		server := r.Response.ServerCode
 		undecided := server == 0 || server < 300 || server >= 500
-		o.stalled = o.stalled || isEvents(resource) && r.Response.Code == 0
-		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(resource) || r.Response.Reached && undecided)
+		switch {
+		case !isEvents(request.resource):
+		case r.Response.Code == 0:
+			o.stalled[request.component] = true
+		default:
+			delete(o.stalled, request.component)
+		}
+		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(request.resource) || r.Response.Reached && undecided)
 	case r.Process != nil && isSubject(r.Process):
 		o.lossy = o.lossy || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
 	}

@@ -116,22 +116,23 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
+			return sizing(d, subject, base) && subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
 		},
 	},
 	{
-		Reason: "what a Deployment leaves behind that is gone depends on how far it had come",
+		Reason: "which ReplicaSets of what sizes a Deployment leaves behind that is gone depends on how far it had come",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil
+			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil && sizing(d, subject, base)
 		},
 	},
 	{
 		Reason: "which conditions an owner comes to have that is gone at the end depends on how long it was there",
 		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
-			return subject.End[d.Object] == nil && base.End[d.Object] == nil
+			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // which trims its history while it is there
+			return subject.End[owner] == nil && base.End[owner] == nil
 		},
 	},
 	{
@@ -184,9 +185,18 @@ func recognised() []Rule {
 			Match: func(d *Difference) bool {
 				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(held, d.Subject)
 			},
-			And: func(d *Difference, _, base *Side) bool {
+			And: func(d *Difference, subject, base *Side) bool {
 				return slices.ContainsFunc(excuses(base.Results), func(e excuse) bool {
-					return e.weakness == w && (e.check == d.Object || base.belongs(d.Object, e.object))
+					switch {
+					case e.weakness != w:
+						return false
+					case d.Aspect == Verdicts:
+						return e.check == d.Object
+					case e.check == "status": // nothing goes by it
+						return base.shows(d.Object, e.object) && strings.HasPrefix(d.What, "status")
+					default:
+						return base.belongs(d.Object, e.object, subject)
+					}
 				})
 			},
 		})
@@ -218,6 +228,17 @@ func deploymentOf(name string, subject, base *Side) string {
 		return ""
 	}
 	return owner
+}
+
+// sizing reports whether a difference is of how large a ReplicaSet is, and of what
+// follows from that.
+func sizing(d *Difference, subject, base *Side) bool {
+	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
+		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
+	}
+	key, annotated := strings.CutPrefix(d.What, "metadata.annotations.")
+	counted := strings.HasPrefix(d.What, "status.") && strings.HasSuffix(strings.ToLower(d.What), "replicas")
+	return d.What == theObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
 // without is the side that lacks what the other has.

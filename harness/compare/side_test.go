@@ -155,6 +155,9 @@ func TestDifferences(t *testing.T) {
 		{name: "an event behind one that got no answer", base: func(x *telling) { x.event("SuccessfulCreate") },
 			subject: func(x *telling) { x.told(history.Response{}) },
 			want:    []string{"accepted: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+		{name: "an event, though what got no answer was sent again", base: func(x *telling) { x.event("SuccessfulCreate") },
+			subject: func(x *telling) { x.told(history.Response{}); x.told(history.Response{Code: 201}) },
+			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
 		{name: "an event behind one that was refused", base: func(x *telling) { x.event("SuccessfulCreate") },
 			subject: func(x *telling) { x.told(history.Response{Code: 500}) },
 			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
@@ -167,6 +170,15 @@ func TestDifferences(t *testing.T) {
 				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
+		{name: "pods under a Deployment that is paused", subject: paused(2), base: func(x *telling) { paused(2)(x); x.pod("c", "v1", "") },
+			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
+		{name: "a condition of a ReplicaSet whose Deployment is there", base: func(x *telling) {
+			x.truth(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
+			x.truth(history.Deleted, replicaSets, "web-qrsv1", nil, ``)
+		}, subject: func(x *telling) { x.truth(history.Deleted, replicaSets, "web-x7v1", nil, ``) },
+			want: []string{"undeclared: milestone replicasets.apps web-<>, conditions: none; Odd=True "}},
+		{name: "pods of a set that a Deployment left", subject: left(2), base: func(x *telling) { left(2)(x); x.pod("c", "v1", "") },
+			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
 		{name: "sizes under a Deployment of which one is paused", subject: paused(3), base: func(x *telling) { x.set("v1", 2) },
 			want: []string{
 				"undeclared: end state deployments.apps web, spec.paused: true; none",
@@ -357,46 +369,72 @@ func TestDeliberate(t *testing.T) {
 }
 
 // TestRecognised: every weakness that upstream is known for is declared of ours, and so
-// is how the objects end that show it; of other objects, and of what was no excuse,
-// nothing is.
+// is how the objects end that show it, with what they own, be it ours alone that made it;
+// of a status that is wrong nothing else comes. Of other objects, and of what was no
+// excuse, nothing is declared.
 func TestRecognised(t *testing.T) {
-	const replicas = `{"spec":{"replicas":%d}}`
+	const (
+		spec   = deployments + " web, spec.replicas"
+		status = deployments + " web, status.replicas"
+		pods   = "pods of replicasets.apps web-<>, not ready"
+		made   = replicaSets + " web-<>, the object"
+		other  = deployments + " shop, spec.replicas"
+	)
 	for _, w := range check.Weaknesses {
 		for _, test := range []struct {
 			name         string
 			ours, theirs check.Verdict
-			want         map[string]Standing
+			verdict      Standing // of the verdicts, if they differ
+			excused      bool
 		}{
-			{"known", check.Pass, check.Known, map[string]Standing{w.Check: Declared, deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
-			{"both have it", check.Known, check.Known, map[string]Standing{deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
-			{"ours fails", check.Fail, check.Known, map[string]Standing{w.Check: Undeclared, deployments + " web": Declared, "pods of replicasets.apps web-<>": Declared, deployments + " shop": Undeclared}},
-			{"looks like it", check.Idle, check.Unknown, map[string]Standing{w.Check: Undeclared, deployments + " web": Undeclared, "pods of replicasets.apps web-<>": Undeclared, deployments + " shop": Undeclared}},
+			{"known", check.Pass, check.Known, Declared, true},
+			{"both have it", check.Known, check.Known, "", true},
+			{"ours fails", check.Fail, check.Known, Undeclared, true},
+			{"looks like it", check.Idle, check.Unknown, Undeclared, false},
 		} {
 			t.Run(w.Name+", "+test.name, func(t *testing.T) {
-				side := func(seed, subject string, n int, verdict check.Verdict) *Side {
-					x := rollout(seed)
-					x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
-					for _, name := range []string{"web", "shop"} {
-						x.truth(history.Modified, deployments, name, nil, fmt.Sprintf(replicas, n))
-					}
-					for i := range n {
-						x.pod(fmt.Sprint("more", i), "v1", "")
-					}
-					shown := &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}
-					return x.side(t, check.Result{Check: w.Check, Verdict: verdict, Evidence: []check.Evidence{{Object: shown, Weakness: w.Trap}}})
+				want := map[string]Standing{spec: Undeclared, status: Undeclared, pods: Undeclared, made: Undeclared, other: Undeclared, deployments + " shop, status.replicas": Undeclared}
+				if test.excused {
+					want[status] = Declared
+				}
+				if test.excused && w.Check != "status" {
+					want[spec], want[pods], want[made] = Declared, Declared, Declared
+				}
+				if test.verdict != "" {
+					want[w.Check+", verdict"] = test.verdict
 				}
 				got := map[string]Standing{}
-				for _, d := range Differences(side("x7", ours, 2, test.ours), side("qrs", "upstream", 3, test.theirs)) {
+				mine := ending("x7", ours, 2, check.Result{Check: w.Check, Verdict: test.ours}, w)
+				theirs := ending("qrs", "upstream", 3, check.Result{Check: w.Check, Verdict: test.theirs}, w)
+				for _, d := range Differences(mine(t), theirs(t)) {
 					if d.Aspect == Verdicts || d.Aspect == EndStates {
-						got[templatePattern.ReplaceAllString(d.Object, "<>")] = d.Standing
+						got[templatePattern.ReplaceAllString(d.Object, "<>")+", "+d.What] = d.Standing
 					}
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("standings (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
+}
+
+// ending is a run of two Deployments that end with so many pods, of which one shows a
+// weakness; ours makes one more ReplicaSet of that.
+func ending(seed, subject string, n int, result check.Result, w *check.Weakness) func(*testing.T) *Side {
+	x := rollout(seed)
+	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
+	for _, name := range []string{"web", "shop"} {
+		x.truth(history.Modified, deployments, name, nil, fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":%d}}`, n, n))
+	}
+	for i := range n {
+		x.pod(fmt.Sprint("more", i), "v1", "")
+	}
+	if subject == ours {
+		x.set("v2", 1)
+	}
+	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, Weakness: w.Trap}}
+	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
 // TestBelongs: what an object owns, its pods and the Endpoints of its name are of it.
@@ -418,7 +456,7 @@ func TestBelongs(t *testing.T) {
 		{"endpoints web", "services", "shop", false},
 		{"endpoints web", deployments, "web", false},
 	} {
-		if got := side.belongs(test.name, history.Ref{Resource: test.resource, Namespace: "ns", Name: test.object}); got != test.want {
+		if got := side.belongs(test.name, history.Ref{Resource: test.resource, Namespace: "ns", Name: test.object}, side); got != test.want {
 			t.Errorf("%s is of %s %s: %v; want %v", test.name, test.resource, test.object, got, test.want)
 		}
 	}

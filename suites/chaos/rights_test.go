@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -108,6 +110,9 @@ func lastRunOfOurs(name string) string {
 	last := ""
 	for _, directory := range directories { // sorted
 		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was given up before it began
+		}
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var made run.Environment
 		gomega.Expect(json.Unmarshal(encoded, &made)).To(gomega.Succeed(), directory)

@@ -72,7 +72,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 1, MinReadySeconds: 3, Pods: world.Held}.Build())
 				name := podsOf(ctx, n, set, 1).Names()[0]
 				ready := time.Now()
-				makeReady(ctx, n, time.Now(), name)
+				makeReady(ctx, n, ready, name)
 				n.InTheEnd(ctx, world.ASet(set), counts(1, 1, 1))
 				// Times of the API have whole seconds.
 				gomega.Expect(time.Since(ready)).To(gomega.BeNumerically(">", 2*time.Second), "not before its time")
