@@ -117,7 +117,7 @@ func countRuns(n int) string {
 // verdict on the same subject is one failure if it is about the same kind of object
 // and gives the same reason. The worst come first, then those seen most often,
 // then those seen first. Where a check failed, what is unknown for it says nothing
-// more.
+// more. A reason for which several checks are unknown is the run's.
 func distinct(runs []Run) []failure {
 	var all []failure
 	add := func(run *Run, s symptom, reason string) {
@@ -140,9 +140,15 @@ func distinct(runs []Run) []failure {
 		if run.ownVerdict() && !comfort(run.Verdict) {
 			add(run, symptom{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
 		}
+		told := map[symptom]bool{}
 		for _, result := range run.broken() {
-			if result.Verdict == run.Verdict {
-				add(run, symptomOf(run.Subject, result), result.Reason)
+			s := symptomOf(run.Subject, result)
+			if run.doubtful(result) {
+				s = symptom{verdict: result.Verdict, subject: run.Subject, signature: signature(result.Reason)}
+			}
+			if result.Verdict == run.Verdict && !told[s] {
+				told[s] = true
+				add(run, s, result.Reason)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -37,6 +39,24 @@ func TestCaught(t *testing.T) {
 	}
 	if err := Caught(failingWriter{errors.New("disk full")}, 1, nil); err == nil {
 		t.Error("no error though the output is lost")
+	}
+}
+
+// TestDoubt demands that what several checks are unknown for is told once, as the run's,
+// and what one alone is unknown for as its own.
+func TestDoubt(t *testing.T) {
+	broken := run("relist", check.Unknown, "the API server did not come back",
+		result("burst-limit", check.Unknown, 0, "the API server did not come back"),
+		result("ownership", check.Unknown, 0, "the API server did not come back"),
+		result("converged", check.Unknown, 0, "nothing was healed"),
+	)
+	var got []string
+	for _, f := range distinct([]Run{broken, broken}) {
+		got = append(got, f.what()+": "+f.reason+", "+countRuns(f.runs))
+	}
+	want := []string{"the run itself: the API server did not come back, 2 runs", "converged: nothing was healed, 2 runs"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what went wrong (-want +got):\n%s", diff)
 	}
 }
 

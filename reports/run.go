@@ -66,6 +66,14 @@ func (r *Run) broken() []check.Result {
 	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return comfort(result.Verdict) })
 }
 
+// doubtful reports whether a result is unknown for a reason that others are unknown for
+// as well: that of the run, which was broken off or not seen whole.
+func (r *Run) doubtful(result check.Result) bool {
+	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
+		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
+	})
+}
+
 // ownVerdict reports whether the run's verdict is worse than those of its
 // results, so that its reason is not among theirs.
 func (r *Run) ownVerdict() bool {

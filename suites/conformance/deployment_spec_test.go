@@ -269,9 +269,11 @@ var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/statement 18", "a Deployment is rolled back to the revision before by annotation, once",
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
 			d, first := rolledOut(ctx, n)
+			roll(ctx, n, d, "3")
+			n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Complete() && d.Annotations[revisionKey] == "3" }, "revision 3, complete"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
-			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("3"))
-			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(1))
+			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("4"))
+			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(0)) // it is of two revisions before
 			n.InTheEnd(ctx, world.EventsAbout(d), tells("Normal DeploymentRollback (deployment-controller): "))
 		})
 	spec("Deployment/statement 18", "a Deployment is rolled back to a revision that is named by annotation",
