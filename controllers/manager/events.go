@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -14,15 +13,23 @@ import (
 // an event whose connection breaks is tried again after up to ten seconds, and those
 // behind it wait.
 type announcer struct {
-	ctx  context.Context
-	sink record.EventSink
+	// broadcaster begins to send what its recorders are given.
+	broadcaster func() record.EventBroadcaster
 
 	mu           sync.Mutex
 	broadcasters map[string]record.EventBroadcaster // by component
 }
 
-func newAnnouncer(ctx context.Context, events corev1client.EventInterface) *announcer {
-	return &announcer{ctx: ctx, sink: &corev1client.EventSinkImpl{Interface: events}, broadcasters: map[string]record.EventBroadcaster{}}
+func newAnnouncer(ctx context.Context, sink record.EventSink) *announcer {
+	return &announcer{
+		broadcaster: func() record.EventBroadcaster {
+			b := record.NewBroadcaster(record.WithContext(ctx))
+			b.StartStructuredLogging(3)
+			b.StartRecordingToSink(sink)
+			return b
+		},
+		broadcasters: map[string]record.EventBroadcaster{},
+	}
 }
 
 // recorder takes the events of a component.
@@ -31,9 +38,7 @@ func (a *announcer) recorder(component string) record.EventRecorder {
 	defer a.mu.Unlock()
 	broadcaster, ok := a.broadcasters[component]
 	if !ok {
-		broadcaster = record.NewBroadcaster(record.WithContext(a.ctx))
-		broadcaster.StartStructuredLogging(3)
-		broadcaster.StartRecordingToSink(a.sink)
+		broadcaster = a.broadcaster()
 		a.broadcasters[component] = broadcaster
 	}
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})

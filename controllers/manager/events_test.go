@@ -28,7 +28,7 @@ func (s *stuckSink) Create(e *corev1.Event) (*corev1.Event, error) {
 // another's.
 func TestEventsWaitForNoOther(t *testing.T) {
 	sink := &stuckSink{stuck: "first", letGo: make(chan struct{}), sent: make(chan string, 2)}
-	a := &announcer{ctx: t.Context(), sink: sink, broadcasters: map[string]record.EventBroadcaster{}}
+	a := newAnnouncer(t.Context(), sink)
 	defer a.stop()
 	for _, component := range []string{"first", "second"} {
 		a.recorder(component).Event(&corev1.Pod{}, corev1.EventTypeNormal, "Reason", "message")
@@ -49,7 +49,7 @@ func TestEventsWaitForNoOther(t *testing.T) {
 
 // TestRecordersOfOneComponent share what gathers events that are alike.
 func TestRecordersOfOneComponent(t *testing.T) {
-	a := &announcer{ctx: t.Context(), sink: &stuckSink{sent: make(chan string, 1)}, broadcasters: map[string]record.EventBroadcaster{}}
+	a := newAnnouncer(t.Context(), &stuckSink{})
 	defer a.stop()
 	a.recorder("one")
 	a.recorder("one")

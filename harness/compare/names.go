@@ -18,7 +18,8 @@ type names struct {
 	// said is what texts may call objects by, and their stable names.
 	said map[string]string
 	// owners has the owner that each object had when it was first seen, both by their
-	// stable names with their resources. Endpoints are taken to be of the Service of their name.
+	// stable names with their resources. Endpoints are taken to be of the Service of
+	// their name.
 	owners map[string]string
 }
 

@@ -121,6 +121,13 @@ func wantsAtMost(ref world.Ref, count int32) func(*world.View) error {
 	}
 }
 
+// completeAt wants a Deployment that is complete and of that revision.
+func completeAt(revision string) types.GomegaMatcher {
+	return world.Be(func(d *world.Deployment) bool {
+		return d.Complete() && d.Annotations[revisionKey] == revision
+	}, "revision %s, complete", revision)
+}
+
 // rolledBackTo wants a Deployment that is complete, of that revision, and asks for no
 // rollback any more.
 func rolledBackTo(revision string) types.GomegaMatcher {

@@ -256,9 +256,9 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, world.ADeployment(d), complete())
 			first := onlySet(ctx, n, d)
 			roll(ctx, n, d, "2")
-			n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Complete() && d.Annotations[revisionKey] == "2" }, "revision 2, complete"))
+			n.Eventually(ctx, world.ADeployment(d), completeAt("2"))
 			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`)
-			n.InTheEnd(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Complete() && d.Annotations[revisionKey] == "3" }, "revision 3, complete"))
+			n.InTheEnd(ctx, world.ADeployment(d), completeAt("3"))
 			n.InTheEnd(ctx, world.ASet(first.Ref), world.Be(func(s *world.Set) bool {
 				has := s.GetAnnotations()
 				return has[revisionKey] == "3" && has["deployment.kubernetes.io/revision-history"] == "1" &&
@@ -270,7 +270,7 @@ var _ = ginkgo.Describe("deployment", func() {
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
 			d, first := rolledOut(ctx, n)
 			roll(ctx, n, d, "3")
-			n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Complete() && d.Annotations[revisionKey] == "3" }, "revision 3, complete"))
+			n.Eventually(ctx, world.ADeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
 			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("4"))
 			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(0)) // it is of two revisions before
@@ -314,7 +314,7 @@ func rolledOut(ctx ginkgo.SpecContext, n *world.Namespace) (world.Ref, *world.Se
 	n.Eventually(ctx, world.ADeployment(d), complete())
 	first := onlySet(ctx, n, d)
 	roll(ctx, n, d, "2")
-	n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Complete() && d.Annotations[revisionKey] == "2" }, "revision 2, complete"))
+	n.Eventually(ctx, world.ADeployment(d), completeAt("2"))
 	return d, first
 }
 
