@@ -134,9 +134,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := n.Create(ctx, world.NewDeployment("web", 3, pods(world.Staying)))
 			n.Eventually(ctx, world.ADeployment(d), complete())
 			n.PutScale(ctx, d, 1)
-			n.InTheEnd(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool {
-				return d.Status.Replicas == 1 && d.Status.TerminatingReplicas != nil && *d.Status.TerminatingReplicas == 2
-			}, "1 replica, and 2 terminating"))
+			n.InTheEnd(ctx, world.ADeploymentWithPods(d), deploymentTerminating(1, 2))
 		})
 
 	spec("Deployment/TestOverlappingDeployments", "two Deployments with one selector keep to the ReplicaSets that they made",

@@ -160,12 +160,37 @@ func labeled(replicas, fully int32) types.GomegaMatcher {
 	}, "%d replicas, %d fully labelled", replicas, fully)
 }
 
-// terminating wants a set's status to count so many pods, and so many more that are
-// terminating.
-func terminating(replicas, count int32) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
-		return s != nil && s.Replicas == replicas && s.Terminating != nil && *s.Terminating == count
-	}, "%d replicas, and %d terminating", replicas, count)
+// settled wants a set to have so many pods, all fully labelled, and its status to say
+// so: none too many is left that is yet to be deleted.
+func settled(replicas int) types.GomegaMatcher {
+	return world.Be(func(s world.WithPods[*world.Set]) bool {
+		set := s.Object
+		return set != nil && int(set.Replicas) == replicas && int(set.Labeled) == replicas && len(s.Pods.Active()) == replicas
+	}, "%d replicas that are there and fully labelled, and no more", replicas)
+}
+
+// terminating wants a set's status to count so many pods, and apart from them all that
+// are terminating, which are so many or more.
+func terminating(replicas int32, atLeast int) types.GomegaMatcher {
+	return world.Be(func(s world.WithPods[*world.Set]) bool {
+		return s.Object != nil && s.Object.Replicas == replicas && countsLeaving(s.Object.Terminating, s.Pods, atLeast)
+	}, apart, replicas, atLeast)
+}
+
+// deploymentTerminating wants that of a Deployment.
+func deploymentTerminating(replicas int32, atLeast int) types.GomegaMatcher {
+	return world.Be(func(d world.WithPods[*world.Deployment]) bool {
+		return d.Object != nil && d.Object.Status.Replicas == replicas && countsLeaving(d.Object.Status.TerminatingReplicas, d.Pods, atLeast)
+	}, apart, replicas, atLeast)
+}
+
+const apart = "%d replicas, and apart from them all that are terminating, at least %d"
+
+// countsLeaving is whether a status counts those of the pods that are terminating and
+// have not ended, which are so many or more.
+func countsLeaving(counted *int32, pods world.Pods, atLeast int) bool {
+	leaving := len(pods.That(func(p world.Pod) bool { return p.Terminating() && !p.Ended() }))
+	return counted != nil && int(*counted) == leaving && leaving >= atLeast
 }
 
 // quota allows so many of a resource in the namespace, and returns when that is in

@@ -109,8 +109,7 @@ var _ = ginkgo.Describe("replicas", func() {
 					Kind: kind, Name: "web", Replicas: 3,
 					Selector: map[string]string{"app": "web"}, Labels: map[string]string{"app": "web", "tier": "front"},
 				}.Build())
-				names := podsOf(ctx, n, set, 3).Names()
-				n.Eventually(ctx, world.ASet(set), labeled(3, 3))
+				names := n.Eventually(ctx, world.ASetWithPods(set), settled(3)).(world.WithPods[*world.Set]).Pods.Active().Names()
 				n.Patch(ctx, podRef(names[0]), `{"metadata":{"labels":{"tier":"back"}}}`)
 				n.InTheEnd(ctx, world.ASet(set), labeled(3, 2))
 				n.InTheEnd(ctx, world.PodsOf(set), named(names...)) // it is no reason to release one
@@ -131,12 +130,13 @@ var _ = ginkgo.Describe("replicas", func() {
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
 			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 3, Pods: world.Stranded}.Build())
 			names := podsOf(ctx, n, set, 3).Names()
-			n.Eventually(ctx, world.ASet(set), terminating(3, 0))
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, world.ASet(set), terminating(3, 1)) // replaced, and not gone
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(3, 1)) // replaced, and not gone
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
-			n.Eventually(ctx, world.ASet(set), terminating(1, 3))
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(1, 3))
 			letGo(ctx, n, names[0])
-			n.InTheEnd(ctx, world.ASet(set), terminating(1, 2))
+			n.Eventually(ctx, world.Exists(podRef(names[0])), gomega.BeFalse())
+			n.InTheEnd(ctx, world.ASetWithPods(set), terminating(1, 2))
 		})
 })

@@ -91,6 +91,17 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return list(p) }
 
+// WithPods is an object, nil if there is none, and pods, both as of one look: a create
+// whose answer was lost makes pods that were not asked for, which the object's status
+// is to count as well.
+type WithPods[T fmt.Stringer] struct {
+	Object T
+	Pods   Pods
+}
+
+// String is both.
+func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
+
 // list is one line for each, or says that there is none.
 func list[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {

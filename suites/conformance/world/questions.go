@@ -32,6 +32,20 @@ func ASet(ref Ref) Question {
 	return Question{ref.String(), func(v *View) any { return v.Set(ref) }}
 }
 
+// ASetWithPods asks for a WithPods[*Set], of the pods that it controls.
+func ASetWithPods(ref Ref) Question {
+	return Question{ref.String() + " and its pods", func(v *View) any {
+		return WithPods[*Set]{v.Set(ref), v.Pods().Of(ref)}
+	}}
+}
+
+// ADeploymentWithPods asks for a WithPods[*Deployment], of all pods of the namespace.
+func ADeploymentWithPods(ref Ref) Question {
+	return Question{ref.String() + " and the pods", func(v *View) any {
+		return WithPods[*Deployment]{v.Deployment(ref.Name), v.Pods()}
+	}}
+}
+
 // SetsOf asks for the Sets that a Deployment controls.
 func SetsOf(ref Ref) Question {
 	return Question{"the ReplicaSets of " + ref.String(), func(v *View) any { return v.ReplicaSets().Of(ref) }}
