@@ -74,10 +74,15 @@ func tells(beginning string) types.GomegaMatcher {
 	}, "an event %q", beginning)
 }
 
-// podsOf returns the active pods of an object, once there are so many.
+// podsOf waits until a set has so many active pods, and its status says so, and returns
+// them. A create whose answer was lost may have made one more than was asked for: who
+// has counted as many as there are has none left to delete.
 func podsOf(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, count int) world.Pods {
 	ginkgo.GinkgoHelper()
-	return n.Eventually(ctx, world.PodsOf(ref), thatMany(count)).(world.Pods)
+	found := n.Eventually(ctx, world.ASetWithPods(ref), world.Be(func(s world.WithPods[*world.Set]) bool {
+		return s.Object != nil && int(s.Object.Replicas) == count && len(s.Pods.Active()) == count
+	}, "%d pods, and a status that counts them", count))
+	return found.(world.WithPods[*world.Set]).Pods.Active()
 }
 
 // atMost is the invariant that an object never has more active pods than so many.
@@ -158,15 +163,6 @@ func labeled(replicas, fully int32) types.GomegaMatcher {
 	return world.Be(func(s *world.Set) bool {
 		return s != nil && s.Replicas == replicas && s.Labeled == fully
 	}, "%d replicas, %d fully labelled", replicas, fully)
-}
-
-// settled wants a set to have so many pods, all fully labelled, and its status to say
-// so: none too many is left that is yet to be deleted.
-func settled(replicas int) types.GomegaMatcher {
-	return world.Be(func(s world.WithPods[*world.Set]) bool {
-		set := s.Object
-		return set != nil && int(set.Replicas) == replicas && int(set.Labeled) == replicas && len(s.Pods.Active()) == replicas
-	}, "%d replicas that are there and fully labelled, and no more", replicas)
 }
 
 // terminating wants a set's status to count so many pods, and apart from them all that

@@ -109,7 +109,8 @@ var _ = ginkgo.Describe("replicas", func() {
 					Kind: kind, Name: "web", Replicas: 3,
 					Selector: map[string]string{"app": "web"}, Labels: map[string]string{"app": "web", "tier": "front"},
 				}.Build())
-				names := n.Eventually(ctx, world.ASetWithPods(set), settled(3)).(world.WithPods[*world.Set]).Pods.Active().Names()
+				names := podsOf(ctx, n, set, 3).Names()
+				n.Eventually(ctx, world.ASet(set), labeled(3, 3))
 				n.Patch(ctx, podRef(names[0]), `{"metadata":{"labels":{"tier":"back"}}}`)
 				n.InTheEnd(ctx, world.ASet(set), labeled(3, 2))
 				n.InTheEnd(ctx, world.PodsOf(set), named(names...)) // it is no reason to release one
