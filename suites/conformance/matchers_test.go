@@ -127,10 +127,10 @@ func told(ctx ginkgo.SpecContext, n *world.Namespace, refs ...world.Ref) {
 	}
 }
 
-// letGo removes the finalizer that has a pod stay.
-func letGo(ctx ginkgo.SpecContext, n *world.Namespace, name string) {
+// letGo removes the finalizer that has an object stay.
+func letGo(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref) {
 	ginkgo.GinkgoHelper()
-	n.Patch(ctx, podRef(name), `{"metadata":{"finalizers":null}}`)
+	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
 // letAllGo removes it from every pod that is there: with faults there may be more
@@ -139,7 +139,7 @@ func letAllGo(ctx ginkgo.SpecContext, n *world.Namespace) {
 	ginkgo.GinkgoHelper()
 	held := n.Eventually(ctx, world.AllPods(), world.Be(func(pods world.Pods) bool { return len(pods) > 0 }, "some pods")).(world.Pods)
 	for _, name := range held.Names() {
-		letGo(ctx, n, name)
+		letGo(ctx, n, podRef(name))
 	}
 }
 

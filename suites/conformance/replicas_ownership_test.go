@@ -176,12 +176,21 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.HeldStaying}.Build())
 				podsOf(ctx, n, set, 2)
-				n.Unfailing("no third pod is made", atMostPods(2))
-				// Its pods stay, and in the foreground so does it.
-				n.Delete(ctx, set, metav1.DeletePropagationForeground)
+				// It stays, and so do its pods, which go when it knows that it is to go itself.
+				n.Patch(ctx, set, `{"metadata":{"finalizers":[%q]}}`, world.Finalizer)
+				n.Delete(ctx, set, metav1.DeletePropagationBackground)
+				n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool {
+					return s.GetDeletionTimestamp() != nil && s.Observed == s.GetGeneration()
+				}, "a status of one that is being deleted"))
+				present := n.Eventually(ctx, world.AllPods(), gomega.Not(gomega.BeEmpty())).(world.Pods)
+				n.Always("no further pod is made", atMostPods(len(present)))
+				for _, name := range present.Names() {
+					n.Delete(ctx, podRef(name), "")
+				}
 				n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool { return s.Replicas == 0 }, "a status that counts no pods"))
 				n.Barrier(ctx)
 				letAllGo(ctx, n)
+				letGo(ctx, n, set)
 				n.InTheEnd(ctx, world.Exists(set), gomega.BeFalse())
 				n.InTheEnd(ctx, world.AllPods(), thatMany(0))
 			})

@@ -136,7 +136,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			n.Eventually(ctx, world.ASetWithPods(set), terminating(3, 1)) // replaced, and not gone
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 			n.Eventually(ctx, world.ASetWithPods(set), terminating(1, 3))
-			letGo(ctx, n, names[0])
+			letGo(ctx, n, podRef(names[0]))
 			n.Eventually(ctx, world.Exists(podRef(names[0])), gomega.BeFalse())
 			n.InTheEnd(ctx, world.ASetWithPods(set), terminating(1, 2))
 		})

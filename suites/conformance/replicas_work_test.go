@@ -155,7 +155,7 @@ var _ = ginkgo.Describe("work", func() {
 			n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool {
 				return s.Desired == 4 && s.Observed == s.GetGeneration()
 			}, "a status of the latest generation"))
-			gomega.Expect(podsOf(ctx, n, set, 2)).To(gomega.HaveLen(2))
+			n.Eventually(ctx, world.PodsOf(set), thatMany(2))
 			heal(ctx)
 			n.InTheEnd(ctx, world.ASet(set), scaledTo(4))
 		}, calm("what it sees while it hears of nothing must be what it did and no fault of a profile"))

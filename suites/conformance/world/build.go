@@ -115,7 +115,7 @@ func Held(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
-// Finalizer is on pods that are to stay when they are deleted.
+// Finalizer is on what is to stay when it is deleted: pods, and what controls them.
 const Finalizer = "gauntlet/stays"
 
 // Staying has pods stay when they are deleted, terminating.

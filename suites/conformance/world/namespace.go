@@ -95,24 +95,33 @@ func (n *Namespace) Leave(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// letGo removes the finalizer that has pods stay.
+// letGo removes the finalizer that has pods stay, and what controls them.
 func (w *World) letGo(ctx context.Context, namespace string) error {
-	pods := w.admin.CoreV1().Pods(namespace)
-	left, err := pods.List(ctx, metav1.ListOptions{})
+	var all []error
+	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
+		all = append(all, w.letGoOf(ctx, namespace, kindNamed(name)))
+	}
+	return errors.Join(all...)
+}
+
+func (w *World) letGoOf(ctx context.Context, namespace string, k kind) error {
+	client := k.client(w.admin)
+	list, err := client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Get()
 	if err != nil {
 		return err
 	}
-	var all []error
-	for _, pod := range left.Items {
-		if !slices.Contains(pod.Finalizers, Finalizer) {
-			continue
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		left, err := meta.Accessor(item)
+		if err != nil || !slices.Contains(left.GetFinalizers(), Finalizer) {
+			return err
 		}
-		_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		if !apierrors.IsNotFound(err) {
-			all = append(all, err)
+		patch := []byte(`{"metadata":{"finalizers":null}}`)
+		err = client.Patch(types.MergePatchType).Namespace(namespace).Resource(k.resource).Name(left.GetName()).Body(patch).Do(ctx).Error()
+		if apierrors.IsNotFound(err) {
+			return nil
 		}
-	}
-	return errors.Join(all...)
+		return err
+	})
 }
 
 // injectProfile puts the profile's faults in force.
