@@ -58,7 +58,7 @@ func encode(from reflect.Value) *node {
 // encodeFields leaves out what is zero and may be left out.
 func encodeFields(from reflect.Value) mapping {
 	fields := mapping{}
-	for _, field := range reflect.VisibleFields(from.Type()) {
+	for _, field := range visibleFields(from.Type()) {
 		name, value := fieldTag(field), from.FieldByIndex(field.Index)
 		if name == "" || value.IsZero() && strings.HasSuffix(field.Tag.Get("yaml"), ",omitempty") {
 			continue

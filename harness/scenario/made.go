@@ -26,7 +26,7 @@ func MakeParams(fault string, from any) (Params, error) {
 		return Params{}, fmt.Errorf("making the parameters of %s: expected a struct, found a %T", fault, from)
 	}
 	fields := mapping{}
-	for _, field := range reflect.VisibleFields(value.Type()) {
+	for _, field := range visibleFields(value.Type()) {
 		if name, found := fieldTag(field), value.FieldByIndex(field.Index); name != "" && !found.IsZero() {
 			fields = append(fields, entry{name: name, value: encode(found)})
 		}
@@ -71,7 +71,7 @@ func clone(from reflect.Value) reflect.Value {
 			into.Set(clone(from.Elem()))
 		}
 	case reflect.Struct:
-		for _, field := range reflect.VisibleFields(from.Type()) {
+		for _, field := range visibleFields(from.Type()) {
 			if field.IsExported() && len(field.Index) == 1 {
 				into.FieldByIndex(field.Index).Set(clone(from.FieldByIndex(field.Index)))
 			}

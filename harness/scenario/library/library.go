@@ -29,14 +29,14 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario of that name, if there is one.
+// Find returns the scenario of that name, if there is one. A file is named as its
+// scenario, which a test sees to.
 func Find(name string) (*scenario.Scenario, bool) {
-	for _, s := range All() {
-		if s.Name == name {
-			return s, true
-		}
+	file := name + ".yaml"
+	if _, err := fs.Stat(files, file); err != nil {
+		return nil, false
 	}
-	return nil, false
+	return load(file), true
 }
 
 func load(file string) *scenario.Scenario {
