@@ -188,10 +188,10 @@ var All = []Check{
 	},
 	{
 		ID:        "sizes",
-		Guarantee: "While a Deployment rolls, only its new ReplicaSet is scaled up, and no further than its replicas; while it is scaled or paused, each ReplicaSet gets its share and no more.",
+		Guarantee: "While a Deployment rolls, only its new ReplicaSet is scaled up, no further than its replicas, and old ones give up available pods the oldest first; while it is scaled or paused, each ReplicaSet gets just its share.",
 		Clause:    "Deployment 9, 10, 11, 12, 13",
 		Property:  Safety,
-		Traps:     []int{6, 14, 39},
+		Traps:     []int{6, 14, 22, 39},
 		New:       newSizes,
 	},
 	{

@@ -16,26 +16,28 @@ import (
 
 // rolloutRules are those that the model of the controller of Deployments breaks.
 type rolloutRules struct {
-	noSurge       bool // ignores maxSurge
-	noUnavailable bool // ignores what is available
-	noWait        bool // Recreate: does not wait for old pods
-	twins         bool // does not find its ReplicaSet by its template
-	noReport      bool // never writes the status
-	rewrites      bool // writes the status every so often, whether it has changed or not
-	recounts      bool // takes its own ReplicaSet for a collision
-	renumbers     bool // gives a ReplicaSet that it goes back to a low revision
-	saysNegative  bool // may report fewer than no unavailable replicas
-	saysOwn       bool // reports only the new ReplicaSet's replicas as available
-	saysProgress  bool // renews the time of the last progress whatever happens
-	staleDeadline bool // measures a rollout's deadline from the end of the one before
-	noDeadline    bool // never reports that a deadline is missed
-	rollsAnywhere bool // rolls back to whatever revision
-	keepsWish     bool // does not take the annotation away that asks for a rollback
-	trimsEarly    bool // deletes old ReplicaSets before the rollout is at its end
-	trimsLast     bool // deletes the highest revisions first
-	neverTrims    bool // deletes no old ReplicaSets
-	raisesOld     bool // scales an old ReplicaSet up
-	allToOne      bool // scales only the smallest ReplicaSet when it is to be in proportion
+	noSurge        bool // ignores maxSurge
+	noUnavailable  bool // ignores what is available
+	noWait         bool // Recreate: does not wait for old pods
+	twins          bool // does not find its ReplicaSet by its template
+	noReport       bool // never writes the status
+	rewrites       bool // writes the status every so often, whether it has changed or not
+	recounts       bool // takes its own ReplicaSet for a collision
+	renumbers      bool // gives a ReplicaSet that it goes back to a low revision
+	saysNegative   bool // may report fewer than no unavailable replicas
+	saysOwn        bool // reports only the new ReplicaSet's replicas as available
+	saysProgress   bool // renews the time of the last progress whatever happens
+	staleDeadline  bool // measures a rollout's deadline from the end of the one before
+	noDeadline     bool // never reports that a deadline is missed
+	rollsAnywhere  bool // rolls back to whatever revision
+	keepsWish      bool // does not take the annotation away that asks for a rollback
+	trimsEarly     bool // deletes old ReplicaSets before the rollout is at its end
+	trimsLast      bool // deletes the highest revisions first
+	neverTrims     bool // deletes no old ReplicaSets
+	raisesOld      bool // scales an old ReplicaSet up
+	newestFirst    bool // scales the newest of the old ReplicaSets down first
+	allToOne       bool // scales only the smallest ReplicaSet when it is to be in proportion
+	restToSmallest bool // begins with the smallest then
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
@@ -184,6 +186,7 @@ func (d *deployer) sync(done func(ok bool)) {
 			r.sets = append(r.sets, decoded)
 		}
 	}
+	slices.SortStableFunc(r.sets, func(a, b *owner) int { return a.created.Compare(b.created) })
 	current, old := r.d.split(r.sets)
 	r.old = old
 	r.now = oldestOf(current, r.d.template)
@@ -300,8 +303,12 @@ func (d *deployer) plan(r *round) []plan {
 	return d.down(r)
 }
 
-// down scales old ReplicaSets down, those that are not available first.
+// down scales old ReplicaSets down, the oldest first, and of each the pods that are
+// not available.
 func (d *deployer) down(r *round) (plans []plan) {
+	if d.rules.newestFirst {
+		slices.Reverse(r.old)
+	}
 	if d.rules.noUnavailable {
 		for _, set := range r.old {
 			if set.replicas > 0 {
@@ -333,7 +340,6 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 			active = append(active, set)
 		}
 	}
-	slices.SortStableFunc(active, func(a, b *owner) int { return cmp.Compare(b.replicas, a.replicas) })
 	if r.d.replicas > 0 {
 		most = r.d.mostPods()
 	}
@@ -341,6 +347,15 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 		most = r.d.replicas
 	}
 	missing := most - total(active, asked)
+	if missing > 0 {
+		slices.Reverse(active) // of equals the newest goes first
+	}
+	slices.SortStableFunc(active, func(a, b *owner) int {
+		if d.rules.restToSmallest {
+			a, b = b, a
+		}
+		return cmp.Compare(b.replicas, a.replicas)
+	})
 	if r.d.recreate && len(active) > 1 {
 		missing = 0
 	}

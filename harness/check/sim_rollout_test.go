@@ -309,6 +309,8 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 	recreate.recreate = true
 	scaled := under
 	scaled.unrest, scaled.setLag, scaled.conditions.replicas = 40, 50*time.Millisecond, 20
+	rolled := under
+	rolled.unrest = 25
 	losing := under
 	losing.lost, losing.setLag = 0.3, 2*time.Second
 	for _, c := range []struct {
@@ -332,6 +334,8 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"deletes no old ReplicaSets (D19)", rolloutRules{neverTrims: true}, under, "rollout-complete", 5},
 		{"scales an old ReplicaSet up", rolloutRules{raisesOld: true}, under, "sizes", 2},
 		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "sizes", 4},
+		{"scales the newest of the old ReplicaSets down first", rolloutRules{newestFirst: true}, rolled, "sizes", 5},
+		{"begins with the smallest where all are scaled", rolloutRules{restToSmallest: true}, scaled, "sizes", 2},
 		{"reports a negative number (D20)", rolloutRules{saysNegative: true}, under, "deployment-status", 7},
 		{"reports the new pods as all that are available", rolloutRules{saysOwn: true}, under, "deployment-status", 8},
 		{"reports progress where there is none", rolloutRules{saysProgress: true}, under, "deployment-status", 8},

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -13,9 +15,10 @@ import (
 // While the Deployment rolls, the new one goes towards its replicas and the old
 // ones down. While it is paused, or its ReplicaSets were last scaled for another
 // number of replicas, a single one takes all of them, one that carries all sends
-// the others to 0, and otherwise each goes towards its share, the largest with
-// what rounding leaves. How far at a time is for max-surge and max-unavailable
-// to judge.
+// the others to 0, and otherwise each gets its share, the first of them with what
+// rounding leaves. How far at a time is for max-surge and max-unavailable to judge.
+// Of several old ones that a rolling update takes available pods of, the oldest goes
+// first, and down to 0.
 type sizesJudge struct{ findings }
 
 func newSizes(Setting) Judge { return &sizesJudge{} }
@@ -30,6 +33,13 @@ func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	j.tested++
+	if older := s.outOfTurn(); older != nil {
+		j.violate(func() Evidence {
+			return s.evidence(m, fmt.Sprintf("lowered ReplicaSet %s to %d, and its pods were available, while the older %s asked for %d", s.name, s.to, older.Name, older.replicas),
+				"the oldest ReplicaSet at 0 first")
+		})
+		return
+	}
 	for _, d := range s.deployments {
 		for _, sets := range s.states {
 			if set := named(sets, s.name); set == nil || d.sizes(sets, set).holds(s.to) {
@@ -42,6 +52,34 @@ func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
 		set := named(sets, s.name)
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.replicas, s.to), d.sizes(sets, set).String())
 	})
+}
+
+// outOfTurn returns an older ReplicaSet that was to go first, where available pods of
+// an old one are taken away in a rolling update: in no way in which the process may
+// have had them in mind had all that are older gone (contract Deployment 9). It is nil
+// where that may be right. Pods that are not available go first, whatever their age,
+// and nobody can tell which of two is older that were made in the same second.
+func (s *scaling) outOfTurn() (older *owner) {
+	if !s.rolling() || s.pending() {
+		return nil
+	}
+	old := func(set *owner) bool {
+		return all(s.deployments, func(d *deployment) bool { return !d.template.same(set.template) })
+	}
+	for _, sets := range s.states {
+		set := named(sets, s.name)
+		if set == nil || !old(set) || s.to >= min(available(set), set.replicas) {
+			return nil
+		}
+		first := slices.IndexFunc(sets, func(other *owner) bool {
+			return other.replicas > 0 && other.created.Before(set.created) && old(other)
+		})
+		if first < 0 {
+			return nil
+		}
+		older = sets[first]
+	}
+	return older
 }
 
 // sizes is between which bounds a ReplicaSet may be given replicas; to keep those
@@ -96,14 +134,18 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) sizes {
 	return d.proportion(active, set)
 }
 
-// proportion is the sizes of one of several active ReplicaSets: towards its
-// share, and where it is the largest, and more or fewer are missing, by as many as
-// the shares of the others leave. How these come out even, or not, depends on which
-// goes first, so that one more or less of each may be left.
+// proportion is the sizes of one of several active ReplicaSets: its share, and what
+// the shares of all leave to it, as far as that is to be told. Where it is not, it is
+// towards its share, and where it is the largest, and more or fewer are missing, by as
+// many as the shares of the others leave. How these come out even, or not, depends on
+// which goes first, so that one more or less of each may be left.
 func (d *deployment) proportion(active []*owner, set *owner) sizes {
 	most := d.mostPods()
 	if d.replicas == 0 {
 		most = 0
+	}
+	if to, certain := d.exact(active, set, most); certain {
+		return sizes{set.replicas, to, to}
 	}
 	share := d.share(set, most)
 	result := sizes{set.replicas, min(set.replicas, share), max(set.replicas, share)}
@@ -117,6 +159,56 @@ func (d *deployment) proportion(active []*owner, set *owner) sizes {
 		result.high = max(result.high, set.replicas+min(missing, left+len(active)))
 	}
 	return result
+}
+
+// exact is what one of several active ReplicaSets gets when there are to be so many
+// in all: one after another gets its share as far as that is still missing, and what
+// rounding leaves goes to the first. It is certain only where all have noted what they
+// were last scaled for, none of them strays, one comes before the other, and the first
+// has as many as it is to lose.
+func (d *deployment) exact(active []*owner, set *owner, most int) (to int, certain bool) {
+	missing := most - total(active, asked)
+	ordered, strict := inTurn(active, missing > 0)
+	if !strict || d.strays(active, missing) || !all(active, func(other *owner) bool { return other.most > 0 }) {
+		return 0, false
+	}
+	first := 0
+	for i, other := range ordered {
+		gain := d.share(other, most) - other.replicas
+		if missing < 0 {
+			gain = min(max(gain, missing), 0)
+		} else {
+			gain = max(min(gain, missing), 0)
+		}
+		missing -= gain
+		if i == 0 {
+			first = other.replicas + gain
+		}
+		if other == set {
+			to = other.replicas + gain
+		}
+	}
+	if set == ordered[0] {
+		to += missing
+	}
+	return to, first+missing >= 0
+}
+
+// inTurn returns ReplicaSets in the order in which they get their shares: the largest
+// first, of equals the newest where more are missing, else the oldest. It is strict
+// unless two of one size were made in the same second.
+func inTurn(active []*owner, growing bool) (ordered []*owner, strict bool) {
+	strict = true
+	ordered = slices.SortedFunc(slices.Values(active), func(a, b *owner) int {
+		age := a.created.Compare(b.created)
+		if growing {
+			age = -age
+		}
+		order := cmp.Or(cmp.Compare(b.replicas, a.replicas), age)
+		strict = strict && (order != 0 || a == b)
+		return order
+	})
+	return ordered, strict
 }
 
 // share is how many of the most replicas that there may be a ReplicaSet gets in
