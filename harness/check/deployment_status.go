@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -85,11 +86,7 @@ func (r *report) judge() []wrong {
 	if is.counts() != was.counts() || is.condition("Available") != was.condition("Available") {
 		r.judgeAvailable()
 	}
-	if failure := is.condition("ReplicaFailure"); r.whole && failure.failure() && !was.condition("ReplicaFailure").failure() {
-		r.expect(!all(r.rollout.sets, func(s shown[state]) bool {
-			return all(s.value.told, func(set *owner) bool { return !set.failing })
-		}), "the condition ReplicaFailure", "none, for none of its ReplicaSets has it")
-	}
+	r.judgeFailure()
 	r.judgeProgress()
 	return r.wrongs
 }
@@ -155,6 +152,38 @@ func (r *rollout) between(of func(*owner) int) (sum extent) {
 		sum.low, sum.high = sum.low+e.low, sum.high+e.high
 	}
 	return sum
+}
+
+// judgeFailure: that pods cannot be made or deleted is said only where some ReplicaSet
+// says so, and always in a round that estimates progress, if one says so in every way
+// in which the process may have had them in mind. Other rounds leave the condition as
+// it was.
+func (r *report) judgeFailure() {
+	failing := func(sets []*owner) bool {
+		return slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
+	}
+	is := r.said.status.condition("ReplicaFailure")
+	if r.whole && is.failure() && !r.from.status.condition("ReplicaFailure").failure() {
+		r.expect(slices.ContainsFunc(r.rollout.sets, func(s shown[state]) bool { return failing(s.value.told) }),
+			"the condition ReplicaFailure", "none, for none of its ReplicaSets has it")
+	}
+	if !r.estimates() || !r.rollout.clear(r.rollout.from, r.lived.Sub(r.start)) {
+		return
+	}
+	if all(r.rollout.sets, func(s shown[state]) bool { return failing(s.value.told) && failing(s.value.made) }) {
+		r.expect(is.failure(), fmt.Sprintf("the condition Progressing (%s), and no condition ReplicaFailure", r.said.status.condition("Progressing").Reason),
+			"both, for one of its ReplicaSets could not make or delete pods")
+	}
+}
+
+// estimates reports whether the report tells of progress, or of none, as only a round
+// does that has looked at all ReplicaSets for it.
+func (r *report) estimates() bool {
+	is := r.said.status.dated("Progressing")
+	if is == r.from.status.dated("Progressing") {
+		return false
+	}
+	return is.Reason == setUpdated || is.Reason == setAvailable || is.Reason == deadlineExceeded
 }
 
 // judgeAvailable judges the condition Available by the number beside it.

@@ -159,6 +159,71 @@ func TestDeploymentStatus(t *testing.T) {
 	})
 }
 
+func TestFailurePassedOn(t *testing.T) {
+	failure := fields{"type": "ReplicaFailure", "status": "True"}
+	// A rollout with a deadline of 4 s of which nothing has come since the fifth second,
+	// and is nine now. Such ReplicaSets say that they fail.
+	stuck := func(s *story, failing ...string) *history.Object {
+		s.deployment("web", 10, rollingUpdate(2, 2))
+		s.set("web", "v1", 8, 8)
+		s.set("web", "v2", 4, 0)
+		s.rollTo("web", "v2")
+		for _, name := range failing {
+			s.deliver(s.revise(name, "status", fields{"conditions": []any{failure}}))
+		}
+		s.deliver(s.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
+		s.wait(5*time.Second - s.at)
+		d := s.revise("web", "status", fields{
+			"replicas": 12, "updatedReplicas": 4, "readyReplicas": 8, "availableReplicas": 8, "unavailableReplicas": 4, "observedGeneration": 3,
+			"conditions": []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", "True", "ReplicaSetUpdated", 5)},
+		})
+		s.deliver(d)
+		s.wait(4 * time.Second)
+		return d
+	}
+	says := func(s *story, d *history.Object, reason string, others ...any) {
+		all := []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", progressStatus[reason], reason, 9)}
+		if reason == setUpdated {
+			all[1] = condition("Progressing", "True", setUpdated, 5) // as it was
+		}
+		s.report(d, fields{"conditions": append(all, others...)}).answered(200)
+	}
+	judge(t, "deployment-status", []tale{
+		{name: "too late, and its new ReplicaSet fails", want: Pass, tell: func(s *story) {
+			says(s, stuck(s, "web-v2"), deadlineExceeded, failure)
+		}},
+		{name: "too late, and nobody hears that its new ReplicaSet fails", want: Fail, says: "(ProgressDeadlineExceeded), and no condition ReplicaFailure", tell: func(s *story) {
+			says(s, stuck(s, "web-v2"), deadlineExceeded)
+		}},
+		{name: "too late, and nobody hears that its old ReplicaSet fails", want: Fail, says: "no condition ReplicaFailure", tell: func(s *story) {
+			says(s, stuck(s, "web-v1"), deadlineExceeded)
+		}},
+		{name: "too late, and none fails", want: Pass, tell: func(s *story) {
+			says(s, stuck(s), deadlineExceeded)
+		}},
+		{name: "too late, and its new ReplicaSet began to fail long before that", want: Fail, says: "no condition ReplicaFailure", tell: func(s *story) {
+			d := stuck(s)
+			s.wait(-3500 * time.Millisecond)
+			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			s.wait(3500 * time.Millisecond)
+			says(s, d, deadlineExceeded)
+		}},
+		{name: "it has only just begun to fail", want: Pass, tell: func(s *story) {
+			d := stuck(s)
+			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			says(s, d, deadlineExceeded)
+		}},
+		{name: "it fails no more", want: Pass, tell: func(s *story) {
+			d := stuck(s, "web-v2")
+			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{}}))
+			says(s, d, deadlineExceeded)
+		}},
+		{name: "a round that looks at nothing but numbers", want: Pass, tell: func(s *story) {
+			says(s, stuck(s, "web-v2"), setUpdated)
+		}},
+	})
+}
+
 func TestProgress(t *testing.T) {
 	// A Deployment with a deadline of 600 s that has said so before, at the first
 	// second of the story, and has ten replicas, of which so many are available.
