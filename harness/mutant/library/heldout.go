@@ -4,7 +4,7 @@ import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
 // heldOut are mutants of ours that were written without regard to what the checks
 // look at, and first run through scenarios that were there before them: 6 of the 20
-// were caught so.
+// were caught so. What the others showed to be missing has been added since.
 var heldOut = []mutant.Mutant{
 	{
 		ID: "own-failed-delete-awaited", Base: mutant.Ours,
@@ -31,8 +31,8 @@ func (t *Tracker) update`, `	_ = key
 
 func (t *Tracker) update`),
 		},
-		Scenarios: []string{"relist", "moments", "everything"},
-		Open:      "no scenario makes an owner anew while the one before it waits for pods",
+		Scenarios: []string{"namesake", "relist", "moments"},
+		Checks:    []string{"converged"},
 	},
 	{
 		ID: "own-terminating-adopts", Base: mutant.Ours,
@@ -71,15 +71,15 @@ func (t *Tracker) update`),
 		ID: "own-back-off-kept", Base: mutant.Ours,
 		Broken:    "A sync that succeeds leaves the back-off of its key as it was.",
 		Edits:     []mutant.Edit{edit(workLoop, "		l.queue.Forget(key)\n		logger", "		logger")},
-		Scenarios: []string{"api-errors", "everything"},
-		Open:      "it shows in how long the next failure is felt, and no scenario has two outages with a time between that nobody needs",
+		Scenarios: []string{"relapse", "api-errors"},
+		Checks:    []string{"converged"},
 	},
 	{
 		ID: "own-rest-to-smallest", Base: mutant.Ours,
 		Broken:    "What rounding leaves of a scale in the middle of a rollout goes to the smallest ReplicaSet.",
 		Edits:     []mutant.Edit{edit(deploymentScale, `cmp.Compare(f.sizes[j].replicas, f.sizes[i].replicas)`, `cmp.Compare(f.sizes[i].replicas, f.sizes[j].replicas)`)},
-		Scenarios: []string{"proportions", "rollout"},
-		Open:      "sizes lets the largest have what others do not get by their shares, and does not ask who has the rest",
+		Scenarios: []string{"uneven", "proportions", "rollout"},
+		Checks:    []string{"sizes"},
 	},
 	{
 		ID: "own-newest-shrunk-first", Base: mutant.Ours,
@@ -97,8 +97,8 @@ func (t *Tracker) update`),
 		}
 		cut(i, left[i])
 `)},
-		Scenarios: []string{"rollout", "history"},
-		Open:      "no check asks which of several old ReplicaSets goes first",
+		Scenarios: []string{"rollover", "rollout"},
+		Checks:    []string{"sizes"},
 	},
 	{
 		ID: "own-paused-unscaled", Base: mutant.Ours,
@@ -122,7 +122,7 @@ func (t *Tracker) update`),
 		Broken:    "That a ReplicaSet cannot make pods does not show in its Deployment.",
 		Edits:     []mutant.Edit{edit(deploymentStatus, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing {`, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing && r.current == none {`)},
 		Scenarios: []string{"deadlines", "obstacles"},
-		Open:      "deployment-status does not ask for the condition ReplicaFailure, which is written in some syncs only",
+		Checks:    []string{"deployment-status"},
 	},
 	{
 		ID: "own-always-progress", Base: mutant.Ours,
@@ -136,8 +136,8 @@ func (t *Tracker) update`),
 		Broken: "Of the history ReplicaSets are deleted that still have pods.",
 		Edits: []mutant.Edit{edit(deploymentHistory, `return ptr.Deref(set.Spec.Replicas, 1) != 0 || set.Status.Replicas != 0 || set.Generation > set.Status.ObservedGeneration`,
 			`return ptr.Deref(set.Spec.Replicas, 1) != 0`)},
-		Scenarios: []string{"history", "rollout", "paused"},
-		Open:      "a rollout at its end has no old pods, and no scenario trims while a Deployment is paused and its old pods are on their way out",
+		Scenarios: []string{"held-to-zero", "paused", "history"},
+		Checks:    []string{"history"},
 	},
 	{
 		ID: "own-rollback-to-first", Base: mutant.Ours,
