@@ -123,6 +123,16 @@ func TestAlive(t *testing.T) {
 			s.wait(10 * time.Second)
 			died(s)
 		}},
+		{name: "exits for its lease gets no answer", want: Pass, tell: func(s *story) {
+			s.renew("me")
+			s.wait(1100 * time.Millisecond)
+			died(s)
+		}},
+		{name: "dies with a call for its lease just sent", want: Fail, says: "died", tell: func(s *story) {
+			s.renew("me")
+			s.wait(100 * time.Millisecond)
+			died(s)
+		}},
 		{name: "dies long after trouble with its lease", want: Fail, says: "died", tell: func(s *story) {
 			trouble(s, 500)
 			s.wait(time.Minute)

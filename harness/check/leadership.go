@@ -73,15 +73,25 @@ func (t *tenure) told(r *history.Response, seq int64, at time.Duration) {
 //
 // A process that never asks for a lease is not judged: it may have been told to
 // do without. Nor is the first call that a process sends after its time: the
-// machine may have stood still with that call under way.
+// machine may have stood still with that call under way. When the machine is seen to
+// have stood still, a process goes on in all places at once, of which one then finds
+// that it no longer leads.
 type leadershipJudge struct {
 	findings
-	sent map[*process]time.Duration // when each sent its latest call
+	sent   map[*process]time.Duration // when each sent its latest call
+	waking time.Duration              // until when what stood still goes on
 }
+
+// waking bounds how long a process that stood still with its machine may take to
+// notice; it may take no longer than it stood still.
+const waking = time.Second
 
 func newLeadership(Setting) Judge { return &leadershipJudge{sent: map[*process]time.Duration{}} }
 
 func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
+	if r.Stall != nil {
+		j.waking = max(j.waking, m.now+min(r.Stall.Lasted, waking))
+	}
 	c := m.sent
 	if c == nil {
 		return
@@ -94,7 +104,7 @@ func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	j.tested++
 	t := &c.process.tenure
 	// Within the lag, calls that were in the client when its time ended are still sent.
-	if t.seq != 0 && before <= t.ends()+lag {
+	if t.seq != 0 && (before <= t.ends()+lag || t.held && m.now <= j.waking) {
 		return
 	}
 	j.violate(func() Evidence {

@@ -50,6 +50,8 @@ func TestLeadership(t *testing.T) {
 				s.stall(300 * time.Millisecond)
 			}
 			works(s)
+			s.wait(time.Second)
+			works(s)
 		}},
 		{name: "works before it leads", want: Fail, says: "before it was told that the lease is its own", tell: func(s *story) {
 			s.finds("other")
@@ -77,6 +79,21 @@ func TestLeadership(t *testing.T) {
 			s.leads()
 			s.wait(20 * time.Second)
 			s.create(rs)
+		}},
+		{name: "goes on without the lease for a moment when the machine stood still", want: Pass, tell: func(s *story) {
+			s.leads()
+			s.wait(17 * time.Second)
+			s.renew("me") // whose answer it does not get
+			s.stall(4 * time.Second)
+			works(s)
+		}},
+		{name: "goes on for longer than that", want: Fail, says: "22.1s after it last renewed the lease", tell: func(s *story) {
+			s.leads()
+			s.wait(17 * time.Second)
+			s.renew("me")
+			s.stall(4 * time.Second)
+			s.wait(1100 * time.Millisecond)
+			works(s)
 		}},
 		{name: "renews in time", want: Pass, tell: func(s *story) {
 			for range 4 {

@@ -267,8 +267,13 @@ func (m *Model) bury(r *history.Process) {
 	p.ended = true
 	delete(m.processes, r.Name)
 	for id, c := range m.calls {
-		if c.process == p {
-			delete(m.calls, id)
+		if c.process != p {
+			continue
+		}
+		delete(m.calls, id)
+		// It may have given up what nobody else has taken note of yet.
+		if c.verb == callLease && m.at-c.at > lag {
+			p.leaseFailed, p.leaseLost = true, m.at
 		}
 	}
 	for id, s := range m.streams {
