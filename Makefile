@@ -34,6 +34,8 @@ NODE_IMAGE  ?=
 # How long make nightly begins runs, and its first seed; 0 takes a random one.
 DURATION    ?= 8h
 SEED        ?= 0
+# How many seeds make soak goes through, from SEED on or else from 1.
+SEEDS       ?= 20
 
 # What make conformance runs against, where, in how many processes, how often, and
 # with which profile of faults.
@@ -111,6 +113,11 @@ mutants-table: mutants ## try them, and keep where all stand as harness/mutant/T
 .PHONY: nightly
 nightly: build upstream ## hunt through seeds until time is up (DURATION=8h SEED=…)
 	bin/gauntlet nightly --duration=$(DURATION) --seed=$(SEED) $(ARGS)
+
+.PHONY: soak
+soak: build upstream ## run what each of some seeds generates, on ours and upstream (SEEDS=100 SEED=…)
+	@first=$(SEED); [ $$first -gt 0 ] || first=1; \
+	set -x; bin/gauntlet sweep seeds --from=$$first --to=$$((first + $(SEEDS) - 1)) $(ARGS)
 
 .PHONY: test
 test: build upstream ## run every test, unit and integration (COUNT=20 repeats them)
