@@ -31,10 +31,11 @@ LABELS      ?= !slower
 ROWS        ?=
 comma       := ,
 NODE_IMAGE  ?=
-# How long make nightly begins runs, and its first seed; 0 takes a random one.
+# How long make nightly begins runs, and its first seed; 0 takes a random one, but
+# 1 for make soak.
 DURATION    ?= 8h
 SEED        ?= 0
-# How many seeds make soak goes through, from SEED on or else from 1.
+# How many seeds make soak goes through.
 SEEDS       ?= 20
 
 # What make conformance runs against, where, in how many processes, how often, and

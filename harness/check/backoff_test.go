@@ -124,11 +124,22 @@ func TestAlive(t *testing.T) {
 			died(s)
 		}},
 		{name: "exits for its lease gets no answer", want: Pass, tell: func(s *story) {
+			s.leads()
+			s.wait(8 * time.Second)
+			s.renew("me")
+			s.wait(2 * time.Second)
+			died(s)
+		}},
+		{name: "dies while a call for its lease gets no answer, and has the time to try again", want: Fail, says: "died", tell: func(s *story) {
+			s.leads()
+			s.wait(2 * time.Second)
 			s.renew("me")
 			s.wait(1100 * time.Millisecond)
 			died(s)
 		}},
 		{name: "dies with a call for its lease just sent", want: Fail, says: "died", tell: func(s *story) {
+			s.leads()
+			s.wait(10 * time.Second)
 			s.renew("me")
 			s.wait(100 * time.Millisecond)
 			died(s)

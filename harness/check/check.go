@@ -204,10 +204,10 @@ var All = []Check{
 	},
 	{
 		ID:        "deployment-status",
-		Guarantee: "What a controller writes into the status of a Deployment was true of it by what the controller knew of it and its ReplicaSets, and no deadline is said to be missed before it is.",
+		Guarantee: "What a controller writes into the status of a Deployment was true of it by what the controller knew of it and its ReplicaSets, and no deadline is said to be missed before it is; that a ReplicaSet fails it says with the progress.",
 		Clause:    "Deployment 13, 16, 17",
 		Property:  Safety,
-		Traps:     []int{3, 27, 28, 38},
+		Traps:     []int{3, 16, 27, 28, 38, 41},
 		New:       newDeploymentStatus,
 	},
 	{

@@ -155,32 +155,39 @@ func (r *rollout) between(of func(*owner) int) (sum extent) {
 }
 
 // judgeFailure: that pods cannot be made or deleted is said only where some ReplicaSet
-// says so, and always in a round that estimates progress, if one says so in every way
-// in which the process may have had them in mind. Other rounds leave the condition as
-// it was.
+// says so, and always in a round that estimates progress, if one had long said so then.
+// Other rounds leave the condition as it was.
 func (r *report) judgeFailure() {
-	failing := func(sets []*owner) bool {
-		return slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
-	}
 	is := r.said.status.condition("ReplicaFailure")
 	if r.whole && is.failure() && !r.from.status.condition("ReplicaFailure").failure() {
-		r.expect(slices.ContainsFunc(r.rollout.sets, func(s shown[state]) bool { return failing(s.value.told) }),
+		r.expect(slices.ContainsFunc(r.rollout.sets, func(s shown[state]) bool { return slices.ContainsFunc(s.value.told, fails) }),
 			"the condition ReplicaFailure", "none, for none of its ReplicaSets has it")
 	}
-	if !r.estimates() || !r.rollout.clear(r.rollout.from, r.lived.Sub(r.start)) {
-		return
-	}
-	if all(r.rollout.sets, func(s shown[state]) bool { return failing(s.value.told) && failing(s.value.made) }) {
+	if r.estimates() && r.rollout.clear(r.rollout.from, r.lived.Sub(r.start)) && slices.ContainsFunc(r.rollout.sets[0].value.told, r.failsThroughout) {
 		r.expect(is.failure(), fmt.Sprintf("the condition Progressing (%s), and no condition ReplicaFailure", r.said.status.condition("Progressing").Reason),
 			"both, for one of its ReplicaSets could not make or delete pods")
 	}
 }
 
+func fails(set *owner) bool { return set.failing }
+
+// failsThroughout reports whether a ReplicaSet says that it fails in every way in which
+// the process may have had it in mind.
+func (r *report) failsThroughout(set *owner) bool {
+	in := func(sets []*owner) bool {
+		as := named(sets, set.Name)
+		return as != nil && as.failing
+	}
+	return all(r.rollout.sets, func(s shown[state]) bool { return in(s.value.told) && in(s.value.made) })
+}
+
 // estimates reports whether the report tells of progress, or of none, as only a round
-// does that has looked at all ReplicaSets for it.
+// does that has looked at all ReplicaSets for it, and whether it is known how these
+// stood then: the write may have been under way for long (trap 16).
 func (r *report) estimates() bool {
 	is := r.said.status.dated("Progressing")
-	if is == r.from.status.dated("Progressing") {
+	known := r.start.Add(r.rollout.sets[0].since + lag)
+	if is == r.from.status.dated("Progressing") || is.LastUpdateTime.Before(known) || is.LastUpdateTime.After(r.lived) {
 		return false
 	}
 	return is.Reason == setUpdated || is.Reason == setAvailable || is.Reason == deadlineExceeded

@@ -213,6 +213,12 @@ func TestFailurePassedOn(t *testing.T) {
 			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			says(s, d, deadlineExceeded)
 		}},
+		{name: "it fails since, while the write was under way", want: Pass, tell: func(s *story) {
+			d := stuck(s)
+			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			s.wait(4 * time.Second)
+			says(s, d, deadlineExceeded)
+		}},
 		{name: "it fails no more", want: Pass, tell: func(s *story) {
 			d := stuck(s, "web-v2")
 			s.deliver(s.revise("web-v2", "status", fields{"conditions": []any{}}))

@@ -49,6 +49,7 @@ func (m *Model) behind(name string) time.Duration {
 func (m *Model) stall(lasted time.Duration) {
 	for name, p := range m.processes {
 		p.silent(lasted, m.now-m.behind(name))
+		p.tenure.stalled += lasted
 	}
 }
 

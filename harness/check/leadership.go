@@ -19,6 +19,8 @@ type tenure struct {
 	seq   int64
 	// lasts is for how long the lease was last taken, as the lease says.
 	lasts time.Duration
+	// stalled is for how long the machine has stood still since then.
+	stalled time.Duration
 }
 
 // ends is until when it may work.
@@ -27,6 +29,13 @@ func (t *tenure) ends() time.Duration {
 		return t.since + t.lasts
 	}
 	return t.since
+}
+
+// givesUp reports whether it may be so long since it last renewed the lease that it
+// ends for it, as leaders do some time before the lease has run out (LeaderElector's
+// RenewDeadline, two thirds of it by default).
+func (t *tenure) givesUp(at time.Duration) bool {
+	return t.held && at-t.since >= t.lasts*2/3-lag
 }
 
 // leaseSpec is what a lease says.
@@ -62,7 +71,7 @@ func (t *tenure) asks(r *history.Request, seq int64, at time.Duration) {
 func (t *tenure) told(r *history.Response, seq int64, at time.Duration) {
 	lease, ok := leaseOf(r.Object)
 	if ok && r.OK() && t.identity != "" && lease.Spec.HolderIdentity == t.identity {
-		t.held, t.since, t.seq = true, at, seq
+		t.held, t.since, t.seq, t.stalled = true, at, seq, 0
 		t.lasts = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
 	}
 }
@@ -73,13 +82,13 @@ func (t *tenure) told(r *history.Response, seq int64, at time.Duration) {
 //
 // A process that never asks for a lease is not judged: it may have been told to
 // do without. Nor is the first call that a process sends after its time: the
-// machine may have stood still with that call under way. When the machine is seen to
-// have stood still, a process goes on in all places at once, of which one then finds
-// that it no longer leads.
+// machine may have stood still with that call under way. Nor, for a moment, what it
+// sends when the machine goes on, if the lease has run out meanwhile: workers go on
+// at once, before the one that renews it finds it lost (trap 41).
 type leadershipJudge struct {
 	findings
-	sent   map[*process]time.Duration // when each sent its latest call
-	waking time.Duration              // until when what stood still goes on
+	sent  map[*process]time.Duration // when each sent its latest call
+	awake time.Duration              // until when one that stood still may not have noticed
 }
 
 // waking bounds how long a process that stood still with its machine may take to
@@ -90,7 +99,7 @@ func newLeadership(Setting) Judge { return &leadershipJudge{sent: map[*process]t
 
 func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	if r.Stall != nil {
-		j.waking = max(j.waking, m.now+min(r.Stall.Lasted, waking))
+		j.awake = max(j.awake, m.now+min(r.Stall.Lasted, waking))
 	}
 	c := m.sent
 	if c == nil {
@@ -98,13 +107,14 @@ func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	}
 	before := j.sent[c.process]
 	j.sent[c.process] = m.at
-	if !r.Request.IsWrite() || c.process.tenure == (tenure{}) {
+	if !r.Request.IsWrite() || c.process.tenure.identity == "" {
 		return
 	}
 	j.tested++
 	t := &c.process.tenure
 	// Within the lag, calls that were in the client when its time ended are still sent.
-	if t.seq != 0 && (before <= t.ends()+lag || t.held && m.now <= j.waking) {
+	stoodStill := t.held && m.now <= j.awake && m.at-t.stalled <= t.ends()+lag
+	if t.seq != 0 && (before <= t.ends()+lag || stoodStill) {
 		return
 	}
 	j.violate(func() Evidence {

@@ -80,19 +80,28 @@ func TestLeadership(t *testing.T) {
 			s.wait(20 * time.Second)
 			s.create(rs)
 		}},
-		{name: "goes on without the lease for a moment when the machine stood still", want: Pass, tell: func(s *story) {
+		{name: "goes on for a moment when the machine stood still until the lease had run out", want: Pass, tell: func(s *story) {
 			s.leads()
-			s.wait(17 * time.Second)
+			s.wait(9 * time.Second)
+			s.stall(8 * time.Second)
 			s.renew("me") // whose answer it does not get
 			s.stall(4 * time.Second)
 			works(s)
 		}},
 		{name: "goes on for longer than that", want: Fail, says: "22.1s after it last renewed the lease", tell: func(s *story) {
 			s.leads()
-			s.wait(17 * time.Second)
+			s.wait(9 * time.Second)
+			s.stall(8 * time.Second)
 			s.renew("me")
 			s.stall(4 * time.Second)
 			s.wait(1100 * time.Millisecond)
+			works(s)
+		}},
+		{name: "goes on when the machine stood still long after the lease had run out", want: Fail, says: "21s after it last renewed the lease", tell: func(s *story) {
+			s.leads()
+			s.wait(17 * time.Second)
+			s.renew("me").answered(500)
+			s.stall(4 * time.Second)
 			works(s)
 		}},
 		{name: "renews in time", want: Pass, tell: func(s *story) {

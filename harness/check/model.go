@@ -271,8 +271,8 @@ func (m *Model) bury(r *history.Process) {
 			continue
 		}
 		delete(m.calls, id)
-		// It may have given up what nobody else has taken note of yet.
-		if c.verb == callLease && m.at-c.at > lag {
+		// It may have ended because this got no answer.
+		if c.verb == callLease && m.at-c.at > lag && p.tenure.givesUp(m.at) {
 			p.leaseFailed, p.leaseLost = true, m.at
 		}
 	}

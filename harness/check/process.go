@@ -50,8 +50,8 @@ type process struct {
 	reads map[types.UID]liveRead
 	// tenure is how it stands with the lease.
 	tenure tenure
-	// leaseLost is when a call for a lease last failed, or the process ended with one
-	// that had long had no answer; leaseFailed, whether any has.
+	// leaseLost is when a call for a lease last failed, or a leader that could not renew
+	// it in time ended without an answer to one; leaseFailed, whether any has.
 	leaseLost   time.Duration
 	leaseFailed bool
 }

@@ -15,7 +15,7 @@ import (
 // While the Deployment rolls, the new one goes towards its replicas and the old
 // ones down. While it is paused, or its ReplicaSets were last scaled for another
 // number of replicas, a single one takes all of them, one that carries all sends
-// the others to 0, and otherwise each gets its share, the first of them with what
+// the others to 0, and otherwise each gets its share, the largest with what
 // rounding leaves. How far at a time is for max-surge and max-unavailable to judge.
 // Of several old ones that a rolling update takes available pods of, the oldest goes
 // first, and down to 0.

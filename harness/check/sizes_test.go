@@ -190,7 +190,7 @@ func TestProportions(t *testing.T) {
 			resized(s, 9, 16)
 			s.deliver(s.scaledFor("web-v2", 5, 30))
 			s.wait(3 * time.Second)
-			s.resize(s.find("web-v1"), 13).takes()
+			s.resize(s.find("web-v1"), 11).takes() // not what its share and the rest come to
 		}},
 	})
 }
@@ -251,6 +251,26 @@ func TestOldestFirst(t *testing.T) {
 			s.rollTo("web", "v1")
 			s.deliver(s.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			s.resize(s.find("web-v2"), 1).takes()
+		}},
+		{name: "it is the new one that goes", want: Pass, tell: func(s *story) {
+			s.deployment("web", 3, rollingUpdate(2, 2))
+			s.noted("v1", 1, 1, 5)
+			s.noted("v2", 4, 5, 5)
+			for _, name := range []string{"web-v1", "web-v2"} {
+				o := *s.find(name)
+				o.Annotations = maps.Clone(o.Annotations)
+				o.Annotations[desiredAnnotation] = "3"
+				s.deliver(s.commit(history.Modified, o))
+			}
+			s.rollTo("web", "v2")
+			s.resize(s.find("web-v2"), 3).takes()
+		}},
+		{name: "all go at once", want: Pass, tell: func(s *story) {
+			s.deployment("web", 10, fields{"type": "Recreate"})
+			s.noted("v1", 4, 1, 10)
+			s.noted("v2", 6, 5, 10)
+			s.rollTo("web", "v3")
+			s.resize(s.find("web-v2"), 0).takes()
 		}},
 		{name: "all are scaled in proportion", want: Pass, tell: func(s *story) {
 			between(s, 5)

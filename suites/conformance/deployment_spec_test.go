@@ -134,7 +134,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := n.Create(ctx, world.NewDeployment("web", 3, pods(world.Staying)))
 			n.Eventually(ctx, world.ADeployment(d), complete())
 			n.PutScale(ctx, d, 1)
-			n.InTheEnd(ctx, world.ADeploymentWithPods(d), deploymentTerminating(1, 2))
+			n.InTheEnd(ctx, world.ADeploymentWithPods(d), deploymentTerminating(n, 1, 2))
 		})
 
 	spec("Deployment/TestOverlappingDeployments", "two Deployments with one selector keep to the ReplicaSets that they made",

@@ -166,27 +166,27 @@ func labeled(replicas, fully int32) types.GomegaMatcher {
 }
 
 // terminating wants a set's status to count so many pods, and apart from them all that
-// are terminating, which are so many or more.
-func terminating(replicas int32, atLeast int) types.GomegaMatcher {
+// are terminating, which are so many, or with a profile of faults maybe more.
+func terminating(n *world.Namespace, replicas int32, leaving int) types.GomegaMatcher {
 	return world.Be(func(s world.WithPods[*world.Set]) bool {
-		return s.Object != nil && s.Object.Replicas == replicas && countsLeaving(s.Object.Terminating, s.Pods, atLeast)
-	}, apart, replicas, atLeast)
+		return s.Object != nil && s.Object.Replicas == replicas && countsLeaving(n, s.Object.Terminating, s.Pods, leaving)
+	}, apart, replicas, leaving)
 }
 
 // deploymentTerminating wants that of a Deployment.
-func deploymentTerminating(replicas int32, atLeast int) types.GomegaMatcher {
+func deploymentTerminating(n *world.Namespace, replicas int32, leaving int) types.GomegaMatcher {
 	return world.Be(func(d world.WithPods[*world.Deployment]) bool {
-		return d.Object != nil && d.Object.Status.Replicas == replicas && countsLeaving(d.Object.Status.TerminatingReplicas, d.Pods, atLeast)
-	}, apart, replicas, atLeast)
+		return d.Object != nil && d.Object.Status.Replicas == replicas && countsLeaving(n, d.Object.Status.TerminatingReplicas, d.Pods, leaving)
+	}, apart, replicas, leaving)
 }
 
-const apart = "%d replicas, and apart from them all that are terminating, at least %d"
+const apart = "%d replicas, and apart from them all that are terminating, %d or with faults more"
 
 // countsLeaving is whether a status counts those of the pods that are terminating and
-// have not ended, which are so many or more.
-func countsLeaving(counted *int32, pods world.Pods, atLeast int) bool {
+// have not ended, which are so many, or with a profile of faults maybe more.
+func countsLeaving(n *world.Namespace, counted *int32, pods world.Pods, count int) bool {
 	leaving := len(pods.That(func(p world.Pod) bool { return p.Terminating() && !p.Ended() }))
-	return counted != nil && int(*counted) == leaving && leaving >= atLeast
+	return counted != nil && int(*counted) == leaving && (leaving == count || n.Faulty() && leaving > count)
 }
 
 // quota allows so many of a resource in the namespace, and returns when that is in

@@ -176,7 +176,8 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.HeldStaying}.Build())
 				podsOf(ctx, n, set, 2)
-				// It stays, and so do its pods, which go when it knows that it is to go itself.
+				// It stays, terminating, until the end. Its pods are deleted when it knows that
+				// it is itself, and stay, terminating, as well.
 				n.Patch(ctx, set, `{"metadata":{"finalizers":[%q]}}`, world.Finalizer)
 				n.Delete(ctx, set, metav1.DeletePropagationBackground)
 				n.Eventually(ctx, world.ASet(set), world.Be(func(s *world.Set) bool {

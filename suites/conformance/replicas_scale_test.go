@@ -131,13 +131,13 @@ var _ = ginkgo.Describe("replicas", func() {
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
 			set := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 3, Pods: world.Stranded}.Build())
 			names := podsOf(ctx, n, set, 3).Names()
-			n.Eventually(ctx, world.ASetWithPods(set), terminating(3, 0))
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(n, 3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, world.ASetWithPods(set), terminating(3, 1)) // replaced, and not gone
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(n, 3, 1)) // replaced, and not gone
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
-			n.Eventually(ctx, world.ASetWithPods(set), terminating(1, 3))
+			n.Eventually(ctx, world.ASetWithPods(set), terminating(n, 1, 3))
 			letGo(ctx, n, podRef(names[0]))
 			n.Eventually(ctx, world.Exists(podRef(names[0])), gomega.BeFalse())
-			n.InTheEnd(ctx, world.ASetWithPods(set), terminating(1, 2))
+			n.InTheEnd(ctx, world.ASetWithPods(set), terminating(n, 1, 2))
 		})
 })

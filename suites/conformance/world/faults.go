@@ -28,12 +28,13 @@ type FaultSpec struct{ Kind, Params string }
 
 // Profiles are those that there are. None has what upstream fails by a known weakness,
 // whatever a spec is about (harness/check/TRAPS.md; suites/regression has a scenario of
-// each): with a watch that lags, lost answers to updates of Endpoints (44), and, with
-// errors of status updates, refused updates of ReplicaSets (3), of which one in the
-// middle of a scale besides changes its proportions.
+// each): with a watch that lags, lost answers to updates of Endpoints (44), and, where
+// status updates err, refused updates of ReplicaSets (3), one of which in the middle of a
+// scale also changes its proportions (6). Ours has neither weakness; there is no profile
+// that shows it.
 var Profiles = []Profile{{
 	Name:     "steady",
-	Sentence: "every watch lags, one request in ten errs, and the answer of one create in twenty is lost",
+	Sentence: "every watch lags, one request in ten errs, but for updates of ReplicaSets, and the answer of one create in twenty is lost",
 	Faults: []FaultSpec{
 		{"watch-delay", "{resource: pods, delay: 150ms}"},
 		{"watch-delay", "{resource: replicasets.apps, delay: 100ms}"},

@@ -91,9 +91,9 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return list(p) }
 
-// WithPods is an object, nil if there is none, and pods, both as of one look: a create
-// whose answer was lost makes pods that were not asked for, which the object's status
-// is to count as well.
+// WithPods is an object, nil if there is none, and pods, each as its watch last showed
+// them: what a status says is compared with the pods that there are, since a create
+// whose answer was lost makes more than were asked for.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods

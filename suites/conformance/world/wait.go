@@ -64,10 +64,13 @@ func (n *Namespace) Forget() {
 // Unfailing is as Always, of what an answer that is lost on its way may well make
 // otherwise for a time: with a profile of faults it demands nothing.
 func (n *Namespace) Unfailing(what string, holds func(*View) error) {
-	if n.world.options.Profile == nil {
+	if !n.Faulty() {
 		n.Always(what, holds)
 	}
 }
+
+// Faulty is whether there is a profile of faults.
+func (n *Namespace) Faulty() bool { return n.world.options.Profile != nil }
 
 // await waits for an answer. Its error says what was expected, what was seen and
 // what the events tell.
