@@ -34,7 +34,7 @@ var broken = []struct{ mutant, row string }{
 	{"own-min-ready-ignored", "ReplicationController/TestReadyAndAvailableReplicas"},
 	{"own-no-failure", "ReplicaSet/surface a failure condition on a common issue like exceeded quota"},
 	{"own-no-annotations", "ReplicaSet/statement 11"},
-	{"own-terminating-adopts", "ReplicaSet/statement 5"},
+	{"own-terminating-adopts", "ReplicaSet/statement 7"},
 	{"own-terminating-uncounted", "ReplicaSet/TestTerminatingReplicas"},
 	{"D1", "Deployment/TestDeploymentHashCollision"},
 	{"D11", "Deployment/TestFailedDeployment"},

@@ -172,7 +172,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.InTheEnd(ctx, world.APod(stray.Name), controlledBy(set))
 			}, calm("what it counts are the requests that this fault, and no other, lets through"))
 
-		spec(kind+"/statement 7", "a "+kind+" that is being deleted makes no more pods",
+		spec(kind+"/statement 7", "a "+kind+" that is being deleted makes no more pods, and adopts none",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 2, Pods: world.HeldStaying}.Build())
 				podsOf(ctx, n, set, 2)
@@ -184,7 +184,14 @@ var _ = ginkgo.Describe("ownership", func() {
 					return s.GetDeletionTimestamp() != nil && s.Observed == s.GetGeneration()
 				}, "a status of one that is being deleted"))
 				present := n.Eventually(ctx, world.AllPods(), gomega.Not(gomega.BeEmpty())).(world.Pods)
-				n.Always("no further pod is made", atMostPods(len(present)))
+				stray := n.Create(ctx, world.NewPod("stray", map[string]string{"app": "web"}, world.Held))
+				n.Always("no further pod is made", atMostPods(len(present)+1))
+				n.Always("the pod that is nobody's stays so", func(v *world.View) error {
+					if v.Pods().Of(set).That(func(p world.Pod) bool { return p.Name == stray.Name }) != nil {
+						return fmt.Errorf("%s has adopted it", set)
+					}
+					return nil
+				})
 				for _, name := range present.Names() {
 					n.Delete(ctx, podRef(name), "")
 				}
@@ -192,6 +199,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Barrier(ctx)
 				letAllGo(ctx, n)
 				letGo(ctx, n, set)
+				n.Delete(ctx, stray, "")
 				n.InTheEnd(ctx, world.Exists(set), gomega.BeFalse())
 				n.InTheEnd(ctx, world.AllPods(), thatMany(0))
 			})
