@@ -71,7 +71,7 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, aga
 	@# What a CI keeps goes to out/e2e and out/conformance. The specs of one suite run
 	@# whatever those of the other come to.
 	@mkdir -p out/e2e
-	@attempt=1; until $(GO) test -count=1 -timeout 10m -parallel 3 ./harness/cluster/kind ./harness/keep; do \
+	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/keep; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "once more, attempt $$attempt of $(ATTEMPTS)"; \
 	done
