@@ -12,13 +12,12 @@ import (
 // the history while it is judged.
 const runBytes = 2 << 30
 
-// Room is how many runs at the same time this machine has cores, three runs to two,
-// and memory for, at least 1.
+// Room is how many runs this machine has cores and memory for at the same time, at
+// least 1.
 func Room() int { return room(runtime.NumCPU(), availableBytes()) }
 
-// A run waits more than it works.
 func room(cores int, available uint64) int {
-	return max(1, min(cores+cores/2, int(available/runBytes)))
+	return max(1, min(cores, int(available/runBytes)))
 }
 
 // availableBytes is what the machine can give without taking it away from
