@@ -46,6 +46,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	parts    []*part // in the order of their start
 	broken   bool    // from the halt of a part until everything is at work again
+	halts    int     // how often a part was halted
 	stopping bool
 	err      error // why failed is closed
 }
@@ -106,8 +107,10 @@ func (c *Cluster) Err() error {
 // Health asks every component that answers, and sees that the others run. While
 // one is halted, and until all are back, it waits.
 func (c *Cluster) Health(ctx context.Context) error {
-	if c.whole() {
-		return c.look(ctx)
+	if halts := c.haltsSoFar(); c.whole() {
+		if err := c.look(ctx); err == nil || c.haltsSoFar() == halts {
+			return err
+		} // one was halted while it was asked
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not whole within %s", mendWithin))
 	defer cancel()

@@ -26,6 +26,7 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	c.mu.Lock()
 	halted, stopping := p.down, c.stopping
 	p.down, c.broken = true, true
+	c.halts++
 	c.mu.Unlock()
 	switch {
 	case stopping:
@@ -142,6 +143,12 @@ func (c *Cluster) whole() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.broken
+}
+
+func (c *Cluster) haltsSoFar() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halts
 }
 
 // halted reports whether a part is down.
