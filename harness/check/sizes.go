@@ -198,17 +198,20 @@ func (d *deployment) exact(active []*owner, set *owner, most int) (to int, certa
 // first, of equals the newest where more are missing, else the oldest. It is strict
 // unless two of one size were made in the same second.
 func inTurn(active []*owner, growing bool) (ordered []*owner, strict bool) {
-	strict = true
-	ordered = slices.SortedFunc(slices.Values(active), func(a, b *owner) int {
+	order := func(a, b *owner) int {
 		age := a.created.Compare(b.created)
 		if growing {
 			age = -age
 		}
-		order := cmp.Or(cmp.Compare(b.replicas, a.replicas), age)
-		strict = strict && (order != 0 || a == b)
-		return order
-	})
-	return ordered, strict
+		return cmp.Or(cmp.Compare(b.replicas, a.replicas), age)
+	}
+	ordered = slices.SortedFunc(slices.Values(active), order)
+	for i := 1; i < len(ordered); i++ {
+		if order(ordered[i-1], ordered[i]) == 0 {
+			return ordered, false
+		}
+	}
+	return ordered, true
 }
 
 // share is how many of the most replicas that there may be a ReplicaSet gets in
