@@ -240,7 +240,7 @@ var _ = ginkgo.Describe("deployment", func() {
 
 	spec("Deployment/statement 6", "a Deployment that may make no ReplicaSet says so, and goes on when it may",
 		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			few := quota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0)
+			few := quota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, world.SetSpec{Kind: world.ReplicaSetKind, Name: "one"}.Build())
 			d := n.Create(ctx, world.NewDeployment("web", 1))
 			n.Eventually(ctx, world.ADeployment(d), reports("Progressing", "False", "ReplicaSetCreateError"))
 			n.Eventually(ctx, world.EventsAbout(d), tells("Warning ReplicaSetCreateError (deployment-controller): "))

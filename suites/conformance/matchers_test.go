@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -190,15 +192,28 @@ func countsLeaving(n *world.Namespace, counted *int32, pods world.Pods, count in
 }
 
 // quota allows so many of a resource in the namespace, and returns when that is in
-// force.
-func quota(ctx ginkgo.SpecContext, n *world.Namespace, resource corev1.ResourceName, count int64) world.Ref {
+// force. Such a thing is one of the resource.
+func quota(ctx ginkgo.SpecContext, n *world.Namespace, resource corev1.ResourceName, count int64, such world.Object) world.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: *apiresource.NewQuantity(count, apiresource.DecimalSI)}},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: apiresource.MustParse("0")}},
 	})
-	n.Eventually(ctx, world.AQuota(ref.Name), world.Be(func(q *corev1.ResourceQuota) bool {
-		return q != nil && q.Status.Hard != nil
-	}, "a quota that is in force"))
+	allowed := func(count int64) types.GomegaMatcher {
+		return world.Be(func(q *corev1.ResourceQuota) bool {
+			if q == nil {
+				return false
+			}
+			hard, known := q.Status.Hard[resource]
+			return known && hard.Value() == count
+		}, "a quota that allows %d", count)
+	}
+	n.Eventually(ctx, world.AQuota(ref.Name), allowed(0))
+	// What admits new objects has a watch of quotas of its own, which may be behind; by
+	// being refused one knows that it is not. What it learns of more late does no harm.
+	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, such) }).WithTimeout(time.Minute).
+		Should(gomega.MatchError(apierrors.IsForbidden, "the quota's refusal"))
+	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)
+	n.Eventually(ctx, world.AQuota(ref.Name), allowed(count))
 	return ref
 }

@@ -118,7 +118,7 @@ var _ = ginkgo.Describe("replicas", func() {
 
 		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" says in its status that it may create no more, and takes it back when it need not",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
-				quota(ctx, n, corev1.ResourcePods, 2)
+				quota(ctx, n, corev1.ResourcePods, 2, world.NewPod("one", nil))
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.Eventually(ctx, world.ASet(set), condition("ReplicaFailure", "True", "FailedCreate"))
 				n.Patch(ctx, set, `{"spec":{"replicas":2}}`)

@@ -45,7 +45,7 @@ var _ = ginkgo.Describe("work", func() {
 
 		spec(kind+"/statement 8", "a "+kind+" tries with one pod first when every pod is refused, not with all",
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
-				quota(ctx, n, corev1.ResourcePods, 0)
+				quota(ctx, n, corev1.ResourcePods, 0, world.NewPod("one", nil))
 				const wanted = 200
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: wanted}.Build())
 				n.InTheEnd(ctx, world.ASet(set), condition("ReplicaFailure", "True", "FailedCreate"))
@@ -79,7 +79,7 @@ var _ = ginkgo.Describe("work", func() {
 				n.Eventually(ctx, world.EventsAbout(set), tells("Normal SuccessfulCreate ("+source[kind]+"): Created pod: web-"))
 				n.Patch(ctx, set, `{"spec":{"replicas":0}}`)
 				n.Eventually(ctx, world.EventsAbout(set), tells("Normal SuccessfulDelete ("+source[kind]+"): Deleted pod: web-"))
-				quota(ctx, n, corev1.ResourcePods, 0)
+				quota(ctx, n, corev1.ResourcePods, 0, world.NewPod("one", nil))
 				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 				n.InTheEnd(ctx, world.EventsAbout(set), tells("Warning FailedCreate ("+source[kind]+"): Error creating: "))
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -179,10 +180,24 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 // TryCreate is Create that may be refused.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
-	if err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o); err != nil {
+	tried := 0
+	if err := insist(func() error {
+		tried++
+		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
+		if tried > 1 && apierrors.IsAlreadyExists(err) { // by the try that got no answer
+			return n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(o.GetName()).Do(ctx).Into(o)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
 	return n.see(ctx, k, o)
+}
+
+// WouldCreate asks whether the API server would make an object, which it does not.
+func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
+	k := kindNamed(RefOf(o).Kind)
+	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
 }
 
 // CreatePods makes so many pods, several at a time. They may share what they are
@@ -221,11 +236,25 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	answer, err := request.Body([]byte(merge)).Do(ctx).Get()
-	if err != nil {
+	var answer runtime.Object
+	if err := insist(func() (err error) {
+		answer, err = request.Body([]byte(merge)).Do(ctx).Get()
+		return err
+	}); err != nil {
 		return err
 	}
 	return n.see(ctx, k, answer)
+}
+
+// insist sends a write again that the API server could not see to, such as for want of
+// an answer from etcd on a slow machine: that says nothing of what a spec is about. The
+// try before may have done it all the same.
+func insist(write func() error) error {
+	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
+	return retry.OnError(backoff, func(err error) bool {
+		status, ok := errors.AsType[apierrors.APIStatus](err)
+		return ok && status.Status().Code >= http.StatusInternalServerError
+	}, write)
 }
 
 // see returns when the store has what an answer shows, so that no spec takes what
@@ -290,8 +319,15 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
-	gomega.Expect(n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).
-		Body(deleteOptions(propagation)).Do(ctx).Error()).To(gomega.Succeed(), "deleting %s", ref)
+	tried := 0
+	gomega.Expect(insist(func() error {
+		tried++
+		err := n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(deleteOptions(propagation)).Do(ctx).Error()
+		if tried > 1 && apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})).To(gomega.Succeed(), "deleting %s", ref)
 }
 
 // DeleteAll begins the deletion of all objects of a kind that have a label.

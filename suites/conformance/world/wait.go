@@ -122,9 +122,13 @@ func (n *Namespace) unmet(cause error, q Question, expected string, seen *states
 	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nthe last states seen:\n%s%s", q.What, cause, expected, seen, n.tail(&View{s}))
 }
 
-// tail says what else is known: of faults, and the events.
+// tail says what else is known: the events, what passed between the subject and the
+// API server, and the faults.
 func (n *Namespace) tail(v *View) string {
 	text := "\nthe events:\n" + indent(strings.Join(v.events(), "\n"))
+	if lines := n.world.witness.lately(n.Name); len(lines) > 0 {
+		text += "\nwhat the subject was told and wrote last:\n" + indent(strings.Join(lines, "\n"))
+	}
 	if n.world.options.Profile != nil {
 		text += fmt.Sprintf("\nfaults of the profile %s: %d in force", n.world.options.Profile.Name, len(n.heals))
 	}

@@ -1,7 +1,11 @@
 package world
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -75,4 +79,45 @@ func (w *witness) fired(kind string) int {
 		}
 	}
 	return count
+}
+
+// lately is the last of what the subject was told by its watches of a namespace, and
+// of what it wrote there and was answered, a line each, as a failure tells it.
+func (w *witness) lately(namespace string) []string {
+	const most = 24
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	answers := map[uint64]string{} // by request; met before it, since this goes backward
+	var lines []string
+	for _, record := range slices.Backward(w.records) {
+		if len(lines) == most {
+			break
+		}
+		switch {
+		case record.Response != nil:
+			answers[record.Response.ID] = "answered " + strconv.Itoa(record.Response.Code)
+			if record.Response.Code == 0 {
+				answers[record.Response.ID] = "its answer was lost"
+			}
+		case record.Request != nil:
+			if r := record.Request; r.Namespace == namespace && r.Resource != "events" && writes[r.Verb] {
+				lines = append(lines, fmt.Sprintf("wrote  %s: %s", written(r), cmp.Or(answers[r.ID], "no answer yet")))
+			}
+		case record.Delivery != nil:
+			if d := record.Delivery; d.Object.Namespace == namespace && d.Type.OfObject() {
+				lines = append(lines, fmt.Sprintf("told   %-8s %s %s, version %d", d.Type, d.Resource, d.Object.Name, d.Object.Version))
+			}
+		}
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// writes are the verbs that change something.
+var writes = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
+
+// written is a write in words.
+func written(r *history.Request) string {
+	what := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, what, r.Name, r.Patch)), " ")
 }

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -193,6 +196,67 @@ func TestWitness(t *testing.T) {
 	}
 	if w.told("pods", "spec", "one") != 5 || w.told("pods", "spec", "two") != 0 || w.fired("api-error") != 1 {
 		t.Errorf("told %d, fired %d", w.told("pods", "spec", "one"), w.fired("api-error"))
+	}
+}
+
+// A failure tells what the subject was told and wrote in the spec's namespace, with
+// what it was answered.
+func TestLately(t *testing.T) {
+	w := newWitness()
+	w.begin(func() {})
+	write := func(id uint64, namespace, verb, resource, name string) {
+		w.Append(history.Record{Request: &history.Request{ID: id, Namespace: namespace, Verb: verb, Resource: resource, Name: name}})
+	}
+	answer := func(id uint64, code int) {
+		w.Append(history.Record{Response: &history.Response{ID: id, Code: code}})
+	}
+	w.Append(history.Record{Delivery: &history.Delivery{Type: history.Added, Resource: "pods", Object: history.Object{
+		Ref: history.Ref{Namespace: "spec", Name: "one", Version: 5},
+	}}})
+	w.Append(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: "pods", Object: history.Object{
+		Ref: history.Ref{Namespace: "spec", Version: 6},
+	}}})
+	write(1, "spec", "delete", "pods", "one")
+	write(2, "other", "delete", "pods", "two")
+	write(3, "spec", "list", "pods", "")
+	write(4, "spec", "create", "events", "")
+	write(5, "spec", "create", "pods", "")
+	answer(5, 0)
+	answer(1, 404)
+	write(6, "spec", "create", "pods", "")
+	want := []string{
+		"told   ADDED    pods one, version 5", "wrote  delete pods one: answered 404",
+		"wrote  create pods: its answer was lost", "wrote  create pods: no answer yet",
+	}
+	if diff := cmp.Diff(want, w.lately("spec")); diff != "" {
+		t.Errorf("lately (-want +got):\n%s", diff)
+	}
+	for range 100 {
+		write(7, "spec", "create", "pods", "")
+	}
+	if got := len(w.lately("spec")); got != 24 {
+		t.Errorf("%d lines of many, want the last 24", got)
+	}
+}
+
+// What the API server could not see to is tried again; what it refuses is not.
+func TestInsist(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		errs   []error
+		tries  int
+		failed bool
+	}{
+		{"at once", []error{nil}, 1, false},
+		{"etcd too slow", []error{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500}}, nil}, 2, false},
+		{"refused", []error{apierrors.NewForbidden(schema.GroupResource{}, "", nil)}, 1, true},
+		{"not an answer", []error{errors.New("torn")}, 1, true},
+	} {
+		tries := 0
+		err := insist(func() error { tries++; return tt.errs[tries-1] })
+		if tries != tt.tries || (err != nil) != tt.failed {
+			t.Errorf("%s: %d tries, %v", tt.name, tries, err)
+		}
 	}
 }
 
