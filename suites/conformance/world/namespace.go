@@ -252,8 +252,8 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 func insist(write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	return retry.OnError(backoff, func(err error) bool {
-		status, ok := errors.AsType[apierrors.APIStatus](err)
-		return ok && status.Status().Code >= http.StatusInternalServerError
+		status, ok := errors.AsType[*apierrors.StatusError](err)
+		return ok && status.ErrStatus.Code >= http.StatusInternalServerError
 	}, write)
 }
 
