@@ -26,11 +26,7 @@ const scalingReplicaSet = "ScalingReplicaSet"
 
 // claim returns the Deployment's ReplicaSets, adopting and releasing some.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
-	controlled, err := childindex.ControlledBy[*appsv1.ReplicaSet](c.replicaSets, d.UID)
-	if err != nil {
-		return nil, err
-	}
-	orphans, err := childindex.Orphans[*appsv1.ReplicaSet](c.replicaSets, d.Namespace)
+	candidates, err := childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +48,7 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 			return nil
 		},
 	}
-	sets, err := claimer.Claim(ctx, append(controlled, orphans...))
+	sets, err := claimer.Claim(ctx, candidates)
 	for i, set := range sets {
 		if patched := adopted[set.UID]; patched != nil {
 			sets[i] = patched // the cached one could not be written any more

@@ -90,27 +90,18 @@ type podSet struct {
 
 // claim returns the owner's pods, adopting and releasing active ones.
 func (c *Controller) claim(ctx context.Context, owner Owner) (podSet, error) {
-	controlled, err := childindex.ControlledBy[*corev1.Pod](c.pods, owner.Object.GetUID())
-	if err != nil {
-		return podSet{}, err
-	}
-	orphans, err := childindex.Orphans[*corev1.Pod](c.pods, owner.Object.GetNamespace())
+	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
 		return podSet{}, err
 	}
 	var set podSet
-	candidates := make([]*corev1.Pod, 0, len(controlled))
-	for _, pod := range controlled {
+	candidates := make([]*corev1.Pod, 0, len(pods))
+	for _, pod := range pods {
 		switch {
 		case podfacts.Active(pod):
 			candidates = append(candidates, pod)
 		case podfacts.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
 			set.terminating++
-		}
-	}
-	for _, pod := range orphans {
-		if podfacts.Active(pod) {
-			candidates = append(candidates, pod)
 		}
 	}
 	set.active, err = c.claimer(owner).Claim(ctx, candidates)

@@ -52,10 +52,34 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 	return lookup[Child](children, byController, string(controller))
 }
 
-// Orphans returns the cached children of a namespace that have no controller,
-// in no particular order. They are shared: read only.
-func Orphans[Child metav1.Object](children cache.Indexer, namespace string) ([]Child, error) {
-	return lookup[Child](children, byOrphanhood, namespace)
+// Candidates returns the cached children that a controller has or may adopt: those
+// whose controllerRef has its UID, and those of its namespace that have no controller.
+// They are in no particular order, each once, and shared: read only.
+//
+// The two indexes are not read in one step, and between two looks a child may pass from
+// one to the other: it would be there twice, and one too many for its controller, which
+// deletes it; or not at all, and have another made. So the first index is read again
+// after the second, and of a child that was seen twice counts what was seen last.
+func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
+	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
+	orphans := func() ([]Child, error) { return lookup[Child](children, byOrphanhood, controller.GetNamespace()) }
+	var found []Child
+	place := map[types.UID]int{} // in found
+	for _, look := range []func() ([]Child, error){controlled, orphans, controlled} {
+		seen, err := look()
+		if err != nil {
+			return nil, err
+		}
+		for _, child := range seen {
+			if at, known := place[child.GetUID()]; known {
+				found[at] = child
+				continue
+			}
+			place[child.GetUID()] = len(found)
+			found = append(found, child)
+		}
+	}
+	return found, nil
 }
 
 func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {

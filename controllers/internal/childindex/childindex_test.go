@@ -12,7 +12,24 @@ import (
 )
 
 func pod(namespace, name string, owners ...metav1.OwnerReference) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), OwnerReferences: owners}}
+}
+
+func controls(uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{UID: uid, Controller: new(true)}
+}
+
+func names(t *testing.T, pods []*corev1.Pod, err error) []string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range pods {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 func TestLookups(t *testing.T) {
@@ -21,9 +38,6 @@ func TestLookups(t *testing.T) {
 		if err := Add(informer); err != nil {
 			t.Fatal(err)
 		}
-	}
-	controls := func(uid types.UID) metav1.OwnerReference {
-		return metav1.OwnerReference{UID: uid, Controller: new(true)}
 	}
 	for _, p := range []*corev1.Pod{
 		pod("a", "of-one", controls("1")),
@@ -36,29 +50,74 @@ func TestLookups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names := func(pods []*corev1.Pod, err error) []string {
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, p := range pods {
-			names = append(names, p.Namespace+"/"+p.Name)
-		}
-		slices.Sort(names)
-		return names
+	indexer := informer.GetIndexer()
+	controlled := func(uid types.UID) []string {
+		pods, err := ControlledBy[*corev1.Pod](indexer, uid)
+		return names(t, pods, err)
+	}
+	candidates := func(namespace string, uid types.UID) []string {
+		pods, err := Candidates[*corev1.Pod](indexer, &metav1.ObjectMeta{Namespace: namespace, UID: uid})
+		return names(t, pods, err)
 	}
 	for _, test := range []struct {
 		what      string
 		got, want []string
 	}{
-		{"controlled by 1", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "1")), []string{"a/of-one"}},
-		{"controlled by 2", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "2")), []string{"a/of-two"}},
-		{"controlled by 3", names(ControlledBy[*corev1.Pod](informer.GetIndexer(), "3")), nil},
-		{"orphans of a", names(Orphans[*corev1.Pod](informer.GetIndexer(), "a")), []string{"a/orphan", "a/owned"}},
-		{"orphans of c", names(Orphans[*corev1.Pod](informer.GetIndexer(), "c")), nil},
+		{"controlled by 1", controlled("1"), []string{"a/of-one"}},
+		{"controlled by 2", controlled("2"), []string{"a/of-two"}},
+		{"controlled by 3", controlled("3"), nil},
+		{"candidates of 1 in a", candidates("a", "1"), []string{"a/of-one", "a/orphan", "a/owned"}},
+		{"candidates of 3 in c", candidates("c", "3"), nil},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
+		}
+	}
+}
+
+// moving is an indexer whose content changes after its first lookup, or after its second.
+type moving struct {
+	cache.Indexer
+	after, lookups int
+	change         func()
+}
+
+func (m *moving) ByIndex(index, value string) ([]any, error) {
+	found, err := m.Indexer.ByIndex(index, value)
+	if m.lookups++; m.lookups == m.after {
+		m.change()
+	}
+	return found, err
+}
+
+// A child that passes from one index to the other while they are read is found once,
+// and as it was seen last.
+func TestCandidatesThatMove(t *testing.T) {
+	for _, after := range []int{1, 2} {
+		for _, test := range []struct {
+			name     string
+			from, to *corev1.Pod
+		}{
+			{"adopted", pod("a", "one"), pod("a", "one", controls("1"))},
+			{"disowned", pod("a", "one", controls("1")), pod("a", "one")},
+		} {
+			informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, cache.Indexers{})
+			if err := Add(informer); err != nil {
+				t.Fatal(err)
+			}
+			put := func(p *corev1.Pod) {
+				if err := informer.GetIndexer().Update(p); err != nil {
+					t.Error(err)
+				}
+			}
+			put(test.from)
+			indexer := &moving{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
+			pods, err := Candidates[*corev1.Pod](indexer, &metav1.ObjectMeta{Namespace: "a", UID: "1"})
+			if diff := cmp.Diff([]string{"a/one"}, names(t, pods, err)); diff != "" {
+				t.Errorf("%s after lookup %d (-want +got):\n%s", test.name, after, diff)
+			} else if last := after == 1 || test.name == "adopted"; last != (pods[0] == test.to) {
+				t.Errorf("%s after lookup %d: found as it was last %v, want %v", test.name, after, !last, last)
+			}
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (t *Tracker) update`),
 	{
 		ID: "own-sets-not-adopted", Base: mutant.Ours,
 		Broken:    "A Deployment does not adopt ReplicaSets that are nobody's.",
-		Edits:     []mutant.Edit{edit(deploymentSets, `claimer.Claim(ctx, append(controlled, orphans...))`, `claimer.Claim(ctx, append(controlled, orphans[:0]...))`)},
+		Edits:     []mutant.Edit{edit(deploymentSets, `childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)`, `childindex.ControlledBy[*appsv1.ReplicaSet](c.replicaSets, d.UID)`)},
 		Scenarios: []string{"rollout"},
 		Checks:    []string{"rollout-complete"},
 	},

@@ -89,15 +89,15 @@ var replicas = []mutant.Mutant{
 		ID: "R11", Base: mutant.Ours,
 		Broken: "Every pod that the selector matches is taken for the owner's, whoever controls it.",
 		Edits: []mutant.Edit{
-			edit(replicaSync, `	orphans, err := childindex.Orphans[*corev1.Pod](c.pods, owner.Object.GetNamespace())
+			edit(replicaSync, `	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
 		return podSet{}, err
 	}
-`, `	var orphans []*corev1.Pod
+`, `	var err error
+	var pods []*corev1.Pod
 	for _, object := range c.pods.List() {
-		pod := object.(*corev1.Pod)
-		if pod.Namespace == owner.Object.GetNamespace() && !metav1.IsControlledBy(pod, owner.Object) {
-			orphans = append(orphans, pod)
+		if pod := object.(*corev1.Pod); pod.Namespace == owner.Object.GetNamespace() {
+			pods = append(pods, pod)
 		}
 	}
 `),
