@@ -116,7 +116,6 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Unfailing("it makes no other in its place", atMost(set, 1))
 				for _, owners := range []string{`[` + ownerOf(ctx, n, set) + `]`, `[]`} {
 					// One that reads its pods at that very moment may count this one twice: trap 46.
-					told(ctx, n, set, podRef(pod))
 					n.BarrierOf(ctx, kind)
 					n.Patch(ctx, podRef(pod), `{"metadata":{"ownerReferences":%s}}`, owners)
 					n.Eventually(ctx, world.APod(pod), controlledBy(set))
