@@ -293,8 +293,9 @@ const parallelMax = 64
 var errSeriesOver = errors.New("a run could not begin")
 
 // runAll carries out the runs, up to parallel at a time and each so many times at
-// most before it is left unknown, and prints what they came to. An interruption ends
-// the series; any other broken run does not.
+// most before it is left unknown, and prints what they came to. Of several, one that the
+// cluster has no room for is skipped. An interruption ends the series; any other broken
+// run does not.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
 	skipped := len(all)
@@ -305,10 +306,15 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 	_ = hunt.Abreast(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
 		skipped--
 		judged[place] = run
-		if err != nil {
-			broken[place] = fmt.Errorf("%s: %w", all[place].Scenario.Name, err)
+		name := all[place].Scenario.Name
+		switch {
+		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // which others may have
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is skipped: %v\n", name, err)
+			return nil
+		case err != nil:
+			broken[place] = fmt.Errorf("%s: %w", name, err)
 		}
-		if run == nil && !errors.Is(err, existing.ErrNoRoom) { // which is that scenario's own
+		if run == nil {
 			return errSeriesOver
 		}
 		return nil
