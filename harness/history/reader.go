@@ -105,8 +105,9 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 	})
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
+			s := new(scanner)
 			for b := range todo {
-				b.decode()
+				b.decode(s)
 			}
 		})
 	}
@@ -138,12 +139,12 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 }
 
 // decode decodes the lines, up to the first that is no record.
-func (b *batch) decode() {
+func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
 	begun := 0
 	for i, end := range b.ends {
-		record, err := parse(b.text.Bytes()[begun:end], b.first+int64(i))
+		record, err := parse(s, b.text.Bytes()[begun:end], b.first+int64(i))
 		if err != nil {
 			b.end = fmt.Errorf("line %d: %w", b.first+int64(i), err)
 			break
@@ -155,10 +156,13 @@ func (b *batch) decode() {
 }
 
 // parse reads the record that stands at place seq.
-func parse(line []byte, seq int64) (*Record, error) {
+func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
-	if err := Unmarshal(line, record); err != nil {
-		return nil, fmt.Errorf("expected a record: %w", err)
+	if !record.plain(s, line) {
+		record = new(Record)
+		if err := Unmarshal(line, record); err != nil {
+			return nil, fmt.Errorf("expected a record: %w", err)
+		}
 	}
 	if record.Seq != seq {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)

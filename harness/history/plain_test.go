@@ -1,0 +1,159 @@
+package history
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPlain: a line that is read as a plain one is read as Unmarshal reads it.
+func TestPlain(t *testing.T) {
+	plain := map[string]bool{
+		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
+		"an object twice": true, "escapes in a body": true, "a deep body": true,
+	}
+	all := maps.Clone(lines)
+	maps.Copy(all, map[string]string{
+		"in full": `{"seq":2,"at":-5,"truth":{"type":"ADDED","object":{"resource":"pods","version":999999999999999999,"created":"2026-01-02T03:04:05Z",` +
+			`"deleting":"2026-01-02T03:04:05.123456789+01:00","labels":{"a":"b","":""},"owners":[],"body":{"a":[{},[],-1,0,true,false,null,""]}}}}`,
+		"a bare delivery":   `{"seq":2,"delivery":{"type":"BOOKMARK","object":{"version":3}}}` + "\n",
+		"an object twice":   `{"seq":2,"delivery":{"object":{"name":"a"},"object":{"uid":"u"}}}`,
+		"owners twice":      `{"seq":2,"truth":{"object":{"owners":[{"name":"a"}],"owners":[{"kind":"b"}]}}}`,
+		"escapes in a body": `{"seq":2,"truth":{"object":{"body":{"a\"":"\\b\n"}}}}`,
+		"a deep body":       `{"seq":2,"truth":{"object":{"body":` + nested(depthMax) + `}}}`,
+		"a deeper body":     `{"seq":2,"truth":{"object":{"body":` + nested(depthMax+1) + `}}}`,
+		"no digits":         `{"seq":-,"closed":{"id":1}}`,
+		"a leading zero":    `{"seq":02,"truth":{}}`,
+		"19 digits":         `{"seq":1000000000000000000,"truth":{}}`,
+		"a bad escape":      `{"seq":2,"truth":{"object":{"body":"\x"}}}`,
+		"a comma too many":  `{"seq":2,"truth":{},}`,
+		"no comma":          `{"seq":2"truth":{}}`,
+		"an unknown field":  `{"seq":2,"truth":{"kind":"a"}}`,
+		"an odd time":       `{"seq":2,"truth":{"object":{"created":"2026-01-02 03:04:05"}}}`,
+		"two lines":         `{"seq":2,"truth":{}}` + "\n\n",
+	})
+	for name, line := range all {
+		t.Run(name, func(t *testing.T) {
+			if got := checkPlain(t, []byte(line)); got != plain[name] {
+				t.Errorf("read as a plain line: %t, want %t", got, plain[name])
+			}
+		})
+	}
+}
+
+// nested is arrays within each other.
+func nested(depth int) string {
+	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
+}
+
+// checkPlain reports whether a line is read as a plain one, which it then must be as
+// Unmarshal reads it.
+func checkPlain(t *testing.T, line []byte) bool {
+	t.Helper()
+	var got, want Record
+	if !got.plain(new(scanner), line) {
+		return false
+	}
+	if err := Unmarshal(line, &want); err != nil {
+		t.Fatalf("what is read of a line that is wrong: %+v; %v", got, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	return true
+}
+
+// TestPlainKnowsEveryField: of what nearly all of a history consists of, every field is
+// read as it was written, and no line of it is left to Unmarshal.
+func TestPlainKnowsEveryField(t *testing.T) {
+	for _, want := range []Record{
+		{Truth: new(Truth)},
+		{Request: new(Request)},
+		{Response: new(Response)},
+		{List: new(List)},
+		{Delivery: new(Delivery)},
+	} {
+		kind := reflect.ValueOf(&want).Elem()
+		for i := range kind.NumField() {
+			if field := kind.Field(i); field.Kind() != reflect.Pointer || !field.IsNil() {
+				fill(t, field)
+			}
+		}
+		line, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Record
+		if !got.plain(new(scanner), line) {
+			t.Errorf("not read as a plain line: %s", line)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", line, diff)
+		}
+	}
+}
+
+// fill gives a value and all that is in it something to be told from zero by.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch value := v.Addr().Interface().(type) {
+	case *json.RawMessage:
+		*value = json.RawMessage(`{"a":["b",1]}`)
+		return
+	case *time.Time:
+		*value = epoch
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("word")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint64:
+		v.SetUint(8)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(t, v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{"a": "b"}))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	default:
+		t.Fatalf("no way to fill a %s", v.Type())
+	}
+}
+
+// TestWordsShareNothing: a string outlives the text that it was read from.
+func TestWordsShareNothing(t *testing.T) {
+	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
+	var s scanner
+	var first, second Record
+	if !first.plain(&s, line) {
+		t.Fatal("not read as a plain line")
+	}
+	clear(line)
+	if !second.plain(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
+		t.Fatal("not read as a plain line")
+	}
+	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
+		t.Errorf("read %q", got)
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	for _, line := range lines {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) { checkPlain(t, line) })
+}
