@@ -180,6 +180,17 @@ func decodePod(o *history.Object) (*pod, error) {
 	return p, nil
 }
 
+// statusBody is an owner's status as it is written.
+type statusBody struct {
+	ownerStatus
+	Conditions []deploymentCondition
+}
+
+// failing reports whether the status says that pods could not be made or deleted.
+func (s *statusBody) failing() bool {
+	return slices.ContainsFunc(s.Conditions, deploymentCondition.failure)
+}
+
 func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error) {
 	var body struct {
 		Spec struct {
@@ -188,10 +199,7 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 			Selector        json.RawMessage
 			Template        json.RawMessage
 		}
-		Status struct {
-			ownerStatus
-			Conditions []deploymentCondition
-		}
+		Status statusBody
 	}
 	if err := unmarshalSome(o.Body, &body); err != nil {
 		return nil, err
@@ -226,7 +234,7 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 		selector:    selector,
 		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
 		status:      body.Status.ownerStatus,
-		failing:     slices.ContainsFunc(body.Status.Conditions, deploymentCondition.failure),
+		failing:     body.Status.failing(),
 		setFacts:    set,
 	}, nil
 }

@@ -136,12 +136,13 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 	if c.reports(r.Request) == nil {
 		return
 	}
-	said, err := m.facts.decodeOwner(kindByResource(r.Request.Resource), r.Request.Object)
-	if err != nil {
+	var written struct{ Status statusBody } // nothing else of it counts
+	if err := unmarshalSome(r.Request.Object.Body, &written); err != nil {
 		return // the API server refuses what cannot be read
 	}
+	said, failing := &written.Status.ownerStatus, written.Status.failing()
 	j.tested++
-	if c.unsaid && !said.failing {
+	if c.unsaid && !failing {
 		j.violate(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without the condition ReplicaFailure", o, c.process.name),
 				"the condition, for creates or deletes have failed since its last report")
@@ -157,7 +158,7 @@ func (j *statusJudge) Observe(m *Model, r *history.Record) {
 		})
 	}
 	k := &l.knew
-	if said.failing && k.failing.whole.high == 0 && k.missed.total() > 0 && k.failures.total() == 0 && l.creates.awaits(c)+l.deletes.awaits(c) == 0 {
+	if failing && k.failing.whole.high == 0 && k.missed.total() > 0 && k.failures.total() == 0 && l.creates.awaits(c)+l.deletes.awaits(c) == 0 {
 		j.violate(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote the condition ReplicaFailure", o, c.process.name),
 				"none, for all that could not be deleted was gone already")
@@ -193,9 +194,9 @@ type statusClaim struct {
 	low, high int
 }
 
-// claims are the numbers that a status says, at some time.
-func (l *ledger) claims(said *owner, now time.Time) []statusClaim {
-	k, s := &l.knew, &said.status
+// claims are the numbers that a status says which is written at some time.
+func (l *ledger) claims(s *ownerStatus, now time.Time) []statusClaim {
+	k := &l.knew
 	adoptable := k.orphans.whole.high
 	fewestAvailable := k.ready.whole.low
 	if k.minReady.whole.high > 0 {

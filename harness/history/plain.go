@@ -7,7 +7,7 @@ import (
 )
 
 // This file reads the records that nearly all of a history consists of, written as
-// Recorder writes them, in a third of the time that Unmarshal takes for them. A field
+// Recorder writes them, in little more than half the time that Unmarshal takes. A field
 // that is not named here is none that it knows: the line is then left to Unmarshal, as
 // is every other that is not just so. What it reads, it reads as Unmarshal does.
 
