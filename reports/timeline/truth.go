@@ -58,7 +58,7 @@ func stateOf(o *history.Object) (state, error) {
 		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }
 	}
 	if len(o.Body) > 0 {
-		if err := json.Unmarshal(o.Body, &body); err != nil {
+		if err := history.Unmarshal(o.Body, &body); err != nil {
 			return s, err
 		}
 	}
@@ -83,7 +83,7 @@ func stateOf(o *history.Object) (state, error) {
 		}
 	case services:
 		if len(body.Spec.Selector) > 0 {
-			return s, json.Unmarshal(body.Spec.Selector, &s.selector)
+			return s, history.Unmarshal(body.Spec.Selector, &s.selector)
 		}
 	}
 	return s, nil
