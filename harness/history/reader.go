@@ -142,17 +142,25 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
-	begun := 0
-	for i, end := range b.ends {
-		record, err := parse(s, b.text.Bytes()[begun:end], b.first+int64(i))
+	for i := range b.ends {
+		record, err := parse(s, b.line(i), b.first+int64(i))
 		if err != nil {
 			b.end = fmt.Errorf("line %d: %w", b.first+int64(i), err)
 			break
 		}
-		b.records, begun = append(b.records, record), end
+		b.records = append(b.records, record)
 	}
 	b.text.Reset()
 	texts.Put(b.text)
+}
+
+// line is the text of a line of the batch, from 0.
+func (b *batch) line(i int) []byte {
+	begun := 0
+	if i > 0 {
+		begun = b.ends[i-1]
+	}
+	return b.text.Bytes()[begun:b.ends[i]]
 }
 
 // parse reads the record that stands at place seq.

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// longText is a history of so many lines.
+func longText(records int) string {
+	var text strings.Builder
+	text.WriteString(`{"seq":1,"start":{"format":1}}` + "\n")
+	for i := 2; i <= records; i++ {
+		fmt.Fprintf(&text, `{"seq":%d,"closed":{"id":%d}}`+"\n", i, i)
+	}
+	return text.String()
+}
+
+// TestShared: each of two gets all records that it wants, in order, and the error behind
+// them, whatever the other does.
+func TestShared(t *testing.T) {
+	const records = 3*batchLines + 5
+	const more = (batchesAhead + 5) * batchLines // than may lie between the two
+	for _, test := range []struct {
+		name, in            string
+		stopAt, otherStopAt int
+		want, wantOther     int
+		wantErr             bool
+	}{
+		{"whole", longText(records), 0, 0, records, records, false},
+		{"cut short", longText(records) + "{", 0, 0, records, records, true},
+		{"empty", "", 0, 0, 0, 0, false},
+		{"one stops", longText(more), 1, 0, 1, more, false},
+		{"the other stops", longText(more), 0, batchLines + 1, more, batchLines + 1, false},
+		{"both stop", longText(more), 2, 1, 2, 1, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			var read, readByOther int
+			var failure, failureOfOther error
+			all := Shared(Read(strings.NewReader(test.in)), func(records iter.Seq2[*Record, error]) {
+				readByOther, failureOfOther = count(t, records, test.otherStopAt)
+			})
+			read, failure = count(t, all, test.stopAt)
+			if read != test.want || readByOther != test.wantOther {
+				t.Errorf("%d records, and %d for the other; want %d and %d", read, readByOther, test.want, test.wantOther)
+			}
+			for _, err := range []error{failure, failureOfOther} {
+				if errors.Is(err, ErrTruncated) != test.wantErr {
+					t.Errorf("error %v; want %t", err, test.wantErr)
+				}
+			}
+		})
+	}
+}
+
+// count is how many records there are up to the one at which to stop, if there is one,
+// and the error that ends them.
+func count(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, failure error) {
+	for record, err := range records {
+		if err != nil {
+			failure = err
+			continue
+		}
+		n++
+		if record.Seq != int64(n) {
+			t.Errorf("place %d: found record %d", n, record.Seq)
+		}
+		if n == stopAt {
+			break
+		}
+	}
+	return n, failure
+}
+
+// TestSome: of a file those records are read that are asked for, and nothing of the
+// others.
+func TestSome(t *testing.T) {
+	const records = 2*batchLines + 7
+	whole := longText(records)
+	broken := strings.Replace(whole, `{"seq":300,`, `{"seq":301,`, 1)
+	for _, test := range []struct {
+		name, in string
+		places   []int64
+		want     []int64
+		wantErr  string
+	}{
+		{"none", whole, nil, nil, ""},
+		{"some", whole, []int64{records, 1, batchLines, batchLines + 1, 1}, []int64{1, batchLines, batchLines + 1, records}, ""},
+		{"behind the end", whole, []int64{0, 5, records + 1}, []int64{5}, ""},
+		{"in front of a line cut short", whole + "{", []int64{records, records + 1}, []int64{records}, ""},
+		{"beside what is broken", broken, []int64{299}, []int64{299}, ""},
+		{"what is broken", broken, []int64{299, 300}, nil, "line 300: expected record 300, found record 301"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "history.jsonl")
+			if err := os.WriteFile(path, []byte(test.in), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Some(path, test.places)
+			if (err == nil) != (test.wantErr == "") || err != nil && !strings.HasSuffix(err.Error(), test.wantErr) {
+				t.Fatalf("error %v, want %q", err, test.wantErr)
+			}
+			if seqs := slices.Sorted(maps.Keys(got)); !slices.Equal(seqs, test.want) {
+				t.Errorf("records %d, want %d", seqs, test.want)
+			}
+			for seq, record := range got {
+				if record.Seq != seq {
+					t.Errorf("place %d: found record %d", seq, record.Seq)
+				}
+			}
+		})
+	}
+	if _, err := Some(filepath.Join(t.TempDir(), "absent"), []int64{1}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want %v", err, os.ErrNotExist)
+	}
+}
