@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
@@ -158,11 +157,7 @@ func (d *pageData) write(w io.Writer) error {
 		d.Styles += template.CSS(chartStyles)
 		d.Charts, d.Script = template.JS(chartScript), template.JS(pageScript)
 	}
-	var b strings.Builder
-	if err := page.Execute(&b, d); err != nil {
-		return fmt.Errorf("writing the verdicts as HTML: %w", err)
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	if err := page.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the verdicts as HTML: %w", err)
 	}
 	return nil
