@@ -28,9 +28,23 @@ type Detail struct {
 
 // ReadDetail reads what is in the directory of a run.
 func ReadDetail(run *Run) *Detail {
-	detail := new(Detail)
-	var err error
-	detail.Timeline, err = timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
+	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
+	return newDetail(run, drawn, err)
+}
+
+// finishDetail is ReadDetail of a run whose timeline is drafted.
+func finishDetail(run *Run, draft *timeline.Draft) *Detail {
+	var drawn *timeline.Timeline
+	cited, err := history.Some(filepath.Join(run.Directory, historyName), timeline.Cited(run.Results))
+	if err == nil {
+		drawn, err = draft.Finish(run.Results, cited)
+	}
+	return newDetail(run, drawn, err)
+}
+
+// newDetail reads the rest, given the timeline or why there is none.
+func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
+	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)

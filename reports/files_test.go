@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
 func TestWriteFiles(t *testing.T) {
@@ -42,6 +45,44 @@ func TestWriteFiles(t *testing.T) {
 		if want := []string{"junit.xml", "report.html", "summary.md", "verdicts.json"}; !slices.Equal(names, want) {
 			t.Errorf("files %v; want %v", names, want)
 		}
+	}
+}
+
+// TestWriteRun: what is written of a run whose timeline was drafted is what is written of
+// it otherwise, be there a history or not.
+func TestWriteRun(t *testing.T) {
+	for _, name := range []string{"whole", "broken", "absent"} {
+		t.Run(name, func(t *testing.T) {
+			r := lagging(t, 3)
+			path := filepath.Join(r.Directory, historyName)
+			var err error
+			switch name {
+			case "broken":
+				err = os.WriteFile(path, []byte("hello\n"), 0o644)
+			case "absent":
+				err = os.Remove(path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pages [2]string
+			for i, write := range []func() error{
+				func() error { return WriteFiles(r.Directory, r) },
+				func() error { return WriteRun(r, timeline.NewDraft(history.ReadFile(path))) },
+			} {
+				if err := write(); err != nil {
+					t.Fatal(err)
+				}
+				page, err := os.ReadFile(filepath.Join(r.Directory, PageName))
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages[i] = string(page)
+			}
+			if diff := cmp.Diff(pages[0], pages[1]); diff != "" {
+				t.Errorf("the page (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

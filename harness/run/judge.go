@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
+	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
 // Validate reports what is wrong with a scenario beyond what its own package
@@ -54,29 +56,34 @@ var ErrUnreadable = errors.New("the history cannot be judged")
 // reports anew. The same directory always gets the same verdicts. Where only the
 // reports cannot be written, there is a run beside the error.
 func Judge(path string) (*reports.Run, error) {
-	judged, err := judge(path)
+	judged, draft, err := judge(path)
 	if err != nil {
 		return nil, err
 	}
-	return judged, reports.WriteFiles(judged.Directory, *judged)
+	return judged, reports.WriteRun(*judged, draft)
 }
 
-// judge judges the run in a directory, and writes nothing.
-func judge(path string) (*reports.Run, error) {
+// judge judges the run in a directory, and writes nothing. The timeline of its reports is
+// drafted meanwhile, so that a history is read once, however long it is.
+func judge(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir, asked, environment, err := open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := Validate(asked); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var draft *timeline.Draft
+	records := history.Shared(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
+		draft = timeline.NewDraft(records)
+	})
 	var duration time.Duration
 	results, activity, err := check.Run(setting(asked, environment), func(yield func(*history.Record, error) bool) {
-		for record, err := range history.ReadFile(dir.history()) {
+		for record, err := range records {
 			if record != nil {
 				duration = record.At
 			}
@@ -86,12 +93,12 @@ func judge(path string) (*reports.Run, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	summary := summarize(dir, asked, environment, results)
 	summary.Duration = duration
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
-	return summary, nil
+	return summary, draft, nil
 }
 
 // summarize says what was run, and how to run it again.

@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 		return nil, fmt.Errorf("%w\n(the logs are in %s)", err, dir.logs())
 	}
 	o.progress("judging")
-	judged, judgeErr := judge(string(dir))
+	judged, draft, judgeErr := judge(string(dir))
 	if judgeErr != nil {
 		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
 	}
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 			o.progress("keeping the diagnostics: %v", err)
 		}
 	}
-	return judged, errors.Join(err, reports.WriteFiles(string(dir), *judged))
+	return judged, errors.Join(err, reports.WriteRun(*judged, draft))
 }
 
 // Preflight reports what would keep a run from being carried out that can be

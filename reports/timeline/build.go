@@ -17,20 +17,54 @@ import (
 // checks. A history that is cut short is drawn up to there; any other error in
 // reading it is returned.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
-	b := newBuilder(results)
-	for record, err := range records {
-		if errors.Is(err, history.ErrTruncated) {
-			b.t.Cut = "the history is cut short"
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("drawing the timeline: %w", err)
-		}
-		if err := b.observe(record); err != nil {
-			return nil, fmt.Errorf("drawing the timeline: record %d: %w", record.Seq, err)
-		}
+	b := newBuilder()
+	for _, seq := range Cited(results) {
+		b.cited[seq] = true
+	}
+	if err := b.read(records); err != nil {
+		return nil, err
 	}
 	return b.finish(results), nil
+}
+
+// Draft is a timeline as far as it can be made while the checks are at work: their
+// results are still to come.
+type Draft struct {
+	builder *builder
+	err     error // in reading the history
+}
+
+// NewDraft makes the draft of a timeline from the history of a run.
+func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
+	d := &Draft{builder: newBuilder()}
+	d.err = d.builder.read(records)
+	return d
+}
+
+// Finish makes the timeline that Build makes from the same history, whose records
+// that the results cite it is given. It can be called once.
+func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	for _, record := range cited {
+		if err := d.builder.cite(record); err != nil {
+			return nil, err
+		}
+	}
+	return d.builder.finish(results), nil
+}
+
+// Cited are the records that the results name as evidence, by Seq, ascending.
+func Cited(results []check.Result) []int64 {
+	var all []int64
+	for _, result := range results {
+		for _, evidence := range result.Evidence {
+			all = append(all, evidence.Records...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // builder is a timeline in the making.
@@ -38,12 +72,12 @@ type builder struct {
 	t      *Timeline
 	lanes  map[string]int // by name
 	order  []laneOrder    // of the lanes, in the order of t.Lanes
-	marks  map[int64]int  // by Seq of any record that a mark stands for
+	lists  map[int64]int  // the marks of requests, by Seq of the lists that answer them
 	cited  map[int64]bool
 	steps  map[int]int    // the marks of steps that are not done
 	faults map[int]int    // the bands of faults that are not healed
 	lives  map[string]int // the bands of processes that live
-	// requests are those of the subject, by ID.
+	// requests are those of the subject of which more is to come, by ID.
 	requests map[uint64]*request
 	homes    map[string]int // the lanes of pods, by title
 	seen     map[history.Version]time.Duration
@@ -52,11 +86,11 @@ type builder struct {
 	pace     *pace
 }
 
-func newBuilder(results []check.Result) *builder {
-	b := &builder{
+func newBuilder() *builder {
+	return &builder{
 		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
 		lanes:    map[string]int{},
-		marks:    map[int64]int{},
+		lists:    map[int64]int{},
 		cited:    map[int64]bool{},
 		steps:    map[int]int{},
 		faults:   map[int]int{},
@@ -67,25 +101,42 @@ func newBuilder(results []check.Result) *builder {
 		counts:   newCounts(),
 		pace:     newPace(),
 	}
-	for _, result := range results {
-		for _, evidence := range result.Evidence {
-			for _, seq := range evidence.Records {
-				b.cited[seq] = true
-			}
+}
+
+// read takes in a history.
+func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
+	for record, err := range records {
+		if errors.Is(err, history.ErrTruncated) {
+			b.t.Cut = "the history is cut short"
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("drawing the timeline: %w", err)
+		}
+		if err := b.observe(record); err != nil {
+			return fmt.Errorf("drawing the timeline: record %d: %w", record.Seq, err)
 		}
 	}
-	return b
+	return nil
+}
+
+// cite keeps a record that is evidence.
+func (b *builder) cite(r *history.Record) error {
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b.t.Cited[r.Seq] = encoded
+	return nil
 }
 
 // observe takes in the next record.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End = r.At
 	if b.cited[r.Seq] {
-		encoded, err := json.Marshal(r)
-		if err != nil {
+		if err := b.cite(r); err != nil {
 			return err
 		}
-		b.t.Cited[r.Seq] = encoded
 	}
 	switch {
 	case r.Start != nil:
@@ -106,7 +157,7 @@ func (b *builder) observe(r *history.Record) error {
 		b.response(r)
 	case r.List != nil:
 		if q, ok := b.requests[r.List.ID]; ok {
-			b.marks[r.Seq] = q.mark
+			b.lists[r.Seq] = q.mark
 		}
 	case r.Delivery != nil:
 		b.delivery(r)
@@ -124,7 +175,6 @@ func (b *builder) observe(r *history.Record) error {
 func (b *builder) mark(m Mark) int {
 	place := len(b.t.Marks)
 	b.t.Marks = append(b.t.Marks, m)
-	b.marks[m.Seq] = place
 	return place
 }
 
@@ -152,7 +202,6 @@ func (b *builder) step(r *history.Record) {
 func (b *builder) end(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
-	b.marks[r.Seq] = place
 	return m
 }
 
@@ -216,18 +265,44 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	}
 	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
 	b.sortLanes()
+	places := b.places(Cited(results))
 	for _, result := range results {
 		for i, e := range result.Evidence {
-			t.Violations = append(t.Violations, b.violation(result.Check, i+1, e))
+			t.Violations = append(t.Violations, violation(result.Check, i+1, e, places))
 		}
 	}
 	return t
 }
 
-func (b *builder) violation(id string, number int, e check.Evidence) Violation {
+// places are those of the marks that stand for some records, by Seq.
+func (b *builder) places(records []int64) map[int64]int {
+	places := map[int64]int{}
+	if len(records) == 0 {
+		return places
+	}
+	wanted := func(seq int64) bool {
+		_, found := slices.BinarySearch(records, seq)
+		return found
+	}
+	for place, m := range b.t.Marks {
+		for _, seq := range []int64{m.Seq, m.Answer} {
+			if wanted(seq) {
+				places[seq] = place
+			}
+		}
+	}
+	for seq, place := range b.lists {
+		if wanted(seq) {
+			places[seq] = place
+		}
+	}
+	return places
+}
+
+func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {
-		if place, ok := b.marks[seq]; ok {
+		if place, ok := places[seq]; ok {
 			v.Marks = append(v.Marks, place)
 		}
 	}

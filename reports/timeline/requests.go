@@ -76,6 +76,9 @@ func (b *builder) response(r *history.Record) {
 		}
 	}
 	b.pace.answered(m)
+	if m.What != "watch" && m.What != "list" { // nothing more is to come
+		delete(b.requests, r.Response.ID)
+	}
 }
 
 // answer says in words how a request ended.

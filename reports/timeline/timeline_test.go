@@ -41,11 +41,23 @@ func (t *tale) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
+// build makes the timeline in one go, and from a draft, which is to come out the same.
 func (t *tale) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
 	got, err := Build(t.all(), results)
 	if err != nil {
 		test.Fatal(err)
+	}
+	cited := map[int64]*history.Record{}
+	for _, seq := range Cited(results) {
+		cited[seq] = t.records[seq-1]
+	}
+	finished, err := NewDraft(t.all()).Finish(results, cited)
+	if err != nil {
+		test.Fatal(err)
+	}
+	if diff := cmp.Diff(got, finished); diff != "" {
+		test.Errorf("from a draft (-want +got):\n%s", diff)
 	}
 	return got
 }
@@ -337,6 +349,9 @@ func TestBrokenHistories(t *testing.T) {
 		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Cut)
 	}
 	bad := errors.New("no such file")
+	if _, err := NewDraft(ends(bad)).Finish(nil, nil); !errors.Is(err, bad) {
+		t.Errorf("a draft: error %v; want %v", err, bad)
+	}
 	if _, err := Build(ends(bad), nil); !errors.Is(err, bad) {
 		t.Errorf("error %v; want %v", err, bad)
 	}
