@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
@@ -123,6 +124,12 @@ func (d *drawing) marks(marks []timeline.Mark) {
 		return place
 	}
 	m := &d.Marks
+	for _, column := range []*[]int64{&m.Seq, &m.Answer, &m.From, &m.To, &m.Version} {
+		*column = slices.Grow(*column, len(marks))
+	}
+	for _, column := range []*[]int{&m.Lane, &m.Kind, &m.What, &m.Object, &m.Note, &m.Fault} {
+		*column = slices.Grow(*column, len(marks))
+	}
 	for _, mark := range marks {
 		m.Seq = append(m.Seq, mark.Seq)
 		m.Answer = append(m.Answer, mark.Answer)
