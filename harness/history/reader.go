@@ -42,7 +42,7 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // not know.
 //
 // Lines are read and decoded ahead, on goroutines of their own: to decode a record
-// costs more than whoever takes it has to do. They have ended when the loop has.
+// costs half of what the checks have to do with it. They have ended when the loop has.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})
