@@ -77,6 +77,7 @@ func TestLivePods(t *testing.T) {
 		{"pod-churn", "action: delete, gracePeriodSeconds: 0", gone, gone},
 		{"pod-churn", "action: evict", gone, gone},
 		{"pod-churn", "action: fail", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed && !isReady(p) }, nil},
+		{"pod-churn", "action: collapse", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed && isReady(p) }, nil},
 		{"pod-churn", "action: succeed", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded && !isReady(p) }, nil},
 		{"pod-churn", "action: unready, downtime: 1h", func(p *corev1.Pod) bool { return !isReady(p) }, isReady},
 		{"pod-churn", "action: restart, downtime: 1h",

@@ -34,8 +34,8 @@ func TestChurnParams(t *testing.T) {
 		{"{action: delete}", ""},
 		{"{action: delete, selector: 'app=web,tier notin (db)', every: 10ms, gracePeriodSeconds: 0, times: 3, orphans: true}", ""},
 		{"{action: fail, every: 1h}", ""},
-		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, evict, fail, succeed, unready, restart, linger"},
-		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, evict, fail, succeed, unready, restart, linger`},
+		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger"},
+		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger`},
 		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is no label selector; expected one such as app=web,tier!=db`},
 		{"{action: fail, every: 9ms}", "s.yaml:1:23: pod-churn.every: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, every: 2h}", "s.yaml:1:23: pod-churn.every: 2h0m0s is out of bounds; expected 10ms to 1h0m0s"},
@@ -237,6 +237,24 @@ func TestFail(t *testing.T) {
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "failed as if evicted" {
 		t.Errorf("record %+v", fired)
+	}
+}
+
+// TestCollapse: of a pod that collapses nothing is said but that it has failed, and one
+// that is not ready cannot.
+func TestCollapse(t *testing.T) {
+	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
+	c.inject(t)
+	c.tick(t)
+	<-c.grown
+	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pod("a").Status
+	want.Phase, want.Reason = corev1.PodFailed, "Collapsed"
+	if diff := cmp.Diff(want, got.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }
 

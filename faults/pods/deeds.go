@@ -49,24 +49,26 @@ var deeds = map[string]deed{
 		fits: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
 		do:   (*churn).failOrExpire,
 	},
-	actionSucceed: {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
-	actionUnready: {says: saying("made unready"), fits: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
-	actionRestart: {says: saying("restarted its containers"), fits: restartable, do: (*churn).restart, undo: (*churn).started, on: ownPods},
-	actionLinger:  {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
-	actionRelabel: {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
-	actionStrip:   {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
-	actionGive:    {says: saying("given to another controller"), fits: controlled, do: (*churn).give},
+	actionCollapse: {says: saying("failed, and still said to be ready"), fits: cluster.PodReady, do: (*churn).collapse, on: simulated},
+	actionSucceed:  {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
+	actionUnready:  {says: saying("made unready"), fits: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
+	actionRestart:  {says: saying("restarted its containers"), fits: restartable, do: (*churn).restart, undo: (*churn).started, on: ownPods},
+	actionLinger:   {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
+	actionRelabel:  {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
+	actionStrip:    {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
+	actionGive:     {says: saying("given to another controller"), fits: controlled, do: (*churn).give},
 }
 
 // The actions of a pod-churn, and the deeds of the other kinds.
 const (
-	actionDelete  = "delete"
-	actionEvict   = "evict"
-	actionFail    = "fail"
-	actionSucceed = "succeed"
-	actionUnready = "unready"
-	actionRestart = "restart"
-	actionLinger  = "linger"
+	actionDelete   = "delete"
+	actionEvict    = "evict"
+	actionFail     = "fail"
+	actionCollapse = "collapse"
+	actionSucceed  = "succeed"
+	actionUnready  = "unready"
+	actionRestart  = "restart"
+	actionLinger   = "linger"
 
 	actionRelabel = "relabel"
 
@@ -74,7 +76,7 @@ const (
 	actionGive  = "give"
 )
 
-var actions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
+var actions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict asks for an eviction, as a drain does. A disruption budget may refuse it.
 func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
@@ -82,6 +84,16 @@ func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version,
 		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(victim.UID))},
 	})
+}
+
+// collapse writes of a pod that it has failed, and nothing else: it is said to be ready,
+// as before, and has its address. No kubelet does so, but others that write the status of
+// pods may.
+func (c *churn) collapse(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+	failed := victim.DeepCopy()
+	failed.Status.Phase = corev1.PodFailed
+	failed.Status.Reason = cluster.Collapsed
+	return c.writeStatus(ctx, failed)
 }
 
 // succeed writes the status of a pod whose containers have all ended well.

@@ -9,9 +9,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
+// drawn are the actions that chance may choose. What collapses, controllers of upstream's
+// are known not to notice.
+var drawn = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
+
 func sampleChurn(r *rand.Rand, _ faults.Occasion) any {
 	p := &ChurnParams{
-		Action: faults.Pick(r, actions...),
+		Action: faults.Pick(r, drawn...),
 		Every:  faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond),
 		Times:  1 + r.IntN(15),
 	}

@@ -74,3 +74,7 @@ func PodReady(pod *corev1.Pod) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
+
+// Collapsed is the reason in the status of a pod that has failed and is to stay as it is
+// said to be: who plays the kubelets must not take its readiness away.
+const Collapsed = "Collapsed"

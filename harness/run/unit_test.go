@@ -248,8 +248,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready": "test.yaml:6:5: pod-churn: cannot happen on existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
-		"succeed": "test.yaml:6:5: pod-churn: cannot happen on existing: succeed: a real kubelet says itself how pods are; expected embedded",
+		"unready":  "test.yaml:6:5: pod-churn: cannot happen on existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: cannot happen on existing: collapse: a real kubelet says itself how pods are; expected embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: cannot happen on existing: succeed: a real kubelet says itself how pods are; expected embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"text/template"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 //go:embed stages.yaml
@@ -16,7 +18,11 @@ var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>"
 // and pods, and when.
 func renderStages(opts Options) ([]byte, error) {
 	var out bytes.Buffer
-	if err := stagesTemplate.Execute(&out, opts); err != nil {
+	values := struct {
+		Options
+		Collapsed string
+	}{opts, cluster.Collapsed}
+	if err := stagesTemplate.Execute(&out, values); err != nil {
 		return nil, fmt.Errorf("rendering KWOK's stages: %w", err)
 	}
 	return out.Bytes(), nil
