@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,10 +121,16 @@ func targetOf(a corev1.EndpointAddress) target {
 	return t
 }
 
-// wanted is what the Endpoints of a Service must list.
-func (w *world) wanted(s *service) (listing, error) {
+// wanted is what the Endpoints of a Service must list. Pods that are taken to run do so,
+// though they have ended.
+func (w *world) wanted(s *service, running map[types.UID]time.Duration) (listing, error) {
 	all := listing{}
 	for uid, p := range w.pods {
+		if _, taken := running[uid]; taken && p.ended {
+			alive := *p
+			alive.ended = false
+			p = &alive
+		}
 		if a := w.addresses[uid]; a != nil {
 			if err := s.list(all, face{p, a}); err != nil {
 				return nil, err
@@ -304,7 +311,10 @@ func text(s *string) string {
 
 // pendingService says what is not yet as it is to become with the Endpoints of a
 // Service. None of it waits for anybody but the subject.
-func (w *world) pendingService(s *service) []pending {
+func (w *world) pendingService(s *service) []pending { return w.pendingServiceWith(s, nil) }
+
+// pendingServiceWith is the same if some of the pods ran that have ended.
+func (w *world) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
 	if !s.managed() || s.terminating {
 		return nil
 	}
@@ -317,7 +327,7 @@ func (w *world) pendingService(s *service) []pending {
 	if e.terminating {
 		return nil
 	}
-	want, err := w.wanted(s)
+	want, err := w.wanted(s, running)
 	if err != nil {
 		list.expect(false, "%v", err)
 		return list.all

@@ -30,7 +30,7 @@ func newConverged(s Setting) Judge {
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
 func newEndpointsExact(s Setting) Judge {
-	lost, failed := lostWrites{}, failedTries{}
+	lost, failed, ends := lostWrites{}, failedTries{}, unnoticed{}
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -45,6 +45,7 @@ func newEndpointsExact(s Setting) Judge {
 		watch: func(m *Model, r *history.Record) {
 			lost.observe(m, r)
 			failed.observe(m, r)
+			ends.observe(m, r)
 		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
 			s := m.truth.services[uid]
@@ -53,6 +54,8 @@ func newEndpointsExact(s Setting) Judge {
 				return lostEndpoints
 			case failed.dropped(m, func(p *process) item { return item{process: p, service: nameOf(s.Ref)} }):
 				return droppedKey
+			case ends.explains(m, s):
+				return unnoticedEnd
 			}
 			return nil
 		},

@@ -67,6 +67,12 @@ var (
 		Issue:    "kubernetes/kubernetes#104062",
 		Check:    "orphan-endpoints",
 	}
+	unnoticedEnd = &Weakness{
+		Name:     "unnoticed-end",
+		Trap:     7,
+		Sentence: "a pod that ends, and is said to be as ready as before and to have its address, stays in Endpoints until something else happens",
+		Check:    "endpoints-exact",
+	}
 	droppedKey = &Weakness{
 		Name:     "dropped-key",
 		Trap:     4,
@@ -77,7 +83,7 @@ var (
 )
 
 // Weaknesses are all that are recognised.
-var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, lostEndpoints, namesakeStatus, earlyLeftovers, droppedKey}
+var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, droppedKey}
 
 func (w *Weakness) String() string {
 	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)

@@ -64,6 +64,19 @@ func refused(s *story, tries int) {
 	retry(s, tries, 5*time.Millisecond, 2, func() { s.writeEndpoints("create", "web").answered(500) })
 }
 
+// ended says of a pod that has an address that it has failed.
+func (s *story) ended(pod *history.Object, ready bool) *history.Object {
+	o := *s.find(pod.Name)
+	o.Body = []byte(strings.Replace(string(s.bodyReached(&o, ready)), `"Running"`, `"Failed"`, 1))
+	return s.commit(history.Modified, o)
+}
+
+// bodyReached is the body of a pod that has an address, with another readiness.
+func (s *story) bodyReached(pod *history.Object, ready bool) []byte {
+	readiness := map[bool]string{true: `"status":"True"`, false: `"status":"False"`}
+	return []byte(strings.Replace(string(pod.Body), readiness[!ready], readiness[ready], 1))
+}
+
 func TestKnownWeaknesses(t *testing.T) {
 	settling := func(tell func(s *story)) func(s *story) {
 		return func(s *story) {
@@ -81,6 +94,22 @@ func TestKnownWeaknesses(t *testing.T) {
 			s.endpoints("web", subset(nil, []any{at(pod, "10.1.0.1")}))
 			s.list(endpointsResource)
 			ends(s, s.writeEndpoints("update", "web"))
+		})
+	}
+	// listed tells of a Service whose Endpoints list two pods, as they say, and of what
+	// becomes of the pods.
+	listed := func(ready bool, becomes func(s *story, a, b *history.Object)) func(s *story) {
+		return settling(func(s *story) {
+			s.service("web", nil)
+			a := s.reached(s.pod(nil, "web"), "10.1.0.1", ready, nil)
+			b := s.reached(s.pod(nil, "web"), "10.1.0.2", true, nil)
+			if ready {
+				s.endpoints("web", subset([]any{at(a, "10.1.0.1"), at(b, "10.1.0.2")}, nil))
+			} else {
+				s.endpoints("web", subset([]any{at(b, "10.1.0.2")}, []any{at(a, "10.1.0.1")}))
+			}
+			s.wait(3 * time.Second)
+			becomes(s, a, b)
 		})
 	}
 	for _, c := range []struct {
@@ -125,6 +154,50 @@ func TestKnownWeaknesses(t *testing.T) {
 		{"another write came after the one that was lost", unready(func(s *story, a *ask) {
 			a.lost()
 			s.writeEndpoints("update", "web").answered(200)
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and was told to be ready", listed(true, func(s *story, a, _ *history.Object) { s.deliver(s.ended(a, true)) }), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended that had been as it was for long", listed(true, func(s *story, a, _ *history.Object) {
+			s.wait(time.Hour)
+			s.deliver(s.ended(a, true))
+		}), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended that was not ready", listed(false, func(s *story, a, _ *history.Object) { s.deliver(s.ended(a, false)) }), unnoticedEnd, "endpoints-exact"},
+		{"both ended, and were told to be ready", listed(true, func(s *story, a, b *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.deliver(s.ended(b, true))
+		}), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended, and was told to be ready no more", listed(true, func(s *story, a, _ *history.Object) { s.deliver(s.ended(a, false)) }), nil, "endpoints-exact"},
+		{"a pod ended, and was told to be ready no more later", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.deliver(s.ended(a, false))
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and nobody told", listed(true, func(s *story, a, _ *history.Object) { s.ended(a, true) }), nil, "endpoints-exact"},
+		{"a pod ended, and was found so in a list", listed(true, func(s *story, a, _ *history.Object) {
+			s.ended(a, true)
+			s.list(podResource)
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and there was other news of the Service after it", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.deliver(s.commit(history.Modified, *s.find("web")))
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and another one came after it", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.reached(s.pod(nil, "web"), "10.1.0.3", true, nil)
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and another one is listed wrongly", listed(true, func(s *story, a, b *history.Object) {
+			s.remove(b)
+			s.wait(3 * time.Second)
+			s.deliver(s.ended(a, true))
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and Endpoints were written after it", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.writeEndpoints("update", "web").answered(200)
+		}), nil, "endpoints-exact"},
+		{"a pod ended, in the life before", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.restart("subject-0")
 		}), nil, "endpoints-exact"},
 		{"a status goes to a namesake that was read live", func(s *story) { written(s, true, 1) }, namesakeStatus, "status"},
 		{"a status goes to a namesake that it was told of, and is not its own", func(s *story) { written(s, false, 2) }, nil, "status"},
