@@ -23,7 +23,9 @@ import (
 
 // sync brings the owner under key one step closer to the pods that it wants.
 //
-//  1. What this controller last wrote for the owner must be in the caches.
+//  1. What this controller last wrote for the owner must be in the caches; where the
+//     kind does not ask for that, only once expectations have run out, before pods are
+//     created or deleted: it is not the pods that are late then, but their news.
 //  2. Expectations are looked at before pods are listed: an event in between
 //     would otherwise make old pods look like the outcome of new requests.
 //  3. Candidates are claimed. A failure ends the sync: nothing may be created,
@@ -34,7 +36,8 @@ import (
 //     expectations run out, since no event announces either.
 //  6. Status is written, also when 4 failed or was not done.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	if missing := c.writes.Missing(key); c.traits.ReadsOwnWrites && missing != "" {
+	missing := c.writes.Missing(key)
+	if c.traits.ReadsOwnWrites && missing != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
 	}
 	owner, found, err := c.cached(ctx, key)
@@ -42,10 +45,15 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 		return err
 	}
 	id := owner.ID()
+	late := missing != "" && c.expectations.Unmet(id)
 	settled := c.expectations.Satisfied(id)
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
 		return err
+	}
+	if settled && late {
+		settled = false
+		c.loop.AddAfter(key, workloop.StaleRetryDelay)
 	}
 	f := finding{owner: owner, active: pods.active, terminating: pods.terminating}
 	if settled && !owner.Terminating() {

@@ -296,6 +296,39 @@ func TestComesBackWhenAPodBecomesAvailable(t *testing.T) {
 	}
 }
 
+// TestLatePods: a kind that does not wait for its own writes makes nothing again for
+// want of news of it, however long that takes, and goes on as soon as there is some.
+func TestLatePods(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		shown time.Duration // when the cache has what was made; 0 is never
+		want  int           // creates
+	}{
+		{"never shown", 0, 2},
+		{"shown, and gone since", 6 * time.Minute, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRigAt(t, clock.RealClock{}, newSet(2, func(s *appsv1.ReplicaSet) { s.ResourceVersion = "3000" }), member("a", foreign))
+				r.traits.ReadsOwnWrites = false
+				if test.shown > 0 {
+					time.AfterFunc(test.shown, func() {
+						stranger := member("b", foreign, func(p *corev1.Pod) { p.ResourceVersion = "1500" })
+						if err := r.pods.Add(stranger); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				runRig(t, r, 7*time.Minute)
+				creates := slices.DeleteFunc(slices.Clone(r.calls), func(call string) bool { return call != create })
+				if len(creates) != test.want {
+					t.Errorf("%d creates, want %d", len(creates), test.want)
+				}
+			})
+		})
+	}
+}
+
 func TestComesBackWhenExpectationsRunOut(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration

@@ -3,7 +3,7 @@
 // is the kind: where its objects are read and how its status is written.
 //
 // Unlike ReplicaSets, ReplicationControllers select by equality only, report no
-// terminating replicas, and are guarded by expectations alone.
+// terminating replicas, and are guarded by expectations alone, until these run out.
 package replication
 
 import (

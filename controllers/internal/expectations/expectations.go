@@ -120,16 +120,18 @@ func (t *Tracker) Satisfied(owner ownership.ID) bool {
 func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	var remaining time.Duration
 	t.update(owner, func(e *expectation) {
-		for child, resourceVersion := range e.created {
-			if t.reached(resourceVersion) {
-				delete(e.created, child)
-			}
-		}
-		if e.unanswered+len(e.created)+len(e.deleted) > 0 {
+		if t.pending(e) > 0 {
 			remaining = max(0, Timeout-t.clock.Since(e.since))
 		}
 	})
 	return remaining
+}
+
+// Unmet reports whether something that owner asked for has not been observed, be it
+// Timeout ago.
+func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
+	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
+	return unmet
 }
 
 // Forget drops what owner waits for. A namesake with another UID keeps its own.
@@ -154,6 +156,16 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	if e := t.byKey[owner.Key]; e != nil && e.uid == owner.UID {
 		change(e)
 	}
+}
+
+// pending is how many observations are awaited.
+func (t *Tracker) pending(e *expectation) int {
+	for child, resourceVersion := range e.created {
+		if t.reached(resourceVersion) {
+			delete(e.created, child)
+		}
+	}
+	return e.unanswered + len(e.created) + len(e.deleted)
 }
 
 func (e *expectation) answer(n int) {

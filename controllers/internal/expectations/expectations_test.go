@@ -132,6 +132,38 @@ func TestSatisfied(t *testing.T) {
 	}
 }
 
+func TestUnmet(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		version  string // it is created at
+		after    time.Duration
+		observed bool
+		want     bool
+	}{
+		{"just before the time-out", "7", Timeout - 1, false, true},
+		{"at the time-out", "7", Timeout, false, true},
+		{"observed by then", "7", Timeout, true, false},
+		{"in the cache by then", "5", Timeout, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(start)
+			tracker := New(clock, func(version string) bool { return version <= "5" })
+			tracker.ExpectCreations(owner, 1)
+			tracker.Created(owner, "p", test.version)
+			clock.SetTime(start.Add(test.after))
+			if test.observed {
+				tracker.CreationObserved(owner, "p")
+			}
+			if got := tracker.Unmet(owner); got != test.want {
+				t.Errorf("Unmet = %t, want %t", got, test.want)
+			}
+			if tracker.Unmet(namesake) {
+				t.Error("a namesake's expectations are unmet")
+			}
+		})
+	}
+}
+
 func TestRemaining(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	tracker := New(clock, func(string) bool { return false })
