@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -16,9 +17,15 @@ import (
 // Pods that came to the owner in that time by other hands are left out, since
 // the decision may be older than their news: pods of unknown outcome, adopted
 // ones, those of a former leader.
+//
+// Pods that the process was told it made are on the way however long its watch takes
+// to show them. A ReplicaSet's controller waits for what it wrote (contract ReplicaSet
+// 1); that upstream's for ReplicationControllers does not is known.
 type notAboveDesiredJudge struct{ findings }
 
-func newNotAboveDesired(Setting) Judge { return &notAboveDesiredJudge{} }
+func newNotAboveDesired(s Setting) Judge {
+	return &notAboveDesiredJudge{findings{upstream: s.Upstream}}
+}
 
 func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
 	c := m.sent
@@ -30,6 +37,7 @@ func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
 	desired := l.ceiling.whole.high
 	pods := l.tally.replicas + l.creates.outstanding() - l.mistaken() - l.joined.total()
 	if pods <= desired {
+		j.again(m, l, pods, desired)
 		return
 	}
 	j.violate(func() Evidence {
@@ -42,6 +50,34 @@ func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
 			Records:  append(l.creates.records(), m.seq),
 		}
 	})
+}
+
+// again judges a create by those, too, that the process gave up waiting for.
+func (j *notAboveDesiredJudge) again(m *Model, l *ledger, pods, desired int) {
+	lapsed := l.lapsed()
+	if pods+len(lapsed) <= desired {
+		return
+	}
+	say := func() Evidence {
+		var made []int64
+		for _, c := range lapsed {
+			made = append(made, c.seq)
+		}
+		slices.Sort(made)
+		return Evidence{
+			Summary: fmt.Sprintf("%s: %s created pod %d of %d, %d of them made so long ago that it waits for them no more, and not in its view yet; in truth %d were active",
+				l.name(), l.process.name, pods+len(lapsed), desired, len(lapsed), m.truth.tally(l.uid).replicas),
+			Expected: fmt.Sprintf("at most %d active pods", desired),
+			Object:   l.ref(),
+			At:       m.now,
+			Records:  append(made[:min(len(made), evidenceMax)], m.seq),
+		}
+	}
+	if o := l.owner(); o != nil && o.kind.name == controllerKind {
+		j.violateKnown(latePods, say)
+		return
+	}
+	j.violate(say)
 }
 
 // notBelowDesiredJudge: at each delete of a pod that the process takes to be

@@ -22,6 +22,54 @@ func TestNotAboveDesired(t *testing.T) {
 			s.createAll(rs, 4)
 			s.creates(rs, 2)
 		}},
+		{name: "made again because they do not come into view (trap 9)", want: Fail, says: "created pod 4 of 3, 3 of them made so long ago", tell: func(s *story) {
+			rs := told(s, 3)
+			s.createAll(rs, 3)
+			s.wait(5 * time.Minute)
+			s.createAll(rs, 3)
+		}},
+		{name: "made again because they are gone, of which no event told", want: Pass, tell: func(s *story) {
+			rs := told(s, 3)
+			for _, p := range s.createAll(rs, 3) {
+				s.commit(history.Deleted, *p)
+			}
+			s.wait(5 * time.Minute)
+			s.list(podResource)
+			s.createAll(rs, 3)
+		}},
+		{name: "made again because they failed, of which it was told late", want: Pass, tell: func(s *story) {
+			rs := told(s, 3)
+			pods := s.createAll(rs, 3)
+			s.wait(5 * time.Minute)
+			for _, p := range pods {
+				s.deliver(p, s.fail(p))
+			}
+			s.createAll(rs, 3)
+		}},
+		{name: "more made, as more are asked for, and those made first do not come into view", want: Pass, tell: func(s *story) {
+			rs := told(s, 3)
+			s.createAll(rs, 3)
+			s.wait(5 * time.Minute)
+			s.deliver(s.scale("web", 5))
+			s.createAll(rs, 2)
+		}},
+		{name: "and one more than that", want: Fail, says: "created pod 6 of 5, 3 of them made so long ago", tell: func(s *story) {
+			rs := told(s, 3)
+			s.createAll(rs, 3)
+			s.wait(5 * time.Minute)
+			s.deliver(s.scale("web", 5))
+			s.createAll(rs, 3)
+		}},
+		{name: "made anew for an owner of the same name", want: Pass, tell: func(s *story) {
+			rs := told(s, 3)
+			s.createAll(rs, 3)
+			s.wait(5 * time.Minute)
+			s.remove(s.find("web"))
+			anew := *rs
+			anew.UID = "web-anew-uid"
+			s.deliver(s.commit(history.Added, anew))
+			s.createAll(s.find("web"), 3)
+		}},
 		{name: "replaces a failed pod", want: Pass, tell: func(s *story) {
 			rs := told(s, 5)
 			pods := s.running(rs, 5)

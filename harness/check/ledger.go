@@ -71,6 +71,7 @@ type account struct {
 	inFlight map[uint64]*call    // sent and not answered
 	unseen   map[types.UID]*call // succeeded; the effect on the pod is not in view
 	oldest   time.Duration       // when the oldest of unseen was sent, or earlier
+	lapsed   map[types.UID]*call // was unseen for so long that it is waited for no more
 }
 
 func newLedger(p *process, uid types.UID) *ledger {
@@ -84,7 +85,9 @@ func newLedger(p *process, uid types.UID) *ledger {
 }
 
 func newAccount() account {
-	return account{inFlight: map[uint64]*call{}, unseen: map[types.UID]*call{}, oldest: math.MaxInt64}
+	return account{
+		inFlight: map[uint64]*call{}, unseen: map[types.UID]*call{}, oldest: math.MaxInt64, lapsed: map[types.UID]*call{},
+	}
 }
 
 // outstanding is how many calls' effect the process cannot have observed.
@@ -95,7 +98,7 @@ func (a *account) await(pod types.UID, c *call) {
 	a.oldest = min(a.oldest, c.at)
 }
 
-// expire gives up on what has been waited for too long (traps 9, 17).
+// expire gives up on what has been waited for too long (trap 17).
 func (a *account) expire(at time.Duration) {
 	if a.oldest > at-expectationsTimeout {
 		return
@@ -104,6 +107,7 @@ func (a *account) expire(at time.Duration) {
 	for pod, c := range a.unseen {
 		if c.at <= at-expectationsTimeout {
 			delete(a.unseen, pod)
+			a.lapsed[pod] = c
 		} else {
 			a.oldest = min(a.oldest, c.at)
 		}
@@ -192,6 +196,7 @@ func (l *ledger) look(t touch, at time.Duration) {
 	ceiling, floor := 0, unlimited
 	if o == nil { // expectations end with the owner
 		clear(l.creates.unseen)
+		clear(l.creates.lapsed)
 		clear(l.deletes.unseen)
 	} else {
 		l.reselect(o)
@@ -349,6 +354,15 @@ func (l *ledger) caughtUp() bool {
 		return c.made <= l.process.view.reached[podResource]
 	})
 	return len(l.creates.unseen) < before
+}
+
+// lapsed returns the creates that the process was told it made, waits for no more, and
+// has not been shown for all that: its view of pods has not got so far.
+func (l *ledger) lapsed() map[types.UID]*call {
+	maps.DeleteFunc(l.creates.lapsed, func(_ types.UID, c *call) bool {
+		return c.made <= l.process.view.reached[podResource]
+	})
+	return l.creates.lapsed
 }
 
 // idle says that the process was idle until now.

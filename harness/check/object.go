@@ -24,11 +24,14 @@ type ownerKind struct {
 	selector func(json.RawMessage) (labels.Selector, error)
 }
 
+// controllerKind is the kind whose controller does not wait for its own writes.
+const controllerKind = "ReplicationController"
+
 // ownerKinds lists what the subject runs. A pod that is controlled by anything
 // else is none of its business.
 var ownerKinds = []ownerKind{
 	{name: "ReplicaSet", resource: "replicasets.apps", selector: labelSelector},
-	{name: "ReplicationController", resource: "replicationcontrollers", selector: equalitySelector},
+	{name: controllerKind, resource: "replicationcontrollers", selector: equalitySelector},
 }
 
 func kindByName(name string) *ownerKind {

@@ -73,6 +73,14 @@ var (
 		Sentence: "a pod that ends, and is said to be as ready as before and to have its address, stays in Endpoints until something else happens",
 		Check:    "endpoints-exact",
 	}
+	latePods = &Weakness{
+		Name:     "late-pods",
+		Trap:     9,
+		Sentence: "a ReplicationController that has not been shown for 5 minutes the pods that it made makes them again",
+		Issue:    "kubernetes/kubernetes#129795",
+		Check:    "not-above-desired",
+		Slow:     true,
+	}
 	droppedKey = &Weakness{
 		Name:     "dropped-key",
 		Trap:     4,
@@ -83,7 +91,7 @@ var (
 )
 
 // Weaknesses are all that are recognised.
-var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, droppedKey}
+var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, latePods, droppedKey}
 
 func (w *Weakness) String() string {
 	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)

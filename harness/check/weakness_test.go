@@ -64,6 +64,15 @@ func refused(s *story, tries int) {
 	retry(s, tries, 5*time.Millisecond, 2, func() { s.writeEndpoints("create", "web").answered(500) })
 }
 
+// madeAgain tells of an owner whose two pods are made, and made again after a time.
+func madeAgain(s *story, resource string, after time.Duration) {
+	owner := s.owner(resource, "web", "web", 2)
+	s.deliver(owner)
+	s.createAll(owner, 2)
+	s.wait(after)
+	s.createAll(owner, 2)
+}
+
 // ended says of a pod that has an address that it has failed.
 func (s *story) ended(pod *history.Object, ready bool) *history.Object {
 	o := *s.find(pod.Name)
@@ -179,7 +188,7 @@ func TestKnownWeaknesses(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a pod ended, and there was other news of the Service after it", listed(true, func(s *story, a, _ *history.Object) {
 			s.deliver(s.ended(a, true))
-			s.deliver(s.commit(history.Modified, *s.find("web")))
+			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
 		}), nil, "endpoints-exact"},
 		{"a pod ended, and another one came after it", listed(true, func(s *story, a, _ *history.Object) {
 			s.deliver(s.ended(a, true))
@@ -201,6 +210,17 @@ func TestKnownWeaknesses(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a status goes to a namesake that was read live", func(s *story) { written(s, true, 1) }, namesakeStatus, "status"},
 		{"a status goes to a namesake that it was told of, and is not its own", func(s *story) { written(s, false, 2) }, nil, "status"},
+		{"a ReplicationController's pods are made again that it was not shown", settling(func(s *story) { madeAgain(s, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
+		{"a ReplicationController's pods are made again too early", settling(func(s *story) { madeAgain(s, controllers, 4*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicaSet's pods are made again that it was not shown", settling(func(s *story) { madeAgain(s, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicationController's pods are made again that it was shown in the end", settling(func(s *story) {
+			owner := s.owner(controllers, "web", "web", 2)
+			s.deliver(owner)
+			pods := s.createAll(owner, 2)
+			s.wait(5 * time.Minute)
+			s.deliver(pods...)
+			s.createAll(owner, 2)
+		}), nil, "not-above-desired"},
 		{"Endpoints are deleted at the start, of a Service that it was not shown", func(s *story) { swept(s, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
 		{"a write of Endpoints has failed 16 times", settling(func(s *story) { refused(s, 16) }), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times", settling(func(s *story) { refused(s, 15) }), nil, "endpoints-exact"},
