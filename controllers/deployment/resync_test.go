@@ -76,7 +76,7 @@ func TestOutage(t *testing.T) {
 		r := newRigAt(t, clock.RealClock{}, d)
 		r.answers[creates(d)], r.answers[writeStatus] = []error{refused}, []error{refused}
 		live(t, r, 4*time.Hour, func() {
-			if tries := len(r.calls); tries < 40 || tries > 60 {
+			if tries := len(r.calls); tries < 240 || tries > 300 {
 				t.Errorf("%d calls in an outage of two hours: given up, or too eager", tries)
 			}
 			r.mu.Lock()

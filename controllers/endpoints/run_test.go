@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
 // newServer is a fake API server that gives every write a resourceVersion.
@@ -179,7 +181,7 @@ func TestLongOutage(t *testing.T) {
 			if got := tries.Load(); got <= 15 {
 				t.Errorf("tried %d times in %s; upstream gives up after 15", got, outage)
 			}
-			time.Sleep(min(outage, 1000*time.Second))
+			time.Sleep(workloop.RetryMax)
 			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, publishedBy(t, server)); diff != "" {
 				t.Errorf("Endpoints after an outage of %s (-want +got):\n%s", outage, diff)
 			}

@@ -2,7 +2,7 @@
 // take them, and retries that back off.
 //
 // A key is never synced by two workers at once, and a key that fails holds up
-// no other. Retries of one key wait 5 ms, doubling to 1000 s; all retries of a
+// no other. Retries of one key wait 5 ms, doubling to RetryMax; all retries of a
 // loop share a bucket of 10 a second, burst 100. A key is never given up.
 package workloop
 
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -20,6 +21,17 @@ import (
 // StaleRetryDelay is how soon a sync that was put off because of a stale cache is
 // tried again if no event wakes the key earlier. Trying costs no call.
 const StaleRetryDelay = time.Second
+
+// What limits retries. Those of kube-controller-manager's queues are the same, but that
+// a key of theirs may wait 1000 s: after a long outage that is as long again in which
+// nothing happens (kubernetes#98656).
+const (
+	// RetryMax is how long a key waits at most that keeps failing.
+	RetryMax   = time.Minute
+	retryMin   = 5 * time.Millisecond
+	retryRate  = rate.Limit(10) // a second, of all keys together
+	retryBurst = 100
+)
 
 // SyncFunc brings the object under key ("namespace/name") to where it should
 // be. An error makes the key come back later: after back-off, or, when it comes
@@ -39,10 +51,18 @@ func New(name string, sync SyncFunc) *Loop {
 		name: name,
 		sync: sync,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
+			limiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
 		),
 	}
+}
+
+// limiter says when a key that failed comes back.
+func limiter() workqueue.TypedRateLimiter[string] {
+	return workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, RetryMax),
+		&workqueue.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(retryRate, retryBurst)},
+	)
 }
 
 // Add has key synced as soon as a worker is free. A key that waits already is

@@ -41,7 +41,7 @@ func TestBackOff(t *testing.T) {
 		if len(at) < 40 {
 			t.Fatalf("synced %d times in a day: given up", len(at))
 		}
-		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, 1000*time.Second) {
+		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, RetryMax) {
 			if got := at[i] - at[i-1]; got != wait {
 				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
 			}
