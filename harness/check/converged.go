@@ -10,6 +10,7 @@ import (
 
 // newConverged judges the owners of pods.
 func newConverged(s Setting) Judge {
+	backingOff := waiting{}
 	return newSettlement(s, realm{
 		nothing: "there was nothing to converge",
 		touched: func(w *world) bool {
@@ -24,6 +25,13 @@ func newConverged(s Setting) Judge {
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			o := m.truth.owners[uid]
 			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.now))
+		},
+		watch: backingOff.observe,
+		weakness: func(m *Model, uid types.UID) *Weakness {
+			if backingOff.explains(m, uid) {
+				return longBackOff
+			}
+			return nil
 		},
 	})
 }

@@ -73,6 +73,14 @@ var (
 		Sentence: "a pod that ends, and is said to be as ready as before and to have its address, stays in Endpoints until something else happens",
 		Check:    "endpoints-exact",
 	}
+	longBackOff = &Weakness{
+		Name:     "long-back-off",
+		Trap:     5,
+		Sentence: "what has failed for long for a ReplicaSet or ReplicationController is tried again after up to 1000 s only",
+		Issue:    "kubernetes/kubernetes#98656",
+		Check:    "converged",
+		Slow:     true,
+	}
 	latePods = &Weakness{
 		Name:     "late-pods",
 		Trap:     9,
@@ -91,7 +99,7 @@ var (
 )
 
 // Weaknesses are all that are recognised.
-var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, latePods, droppedKey}
+var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
 func (w *Weakness) String() string {
 	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)

@@ -64,6 +64,14 @@ func refused(s *story, tries int) {
 	retry(s, tries, 5*time.Millisecond, 2, func() { s.writeEndpoints("create", "web").answered(500) })
 }
 
+// inVain tells of an owner for which no pod can be made, and so many tries.
+func inVain(s *story, resource string, tries int) {
+	owner := s.owner(resource, "web", "web", 2)
+	s.deliver(owner)
+	retry(s, tries-1, firstRetry, 2, func() { s.create(owner).answered(500) })
+	s.create(owner).answered(500)
+}
+
 // madeAgain tells of an owner whose two pods are made, and made again after a time.
 func madeAgain(s *story, resource string, after time.Duration) {
 	owner := s.owner(resource, "web", "web", 2)
@@ -210,6 +218,37 @@ func TestKnownWeaknesses(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a status goes to a namesake that was read live", func(s *story) { written(s, true, 1) }, namesakeStatus, "status"},
 		{"a status goes to a namesake that it was told of, and is not its own", func(s *story) { written(s, false, 2) }, nil, "status"},
+		{"a create for a ReplicaSet has failed 16 times", settling(func(s *story) { inVain(s, replicaSets, 16) }), longBackOff, "converged"},
+		{"a create for a ReplicationController has failed 16 times", settling(func(s *story) { inVain(s, controllers, 16) }), longBackOff, "converged"},
+		{"a create for a ReplicaSet has failed 14 times", settling(func(s *story) { inVain(s, replicaSets, 14) }), nil, "converged"},
+		{"a create has failed 16 times, and there was news of the owner since", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.deliver(s.scale("web", 3))
+		}), nil, "converged"},
+		{"a create has failed 16 times, and once more after news of the owner", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.deliver(s.scale("web", 3))
+			s.create(s.find("web")).answered(500)
+		}), longBackOff, "converged"},
+		{"a create has failed 16 times, and there was news during the last", settling(func(s *story) {
+			inVain(s, replicaSets, 15)
+			last := s.create(s.find("web"))
+			s.deliver(s.scale("web", 3))
+			last.answered(500)
+		}), nil, "converged"},
+		{"a create has failed 16 times, and not the next", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.deliver(s.createAll(s.find("web"), 1)...)
+		}), nil, "converged"},
+		{"16 creates have failed at once", settling(func(s *story) {
+			for _, a := range s.creates(told(s, 16), 16) {
+				a.answered(500)
+			}
+		}), nil, "converged"},
+		{"a create has failed 16 times, in the life before", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.restart("subject-0")
+		}), nil, "converged"},
 		{"a ReplicationController's pods are made again that it was not shown", settling(func(s *story) { madeAgain(s, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
 		{"a ReplicationController's pods are made again too early", settling(func(s *story) { madeAgain(s, controllers, 4*time.Minute) }), nil, "not-above-desired"},
 		{"a ReplicaSet's pods are made again that it was not shown", settling(func(s *story) { madeAgain(s, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
