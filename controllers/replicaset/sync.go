@@ -24,8 +24,8 @@ import (
 // sync brings the owner under key one step closer to the pods that it wants.
 //
 //  1. What this controller last wrote for the owner must be in the caches; where the
-//     kind does not ask for that, only once expectations have run out, before pods are
-//     created or deleted: it is not the pods that are late then, but their news.
+//     kind does not ask for that, only once expectations have run out: it is not the
+//     pods that are late then, but their news.
 //  2. Expectations are looked at before pods are listed: an event in between
 //     would otherwise make old pods look like the outcome of new requests.
 //  3. Candidates are claimed. A failure ends the sync: nothing may be created,
@@ -47,13 +47,12 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	id := owner.ID()
 	late := missing != "" && c.expectations.Unmet(id)
 	settled := c.expectations.Satisfied(id)
+	if late && settled {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	}
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
 		return err
-	}
-	if settled && late {
-		settled = false
-		c.loop.AddAfter(key, workloop.StaleRetryDelay)
 	}
 	f := finding{owner: owner, active: pods.active, terminating: pods.terminating}
 	if settled && !owner.Terminating() {

@@ -324,6 +324,9 @@ func TestLatePods(t *testing.T) {
 				if len(creates) != test.want {
 					t.Errorf("%d creates, want %d", len(creates), test.want)
 				}
+				if others := len(r.calls) - len(creates); others > 10 { // while it waits it writes nothing
+					t.Errorf("%d other calls, want a few: %v", others, r.calls)
+				}
 			})
 		})
 	}

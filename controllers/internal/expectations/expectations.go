@@ -127,8 +127,8 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	return remaining
 }
 
-// Unmet reports whether something that owner asked for has not been observed, be it
-// Timeout ago.
+// Unmet reports whether something that owner asked for has not been observed, however
+// long ago that was.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet

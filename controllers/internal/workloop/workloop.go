@@ -2,8 +2,9 @@
 // take them, and retries that back off.
 //
 // A key is never synced by two workers at once, and a key that fails holds up
-// no other. Retries of one key wait 5 ms, doubling to RetryMax; all retries of a
-// loop share a bucket of 10 a second, burst 100. A key is never given up.
+// no other. Retries of one key wait 5 ms, doubling to RetryMax; until they wait so
+// long, all retries of a loop share a bucket of 10 a second, burst 100. A key is never
+// given up.
 package workloop
 
 import (
@@ -51,18 +52,34 @@ func New(name string, sync SyncFunc) *Loop {
 		name: name,
 		sync: sync,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			limiter(),
+			newLimiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
 		),
 	}
 }
 
-// limiter says when a key that failed comes back.
-func limiter() workqueue.TypedRateLimiter[string] {
-	return workqueue.NewTypedMaxOfRateLimiter(
+// limiter says when a key that failed comes back: after a back-off of its own, and when
+// the bucket of all keys lets it. A key that waits RetryMax takes nothing out of that: 600
+// of them would keep it empty, and every other key would wait for them.
+type limiter struct {
+	workqueue.TypedRateLimiter[string] // the key's own
+	bucket                             *rate.Limiter
+}
+
+func newLimiter() workqueue.TypedRateLimiter[string] {
+	return limiter{
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, RetryMax),
-		&workqueue.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(retryRate, retryBurst)},
-	)
+		rate.NewLimiter(retryRate, retryBurst),
+	}
+}
+
+// When implements [workqueue.TypedRateLimiter].
+func (l limiter) When(key string) time.Duration {
+	wait := l.TypedRateLimiter.When(key)
+	if wait >= RetryMax {
+		return wait
+	}
+	return max(wait, l.bucket.Reserve().Delay())
 }
 
 // Add has key synced as soon as a worker is free. A key that waits already is

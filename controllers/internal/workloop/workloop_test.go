@@ -3,6 +3,7 @@ package workloop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,32 @@ func TestBackOff(t *testing.T) {
 			if got := at[i] - at[i-1]; got != wait {
 				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
 			}
+		}
+	})
+}
+
+// Keys that keep failing, be they many, hold up no other.
+func TestManyThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		loop := New("test", func(_ context.Context, key string) error {
+			if key == "ns/other" {
+				if at = append(at, time.Now()); len(at) > 1 {
+					return nil
+				}
+			}
+			return errors.New("no")
+		})
+		stop := start(t.Context(), loop, 5)
+		for i := range 1000 {
+			loop.Add(fmt.Sprintf("ns/%d", i))
+		}
+		time.Sleep(time.Hour)
+		loop.Add("ns/other")
+		time.Sleep(RetryMax)
+		stop()
+		if len(at) < 2 || at[1].Sub(at[0]) > time.Second {
+			t.Errorf("synced at %v, want a second time within a second", at)
 		}
 	})
 }
