@@ -135,7 +135,7 @@ var All = []Check{
 		Guarantee: "By the controller's own hand an owner never has more active pods than it asks for, counting those that the controller knew of.",
 		Clause:    "ReplicaSet 7, 8",
 		Property:  Safety,
-		Traps:     []int{10, 12, 13, 17, 24},
+		Traps:     []int{9, 10, 12, 13, 17, 24},
 		New:       newNotAboveDesired,
 	},
 	{

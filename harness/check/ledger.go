@@ -198,6 +198,7 @@ func (l *ledger) look(t touch, at time.Duration) {
 		clear(l.creates.unseen)
 		clear(l.creates.lapsed)
 		clear(l.deletes.unseen)
+		clear(l.deletes.lapsed)
 	} else {
 		l.reselect(o)
 		l.learn(o.template)

@@ -18,12 +18,12 @@ type unnoticed map[item]map[types.UID]time.Duration
 func (u unnoticed) observe(m *Model, r *history.Record) {
 	switch {
 	case begins(r):
-		clear(u)
+		maps.DeleteFunc(u, func(i item, _ map[types.UID]time.Duration) bool { return i.process.ended })
 	case m.sent != nil && m.sent.publication != nil:
 		// What was decided before it was told may be sent after.
 		maps.DeleteFunc(u[m.sent.item], func(_ types.UID, told time.Duration) bool { return m.at-told > lag })
 	}
-	if r.Delivery != nil && r.Delivery.Object.Resource == endpointsResource && r.Delivery.Type != history.Deleted {
+	if news, of := newsOf(r); of == endpointsResource && news != history.Deleted {
 		return // wakes nobody
 	}
 	for _, w := range m.wakes {
@@ -35,18 +35,38 @@ func (u unnoticed) observe(m *Model, r *history.Record) {
 
 // hear takes in news of a Service or of one of its pods.
 func (u unnoticed) hear(m *Model, r *history.Record, i item) {
-	if r.Delivery == nil || r.Delivery.Type != history.Modified || r.Delivery.Object.Resource != podResource {
+	switch news, of := newsOf(r); {
+	case of != podResource:
 		delete(u, i)
-		return
+	case news.OfObject():
+		u.turn(m, i, r.Delivery.Object.UID)
+	default: // a list: of most pods it says what was known
+		for uid := range i.process.view.faces.of {
+			u.turn(m, i, uid)
+		}
 	}
-	uid := r.Delivery.Object.UID
+}
+
+// newsOf is what a process is told, and of which resource; no type of event is a list.
+func newsOf(r *history.Record) (news history.EventType, of string) {
+	switch {
+	case r.Delivery != nil:
+		return r.Delivery.Type, r.Delivery.Resource
+	case r.List != nil:
+		return "", r.List.Resource
+	}
+	return "", ""
+}
+
+// turn takes in what has become of a pod, or that it is as it was.
+func (u unnoticed) turn(m *Model, i item, uid types.UID) {
 	known := i.process.view.faces.of[uid]
 	n := len(known)
 	switch {
+	case n > 0 && known[n-1].since < m.at: // nothing that Endpoints show
+		return
 	case n < 2: // it was not known before
 		delete(u, i)
-		return
-	case known[n-1].since < m.at: // nothing that Endpoints show
 		return
 	}
 	switch before, now := known[n-2].value, known[n-1].value; {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,22 +31,46 @@ type attempts struct {
 
 func (w waiting) observe(m *Model, r *history.Record) {
 	if begins(r) {
-		clear(w)
+		maps.DeleteFunc(w, func(i item, _ map[string]*attempts) bool { return i.process.ended })
 		return
 	}
 	for _, wake := range m.wakes {
-		for _, tried := range w[wake.item] {
-			tried.news = m.seq
+		if w[wake.item] != nil && w.hears(m, r, wake) {
+			for _, tried := range w[wake.item] {
+				tried.news = m.seq
+			}
 		}
 	}
 	a := m.answered
 	switch {
 	case a == nil || a.ledger == nil:
-	case isFailure(a):
+	case !isFailure(a):
+		if delete(w[a.item], a.key); len(w[a.item]) == 0 {
+			delete(w, a.item)
+		}
+	case !repeats(a.response): // which is one try with what follows (trap 13)
 		w.failed(m, a)
-	default:
-		delete(w[a.item], a.key)
 	}
+}
+
+// hears reports whether what came is news to an owner, and forgets one that is gone. A
+// list that says of its pods what was known wakes nobody.
+func (w waiting) hears(m *Model, r *history.Record, news wake) bool {
+	view := news.process.view
+	if view.owners[news.uid] == nil {
+		delete(w, news.item)
+		return false
+	}
+	if event, of := newsOf(r); of != podResource || event.OfObject() {
+		return true
+	}
+	for uid := range view.controlled[news.uid] {
+		if known := view.faces.of[uid]; len(known) == 0 || known[len(known)-1].since == m.at {
+			return true
+		}
+	}
+	gone := view.faces.gone
+	return len(gone) > 0 && gone[len(gone)-1].since == m.at
 }
 
 // failed counts a call that failed. One that was sent before the failure of another was

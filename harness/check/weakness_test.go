@@ -193,7 +193,28 @@ func TestKnownWeaknesses(t *testing.T) {
 		{"a pod ended, and was found so in a list", listed(true, func(s *story, a, _ *history.Object) {
 			s.ended(a, true)
 			s.list(podResource)
+		}), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended, and a list came that says the same", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.list(podResource)
+			s.list(endpointsResource)
+		}), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended, and a list came that shows it to be ready no more", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.ended(a, false)
+			s.list(podResource)
 		}), nil, "endpoints-exact"},
+		{"a pod ended, and a list of Services came after it", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.wait(3 * time.Second)
+			s.list(serviceResource)
+		}), nil, "endpoints-exact"},
+		{"a pod ended, and another process started", listed(true, func(s *story, a, _ *history.Object) {
+			s.deliver(s.ended(a, true))
+			s.restart("subject-1")
+		}), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended, and there was other news of the Service after it", listed(true, func(s *story, a, _ *history.Object) {
 			s.deliver(s.ended(a, true))
 			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
@@ -245,6 +266,15 @@ func TestKnownWeaknesses(t *testing.T) {
 				a.answered(500)
 			}
 		}), nil, "converged"},
+		{"a create has failed 16 times, and a list of pods says what was known", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.wait(3 * time.Second)
+			s.list(podResource)
+		}), longBackOff, "converged"},
+		{"a create has failed 16 times, and another process started", settling(func(s *story) {
+			inVain(s, replicaSets, 16)
+			s.restart("subject-1")
+		}), longBackOff, "converged"},
 		{"a create has failed 16 times, in the life before", settling(func(s *story) {
 			inVain(s, replicaSets, 16)
 			s.restart("subject-0")

@@ -148,12 +148,12 @@ var Acceptable = []Rule{
 // what it does instead.
 var Deliberate = append(recognised(), []Rule{
 	{
-		Issue:  "kubernetes#102551, kubernetes#44734, kubernetes#128798",
-		Reason: "a scaling event ends, proportional scaling is finished after a failure, and Recreate goes on though failed pods are left",
+		Issue:  "kubernetes#102551, kubernetes#128798",
+		Reason: "a scaling event ends, and Recreate goes on though failed pods are left",
 		Match:  func(d *Difference) bool { return spared(d, "rollout-complete") },
 	},
 	{
-		Issue:  "kubernetes#102551, kubernetes#44734",
+		Issue:  "kubernetes#102551",
 		Reason: "a ReplicaSet that keeps its size when a Deployment is resized or its surge changes says what for it has it",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.What == "metadata.annotations.deployment.kubernetes.io/max-replicas"

@@ -36,7 +36,8 @@ var weaknesses = []weakness{
 		return slices.ContainsFunc(faults, spoils("update", "replicasets.apps", "")) &&
 			slices.ContainsFunc(faults, spoils("update", "deployments.apps", "status"))
 	}},
-	// Proportional scaling does not survive an error half-way (#44734).
+	// Proportional scaling that fails half-way starts anew from what was written: exact,
+	// unless users scale once more before it is tried again (#44734).
 	{6, func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, spoils("update", "replicasets.apps", ""))
 	}},
