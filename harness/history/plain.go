@@ -240,8 +240,7 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems reads an array, unless there is one already: how two are merged it does not
-// know.
+// scanItems reads an array, unless there is one already: two are for Unmarshal to merge.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
 		s.lost = true

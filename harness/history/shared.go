@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -57,7 +58,8 @@ func entries(parts <-chan []entry) iter.Seq2[*Record, error] {
 }
 
 // Some returns the records of the file at path that stand at the given places. A place
-// behind its end has none; only the lines asked for are decoded.
+// behind its end has none; only the lines asked for are decoded, and what is behind the
+// last of them is not read.
 func Some(path string, places []int64) (map[int64]*Record, error) {
 	some := make(map[int64]*Record, len(places))
 	if len(places) == 0 {
@@ -73,9 +75,12 @@ func Some(path string, places []int64) (map[int64]*Record, error) {
 		wanted[place] = true
 	}
 	lines := bufio.NewReaderSize(file, 1<<20)
-	for first, more := int64(1), true; more; {
+	for first, more := int64(1), true; more && len(some) < len(wanted); {
 		b := &batch{first: first, text: new(bytes.Buffer)}
 		more = b.read(lines)
+		if b.end != nil && !errors.Is(b.end, ErrTruncated) {
+			return nil, fmt.Errorf("%s: %w", path, b.end)
+		}
 		for i := range b.ends {
 			place := first + int64(i)
 			if !wanted[place] {

@@ -64,7 +64,7 @@ func Judge(path string) (*reports.Run, error) {
 }
 
 // judge judges the run in a directory, and writes nothing. The timeline of its reports is
-// drafted meanwhile, so that a history is read once, however long it is.
+// drafted meanwhile, so that a history is decoded once, however long it is.
 func judge(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -37,12 +38,22 @@ type Draft struct {
 // NewDraft makes the draft of a timeline from the history of a run.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	d := &Draft{builder: newBuilder()}
-	d.err = d.builder.read(records)
+	d.err = d.read(records)
 	return d
 }
 
-// Finish makes the timeline that Build makes from the same history, whose records
-// that the results cite it is given. It can be called once.
+// read fills the draft. If that panics there is no timeline, but still a verdict.
+func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("drafting the timeline failed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return d.builder.read(records)
+}
+
+// Finish makes the timeline that Build makes from the same history. It is given those of
+// its records that the results cite. It can be called once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err

@@ -298,13 +298,13 @@ var errSeriesOver = errors.New("a run could not begin")
 // run does not.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
-	skipped := len(all)
+	left := len(all) // to be run
 	var attempts []hunt.Attempt
 	for _, o := range all {
 		attempts = append(attempts, untilKnown(attempt(o), times, o.Progress))
 	}
 	_ = hunt.Abreast(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
-		skipped--
+		left--
 		judged[place] = run
 		name := all[place].Scenario.Name
 		switch {
@@ -319,8 +319,8 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		}
 		return nil
 	}) // whose only error is in broken
-	if skipped > 0 {
-		broken = append(broken, fmt.Errorf("%d scenarios were not run", skipped))
+	if left > 0 {
+		broken = append(broken, fmt.Errorf("%d scenarios were not run", left))
 	}
 	var summaries []reports.Run
 	for _, run := range judged {

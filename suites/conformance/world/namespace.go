@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,7 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	tried := 0
-	if err := insist(func() error {
+	if err := insist(ctx, func() error {
 		tried++
 		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
 		if tried > 1 && apierrors.IsAlreadyExists(err) { // by the try that got no answer
@@ -237,7 +238,7 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 		request = request.SubResource(subresource)
 	}
 	var answer runtime.Object
-	if err := insist(func() (err error) {
+	if err := insist(ctx, func() (err error) {
 		answer, err = request.Body([]byte(merge)).Do(ctx).Get()
 		return err
 	}); err != nil {
@@ -246,15 +247,20 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	return n.see(ctx, k, answer)
 }
 
-// insist sends a write again that the API server could not see to, such as for want of
-// an answer from etcd on a slow machine: that says nothing of what a spec is about. The
-// try before may have done it all the same.
-func insist(write func() error) error {
+// insist sends a write again that the API server failed at, as when etcd does not answer
+// in time on a slow machine: that says nothing of what a spec is about. The try before
+// may have done it all the same.
+func insist(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
-	return retry.OnError(backoff, func(err error) bool {
-		status, ok := errors.AsType[*apierrors.StatusError](err)
-		return ok && status.ErrStatus.Code >= http.StatusInternalServerError
-	}, write)
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
+		last = write()
+		if status, ok := errors.AsType[*apierrors.StatusError](last); ok && status.ErrStatus.Code >= http.StatusInternalServerError {
+			return false, nil
+		}
+		return true, last
+	})
+	return cmp.Or(last, err)
 }
 
 // see returns when the store has what an answer shows, so that no spec takes what
@@ -320,7 +326,7 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
 	tried := 0
-	gomega.Expect(insist(func() error {
+	gomega.Expect(insist(ctx, func() error {
 		tried++
 		err := n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(deleteOptions(propagation)).Do(ctx).Error()
 		if tried > 1 && apierrors.IsNotFound(err) {

@@ -253,7 +253,7 @@ func TestInsist(t *testing.T) {
 		{"not an answer", []error{errors.New("torn")}, 1, true},
 	} {
 		tries := 0
-		err := insist(func() error { tries++; return tt.errs[tries-1] })
+		err := insist(t.Context(), func() error { tries++; return tt.errs[tries-1] })
 		if tries != tt.tries || (err != nil) != tt.failed {
 			t.Errorf("%s: %d tries, %v", tt.name, tries, err)
 		}
