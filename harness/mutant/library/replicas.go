@@ -25,7 +25,11 @@ var replicas = []mutant.Mutant{
 		ID: "R1", Base: mutant.Ours,
 		Broken: "Pods are listed, which takes its time, before expectations are looked at.",
 		Edits: []mutant.Edit{
-			edit(replicaSync, `	settled := c.expectations.Satisfied(id)
+			edit(replicaSync, `	late := missing != "" && c.expectations.Unmet(id)
+	settled := c.expectations.Satisfied(id)
+	if late && settled {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	}
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
 		return err
