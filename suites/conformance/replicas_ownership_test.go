@@ -127,8 +127,8 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *world.Namespace) {
 				set := n.Create(ctx, world.SetSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := podsOf(ctx, n, set, 1)[0].Name
-				n.Eventually(ctx, world.ASet(set), scaledTo(1))
-				told(ctx, n, set) // what it has written itself too
+				n.Eventually(ctx, world.ASet(set), counts(1, 1, 1)) // and no more to write
+				told(ctx, n, set)                                   // what it has written itself too
 				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, world.ResourceOf(kind)))
 				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
 				n.Eventually(ctx, world.APod(pod), controlledBy(world.Ref{}))

@@ -225,8 +225,11 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "own-no-expectations", Base: mutant.Ours,
-		Broken:    "Nothing is waited for that was asked for before.",
-		Edits:     []mutant.Edit{edit(replicaSync, `settled := c.expectations.Satisfied(id)`, `settled := c.expectations.Satisfied(id) || id.Key != ""`)},
+		Broken: "Nothing is waited for that was asked for before.",
+		Edits: []mutant.Edit{
+			edit(replicaSync, `late := missing != "" && c.expectations.Unmet(id)`, `late := false`),
+			edit(replicaSync, `settled := c.expectations.Satisfied(id)`, `settled := c.expectations.Satisfied(id) || id.Key != ""`),
+		},
 		Scenarios: []string{"watch-delay-pods"},
 		Checks:    []string{"expectations"},
 	},
