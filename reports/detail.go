@@ -34,6 +34,9 @@ func ReadDetail(run *Run) *Detail {
 
 // finishDetail is ReadDetail of a run whose timeline is drafted.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
+	if !draft.Serves(run.Results) {
+		return ReadDetail(run)
+	}
 	var drawn *timeline.Timeline
 	cited, err := history.Some(filepath.Join(run.Directory, historyName), timeline.Cited(run.Results))
 	if err == nil {

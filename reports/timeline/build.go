@@ -16,14 +16,24 @@ import (
 
 // Build makes the timeline of a run from its history and the results of its
 // checks. A history that is cut short is drawn up to there; any other error in
-// reading it is returned.
+// reading it is returned. One that is long is read a second time if the first violation
+// is far behind its beginning.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
-	b := newBuilder()
-	for _, seq := range Cited(results) {
-		b.cited[seq] = true
-	}
+	return build(records, results, mostRecords)
+}
+
+// build is Build with all drawn of so many records at the most.
+func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
+	whole := stretch{1, most}
+	b := newBuilder(whole, results)
 	if err := b.read(records); err != nil {
 		return nil, err
+	}
+	if asked := stretchOf(results, most); !b.has(asked) {
+		b = newBuilder(asked, results)
+		if err := b.read(records); err != nil {
+			return nil, err
+		}
 	}
 	return b.finish(results), nil
 }
@@ -32,12 +42,18 @@ func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*
 // results are still to come.
 type Draft struct {
 	builder *builder
+	most    int64 // records of which all is drawn
 	err     error // in reading the history
 }
 
 // NewDraft makes the draft of a timeline from the history of a run.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
-	d := &Draft{builder: newBuilder()}
+	return newDraft(records, mostRecords)
+}
+
+// newDraft is NewDraft with all drawn of so many records at the most.
+func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
+	d := &Draft{builder: newBuilder(stretch{1, most}, nil), most: most}
 	d.err = d.read(records)
 	return d
 }
@@ -52,8 +68,14 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Finish makes the timeline that Build makes from the same history. It is given those of
-// its records that the results cite. It can be called once.
+// Serves reports whether the timeline of these results can be made of the draft: not if
+// the history is long, and what they show is far behind its beginning.
+func (d *Draft) Serves(results []check.Result) bool {
+	return d.err != nil || d.builder.has(stretchOf(results, d.most))
+}
+
+// Finish makes the timeline that Build makes from the same history, if the draft serves.
+// It is given those of the history's records that the results cite. It can be called once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -81,6 +103,9 @@ func Cited(results []check.Result) []int64 {
 // builder is a timeline in the making.
 type builder struct {
 	t      *Timeline
+	drawn  stretch
+	last   int64          // the Seq of the last record
+	aside  Mark           // what is written to in place of a mark that is not kept
 	lanes  map[string]int // by name
 	order  []laneOrder    // of the lanes, in the order of t.Lanes
 	lists  map[int64]int  // the marks of requests, by Seq of the lists that answer them
@@ -97,9 +122,11 @@ type builder struct {
 	pace     *pace
 }
 
-func newBuilder() *builder {
-	return &builder{
+// newBuilder begins a timeline of which a stretch is drawn, for some results.
+func newBuilder(drawn stretch, results []check.Result) *builder {
+	b := &builder{
 		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
+		drawn:    drawn,
 		lanes:    map[string]int{},
 		lists:    map[int64]int{},
 		cited:    map[int64]bool{},
@@ -112,6 +139,15 @@ func newBuilder() *builder {
 		counts:   newCounts(),
 		pace:     newPace(),
 	}
+	for _, seq := range Cited(results) {
+		b.cited[seq] = true
+	}
+	return b
+}
+
+// has reports whether all is drawn of the records of a stretch that there are.
+func (b *builder) has(s stretch) bool {
+	return s == b.drawn || b.drawn.from == 1 && b.last <= b.drawn.to
 }
 
 // read takes in a history.
@@ -143,17 +179,22 @@ func (b *builder) cite(r *history.Record) error {
 
 // observe takes in the next record.
 func (b *builder) observe(r *history.Record) error {
-	b.t.End = r.At
+	b.t.End, b.last = r.At, r.Seq
+	if r.Seq == b.drawn.from || r.Seq < b.drawn.from && r.Seq%forgetEvery == 0 {
+		b.counts.forget()
+	}
 	if b.cited[r.Seq] {
 		if err := b.cite(r); err != nil {
 			return err
 		}
 	}
 	switch {
+	case r.Seq > b.drawn.to:
+		b.afterwards(r)
 	case r.Start != nil:
 		b.t.Start = *r.Start
 	case r.Phase != nil:
-		b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
+		b.phase(r)
 	case r.Step != nil:
 		b.step(r)
 	case r.Fault != nil:
@@ -167,7 +208,7 @@ func (b *builder) observe(r *history.Record) error {
 	case r.Response != nil:
 		b.response(r)
 	case r.List != nil:
-		if q, ok := b.requests[r.List.ID]; ok {
+		if q, ok := b.requests[r.List.ID]; ok && q.mark != nowhere {
 			b.lists[r.Seq] = q.mark
 		}
 	case r.Delivery != nil:
@@ -182,11 +223,29 @@ func (b *builder) observe(r *history.Record) error {
 	return nil
 }
 
-// mark adds a mark and returns its place.
+// nowhere is the place of a mark that is not kept.
+const nowhere = -1
+
+// mark adds a mark and returns its place, or nowhere if it is out of the stretch and
+// not one of the few that are always kept.
 func (b *builder) mark(m Mark) int {
-	place := len(b.t.Marks)
+	if !b.drawn.holds(m.Seq) && m.Kind != Step && m.Kind != Process && m.Kind != Fault {
+		return nowhere
+	}
 	b.t.Marks = append(b.t.Marks, m)
-	return place
+	return len(b.t.Marks) - 1
+}
+
+// at is the mark at a place.
+func (b *builder) at(place int) *Mark {
+	if place == nowhere {
+		return &b.aside
+	}
+	return &b.t.Marks[place]
+}
+
+func (b *builder) phase(r *history.Record) {
+	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
 func (b *builder) step(r *history.Record) {
@@ -211,7 +270,7 @@ func (b *builder) step(r *history.Record) {
 
 // end says that a mark lasted until a record, and returns it.
 func (b *builder) end(place int, r *history.Record) *Mark {
-	m := &b.t.Marks[place]
+	m := b.at(place)
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
@@ -224,6 +283,10 @@ func (b *builder) fault(r *history.Record) {
 		b.faults[f.Index] = b.band(Band{Lane: lane, Kind: Fault, From: r.At, Note: f.Name})
 	case history.FaultHealed:
 		b.over(b.faults, f.Index, r.At)
+	default:
+		if !b.drawn.holds(r.Seq) {
+			return
+		}
 	}
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Fault, What: string(f.Event), Note: f.Detail}
 	if f.Object != nil {
@@ -273,6 +336,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	}
 	for _, place := range b.late {
 		b.tellLag(place)
+	}
+	if t.Cut == "" {
+		t.Cut = b.drawn.cut(b.last)
 	}
 	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
 	b.sortLanes()

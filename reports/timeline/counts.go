@@ -61,8 +61,25 @@ func (l *lines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
+// forget leaves of each line the last value only.
+func (l *lines) forget() {
+	for i := range l.lines {
+		line := &l.lines[i]
+		if n := len(line.At); n > 1 {
+			line.At, line.Values = slices.Clone(line.At[n-1:]), slices.Clone(line.Values[n-1:])
+		}
+	}
+}
+
 func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
+}
+
+// forget leaves of all that was counted the last values only.
+func (c *counts) forget() {
+	for _, l := range slices.Concat(c.owned, c.served) {
+		l.forget()
+	}
 }
 
 // The names of lines. What exists and is ready is counted from the pods

@@ -51,7 +51,11 @@ func (b *builder) request(r *history.Record) {
 	if isChange(q.Verb) {
 		m.Kind = Write
 	}
-	b.requests[q.ID] = &request{mark: b.mark(m), opened: r.At}
+	place := b.mark(m)
+	if place == nowhere && m.What != "watch" {
+		return
+	}
+	b.requests[q.ID] = &request{mark: place, opened: r.At}
 }
 
 // isChange reports whether a verb changes something, leases and events included.
@@ -75,7 +79,9 @@ func (b *builder) response(r *history.Record) {
 			m.Object = b.title(o.Ref) // a create has its name from the server
 		}
 	}
-	b.pace.answered(m)
+	if q.mark != nowhere {
+		b.pace.answered(m)
+	}
 	if m.What != "watch" && m.What != "list" { // nothing more is to come
 		delete(b.requests, r.Response.ID)
 	}
@@ -125,6 +131,9 @@ func (b *builder) delivery(r *history.Record) {
 		m.Note += fmt.Sprintf(", held for %s by a fault", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
+	if place == nowhere {
+		return
+	}
 	if _, ok := b.seen[d.Object.Version]; ok {
 		b.tellLag(place)
 		return

@@ -22,7 +22,7 @@ type Timeline struct {
 	Violations []Violation
 	// Cited are the records that the violations' evidence names, by Seq.
 	Cited map[int64]json.RawMessage
-	// Cut says why the history tells no more than it does; empty if it is whole.
+	// Cut says what of the run is not drawn, and why; empty if all is.
 	Cut string
 }
 

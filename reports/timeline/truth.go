@@ -15,7 +15,9 @@ func (b *builder) truth(r *history.Record) error {
 		return fmt.Errorf("%s: %w", o.Ref, err)
 	}
 	lane := b.objectLane(o)
-	b.seen[o.Version] = r.At
+	if b.drawn.holds(r.Seq) {
+		b.seen[o.Version] = r.At
+	}
 	b.mark(Mark{
 		Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Truth, What: string(r.Truth.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
