@@ -10,7 +10,7 @@ import (
 
 // newConverged judges the owners of pods.
 func newConverged(s Setting) Judge {
-	backingOff := waiting{}
+	backingOff := waiting{tries{}}
 	return newSettlement(s, realm{
 		nothing: "there was nothing to converge",
 		touched: func(w *world) bool {
@@ -38,7 +38,7 @@ func newConverged(s Setting) Judge {
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
 func newEndpointsExact(s Setting) Judge {
-	lost, failed, ends := lostWrites{}, failedTries{}, unnoticed{}
+	lost, failed, ends := lostWrites{}, tries{}, unnoticed{}
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -57,10 +57,11 @@ func newEndpointsExact(s Setting) Judge {
 		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
 			s := m.truth.services[uid]
+			key := item{service: nameOf(s.Ref)}
 			switch {
-			case lost[nameOf(s.Ref)]:
+			case has(m, lost, key):
 				return lostEndpoints
-			case failed.dropped(m, func(p *process) item { return item{process: p, service: nameOf(s.Ref)} }):
+			case failed.dropped(m, key):
 				return droppedKey
 			case ends.explains(m, s):
 				return unnoticedEnd

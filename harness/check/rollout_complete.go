@@ -16,7 +16,7 @@ type rolloutCompleteJudge struct {
 }
 
 func newRolloutComplete(s Setting) Judge {
-	abandoned, failed := abandonment{}, failedTries{}
+	abandoned, failed := abandonment{}, tries{}
 	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
 		nothing: "there was no Deployment",
 		touched: func(w *world) bool {
@@ -37,8 +37,8 @@ func newRolloutComplete(s Setting) Judge {
 			failed.observe(m, r)
 		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
-			dropped := failed.dropped(m, func(p *process) item { return item{process: p, uid: uid} })
-			return m.truth.rolloutWeakness(m.truth.deployments[uid], abandoned[uid], dropped)
+			key := item{uid: uid}
+			return m.truth.rolloutWeakness(m.truth.deployments[uid], has(m, abandoned, key), failed.dropped(m, key))
 		},
 	})}
 }

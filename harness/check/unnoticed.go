@@ -18,7 +18,7 @@ type unnoticed map[item]map[types.UID]time.Duration
 func (u unnoticed) observe(m *Model, r *history.Record) {
 	switch {
 	case begins(r):
-		maps.DeleteFunc(u, func(i item, _ map[types.UID]time.Duration) bool { return i.process.ended })
+		forgetEnded(u)
 	case m.sent != nil && m.sent.publication != nil:
 		// What was decided before it was told may be sent after.
 		maps.DeleteFunc(u[m.sent.item], func(_ types.UID, told time.Duration) bool { return m.at-told > lag })

@@ -2,8 +2,7 @@ package check
 
 import (
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/types"
+	"maps"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -139,20 +138,37 @@ func begins(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
+// forgetEnded drops what is kept of the work queues of processes that have ended, which
+// is seen to when another begins.
+func forgetEnded[V any](of map[item]V) {
+	maps.DeleteFunc(of, func(i item, _ V) bool { return i.process.ended })
+}
+
+// has reports whether something is kept of a key in the work queue of some process.
+func has(m *Model, of map[item]bool, key item) bool {
+	for _, p := range m.processes {
+		key.process = p
+		if of[key] {
+			return true
+		}
+	}
+	return false
+}
+
 // abandonment is the Deployments of which the last that was written of any of their
 // ReplicaSets failed to scale one down.
-type abandonment map[types.UID]bool
+type abandonment map[item]bool
 
 func (a abandonment) observe(m *Model, r *history.Record) {
 	switch {
 	case begins(r):
-		clear(a)
+		forgetEnded(a)
 	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == setResource:
-		delete(a, m.sent.rollout.uid)
+		maps.DeleteFunc(a, func(i item, _ bool) bool { return i.uid == m.sent.rollout.uid })
 	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
 		s := m.answered.scaling
 		if down := all(s.states, func(sets []*owner) bool { return s.to < s.before(sets) }); down && !s.creates {
-			a[s.rollout.uid] = true
+			a[item{process: m.answered.process, uid: s.rollout.uid}] = true
 		}
 	}
 }
@@ -161,33 +177,12 @@ func (a abandonment) observe(m *Model, r *history.Record) {
 // success between, before it waits for something else to happen.
 const triesMax = 16
 
-// failedTries counts, for each key of a work queue, how often each call has failed
-// since it last succeeded.
-type failedTries map[item]map[string]int
-
-func (f failedTries) observe(m *Model, r *history.Record) {
-	if begins(r) {
-		clear(f)
-		return
-	}
-	a := m.answered
-	switch {
-	case a == nil || a.item.process == nil || a.ledger != nil:
-	case isFailure(a):
-		if f[a.item] == nil {
-			f[a.item] = map[string]int{}
-		}
-		f[a.item][a.key]++
-	default:
-		delete(f[a.item], a.key)
-	}
-}
-
-// dropped reports whether some process has given the key up.
-func (f failedTries) dropped(m *Model, key func(*process) item) bool {
+// dropped reports whether some process has given a key up.
+func (t tries) dropped(m *Model, key item) bool {
 	for _, p := range m.processes {
-		for _, n := range f[key(p)] {
-			if n >= triesMax {
+		key.process = p
+		for _, tried := range t[key] {
+			if tried.n >= triesMax {
 				return true
 			}
 		}
@@ -197,21 +192,21 @@ func (f failedTries) dropped(m *Model, key func(*process) item) bool {
 
 // lostWrites is the Services of whose Endpoints a write was made that the process
 // was not told of, and none since that it was told of.
-type lostWrites map[objectName]bool
+type lostWrites map[item]bool
 
 func (l lostWrites) observe(m *Model, r *history.Record) {
 	if begins(r) {
-		clear(l)
+		forgetEnded(l)
 		return
 	}
 	a := m.answered
 	if a == nil || a.publication == nil {
 		return
 	}
-	switch {
+	switch name := a.publication.name; {
 	case a.response.OK():
-		delete(l, a.publication.name)
+		maps.DeleteFunc(l, func(i item, _ bool) bool { return i.service == name })
 	case a.response.Reached && (a.response.ServerCode == 0 || a.response.ServerCode < 300):
-		l[a.publication.name] = true
+		l[item{process: a.process, service: name}] = true
 	}
 }

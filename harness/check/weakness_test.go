@@ -161,12 +161,25 @@ func TestKnownWeaknesses(t *testing.T) {
 			s.resize(s.find("web-v1"), 4).answered(500)
 			s.restart("subject-0")
 		}), nil, "rollout-complete"},
+		{"the last scale-down failed, and another process started", settling(func(s *story) {
+			stuck(s, 5, 5, 5)
+			s.resize(s.find("web-v1"), 4).answered(500)
+			s.restart("subject-1")
+		}), swallowedError, "rollout-complete"},
 		{"another write came after it", settling(func(s *story) {
 			stuck(s, 5, 5, 5)
 			s.resize(s.find("web-v1"), 4).answered(500)
 			s.renumber(s.find("web-v2"), "2").answered(200)
 		}), nil, "rollout-complete"},
 		{"the answer to the last write was lost", unready(func(_ *story, a *ask) { a.lost() }), lostEndpoints, "endpoints-exact"},
+		{"the answer to the last write was lost, and another process started", unready(func(s *story, a *ask) {
+			a.lost()
+			s.restart("subject-1")
+		}), lostEndpoints, "endpoints-exact"},
+		{"the answer to the last write was lost, in the life before", unready(func(s *story, a *ask) {
+			a.lost()
+			s.restart("subject-0")
+		}), nil, "endpoints-exact"},
 		{"the last write was refused", unready(func(_ *story, a *ask) { a.answered(500) }), nil, "endpoints-exact"},
 		{"another write came after the one that was lost", unready(func(s *story, a *ask) {
 			a.lost()
@@ -293,6 +306,14 @@ func TestKnownWeaknesses(t *testing.T) {
 		{"Endpoints are deleted at the start, of a Service that it was not shown", func(s *story) { swept(s, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
 		{"a write of Endpoints has failed 16 times", settling(func(s *story) { refused(s, 16) }), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times", settling(func(s *story) { refused(s, 15) }), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and another process started", settling(func(s *story) {
+			refused(s, 16)
+			s.restart("subject-1")
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, in the life before", settling(func(s *story) {
+			refused(s, 16)
+			s.restart("subject-0")
+		}), nil, "endpoints-exact"},
 		{"a create of a ReplicaSet has failed 16 times", settling(func(s *story) {
 			s.deployment("web", 5, rollingUpdate(1, 0))
 			s.list(setResource)
