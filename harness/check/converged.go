@@ -10,7 +10,7 @@ import (
 
 // newConverged judges the owners of pods.
 func newConverged(s Setting) Judge {
-	backingOff := waiting{tries{}}
+	backingOff := newWaiting()
 	return newSettlement(s, realm{
 		nothing: "there was nothing to converge",
 		touched: func(w *world) bool {
@@ -38,7 +38,8 @@ func newConverged(s Setting) Judge {
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
 func newEndpointsExact(s Setting) Judge {
-	lost, failed, ends := lostWrites{}, tries{}, unnoticed{}
+	lost, ends := lostWrites{}, unnoticed{}
+	givenUp := newDropped(func(c *call) bool { return c.publication != nil })
 	return newSettlement(s, realm{
 		nothing: "there was no Service with a selector",
 		touched: func(w *world) bool { return len(w.published) > 0 },
@@ -52,16 +53,16 @@ func newEndpointsExact(s Setting) Judge {
 		},
 		watch: func(m *Model, r *history.Record) {
 			lost.observe(m, r)
-			failed.observe(m, r)
+			givenUp.observe(m, r)
 			ends.observe(m, r)
 		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
 			s := m.truth.services[uid]
 			key := item{service: nameOf(s.Ref)}
 			switch {
-			case has(m, lost, key):
+			case hasKey(m, lost, key):
 				return lostEndpoints
-			case failed.dropped(m, key):
+			case givenUp.explains(m, key):
 				return droppedKey
 			case ends.explains(m, s):
 				return unnoticedEnd

@@ -16,7 +16,8 @@ type rolloutCompleteJudge struct {
 }
 
 func newRolloutComplete(s Setting) Judge {
-	abandoned, failed := abandonment{}, tries{}
+	abandoned := abandonment{}
+	givenUp := newDropped(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
 		nothing: "there was no Deployment",
 		touched: func(w *world) bool {
@@ -34,11 +35,11 @@ func newRolloutComplete(s Setting) Judge {
 		},
 		watch: func(m *Model, r *history.Record) {
 			abandoned.observe(m, r)
-			failed.observe(m, r)
+			givenUp.observe(m, r)
 		},
 		weakness: func(m *Model, uid types.UID) *Weakness {
 			key := item{uid: uid}
-			return m.truth.rolloutWeakness(m.truth.deployments[uid], has(m, abandoned, key), failed.dropped(m, key))
+			return m.truth.rolloutWeakness(m.truth.deployments[uid], hasKey(m, abandoned, key), givenUp.explains(m, key))
 		},
 	})}
 }

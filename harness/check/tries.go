@@ -1,14 +1,19 @@
 package check
 
 import (
+	"maps"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// tries is, by the key of a work queue of a process, what was tried for it without
-// success, by call.
-type tries map[item]map[string]*attempts
+// tries is what processes have tried of some calls without success, by the key of the
+// work queue.
+type tries struct {
+	of      func(*call) bool // the calls
+	byKey   map[item]map[string]*attempts
+	sweepAt int
+}
 
 // attempts are those of one call, without a success between.
 type attempts struct {
@@ -16,41 +21,81 @@ type attempts struct {
 	sent   int64         // the record of the latest
 	failed int64         // the record by which the latest was known to have failed
 	at     time.Duration // and when that was, by the clock of the process
-	news   int64         // the latest record that calls for a try at once; only waiting notes it
+	repeat int           // how often the client library has sent it again for the latest try
+	news   int64         // the latest record that calls for a try at once
 }
 
-func (t tries) observe(m *Model, r *history.Record) {
-	if begins(r) {
-		forgetEnded(t)
-		return
-	}
+// repeatsMax is how often the client library sends a call again by itself before it says
+// that it has failed (trap 13; maxRetries of client-go's requests).
+const repeatsMax = 10
+
+func newTries(of func(*call) bool) *tries {
+	return &tries{of: of, byKey: map[item]map[string]*attempts{}}
+}
+
+func (t *tries) observe(m *Model, r *history.Record) {
 	a := m.answered
 	switch {
-	case a == nil || a.item.process == nil:
-	case !isFailure(a):
-		if delete(t[a.item], a.key); len(t[a.item]) == 0 {
-			delete(t, a.item)
-		}
-	case !repeats(a.response): // which is one try with what follows (trap 13)
+	case begins(r):
+		forgetEnded(t.byKey)
+	case a == nil || a.item.process == nil || !t.of(a.call):
+	case isFailure(a):
 		t.fail(m, a)
+	default:
+		if delete(t.byKey[a.item], a.key); len(t.byKey[a.item]) == 0 {
+			delete(t.byKey, a.item)
+		}
 	}
 }
 
 // fail counts a call that failed. One that was sent before the failure of another was
-// known is part of the same try.
-func (t tries) fail(m *Model, a *answer) {
-	if t[a.item] == nil {
-		t[a.item] = map[string]*attempts{}
-	}
-	tried := t[a.item][a.key]
-	if tried == nil {
-		tried = &attempts{}
-		t[a.item][a.key] = tried
-	}
+// known is part of the same try, as is what the client library will send again.
+func (t *tries) fail(m *Model, a *answer) {
+	tried := t.attemptsOf(m, a)
 	if a.seq > tried.failed {
-		tried.n++
 		tried.failed = m.seq
+		if repeats(a.response) && tried.repeat < repeatsMax {
+			tried.repeat++
+		} else {
+			tried.n++
+			tried.repeat = 0
+		}
 	}
 	tried.at = m.at
 	tried.sent = a.seq
+}
+
+// attemptsOf returns what is kept of a call. What can count no more is swept out: of a
+// key, when another call of it fails, and keys, when their number has doubled.
+func (t *tries) attemptsOf(m *Model, a *answer) *attempts {
+	calls := t.byKey[a.item]
+	if calls == nil {
+		if len(t.byKey) >= t.sweepAt {
+			maps.DeleteFunc(t.byKey, func(i item, _ map[string]*attempts) bool { return i.gone() })
+			t.sweepAt = 2*len(t.byKey) + 64
+		}
+		calls = map[string]*attempts{}
+		t.byKey[a.item] = calls
+	}
+	if calls[a.key] == nil {
+		maps.DeleteFunc(calls, func(_ string, tried *attempts) bool { return m.at-tried.at > lastRetry })
+		calls[a.key] = &attempts{}
+	}
+	return calls[a.key]
+}
+
+// gone reports whether its process does not know the object of an item any more.
+func (i item) gone() bool {
+	view := i.process.view
+	if i.service != (objectName{}) {
+		return view.names[i.service] == ""
+	}
+	return view.owners[i.uid] == nil && view.deployments[i.uid] == nil
+}
+
+// wake notes news of a key: what failed before is tried again at once.
+func (t *tries) wake(m *Model, key item) {
+	for _, tried := range t.byKey[key] {
+		tried.news = m.seq
+	}
 }

@@ -94,8 +94,8 @@ func (f face) sameMember(before face) bool {
 // explains reports whether what is pending about a Service is just that some process has
 // not noticed such ends: its Endpoints are what they were to be if those pods ran on.
 func (u unnoticed) explains(m *Model, s *service) bool {
-	for _, p := range m.processes {
-		running := u[item{process: p, service: nameOf(s.Ref)}]
+	for key := range m.keys(item{service: nameOf(s.Ref)}) {
+		running := u[key]
 		if len(running) > 0 && len(m.truth.pendingServiceWith(s, running)) == 0 {
 			return true
 		}

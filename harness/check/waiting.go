@@ -16,31 +16,27 @@ const (
 
 // waiting is what processes have tried for owners of pods without success, as long as no
 // news has come of them since: so they wait for their next try.
-type waiting struct{ tries }
+type waiting struct{ *tries }
+
+func newWaiting() waiting { return waiting{newTries(func(c *call) bool { return c.ledger != nil })} }
 
 func (w waiting) observe(m *Model, r *history.Record) {
 	for _, wake := range m.wakes {
-		if w.tries[wake.item] != nil && w.hears(m, r, wake) {
-			for _, tried := range w.tries[wake.item] {
-				tried.news = m.seq
-			}
+		if w.byKey[wake.item] != nil && isNews(m, r, wake.item) {
+			w.wake(m, wake.item)
 		}
 	}
 	w.tries.observe(m, r)
 }
 
-// hears reports whether what came is news to an owner, and forgets one that is gone. A
-// list that says of its pods what was known wakes nobody.
-func (w waiting) hears(m *Model, r *history.Record, news wake) bool {
-	view := news.process.view
-	if view.owners[news.uid] == nil {
-		delete(w.tries, news.item)
-		return false
-	}
+// isNews reports whether what came is news to an owner of pods. A list that says of its
+// pods what was known wakes nobody.
+func isNews(m *Model, r *history.Record, i item) bool {
 	if event, of := newsOf(r); of != podResource || event.OfObject() {
 		return true
 	}
-	for uid := range view.controlled[news.uid] {
+	view := i.process.view
+	for uid := range view.controlled[i.uid] {
 		if known := view.faces.of[uid]; len(known) == 0 || known[len(known)-1].since == m.at {
 			return true
 		}
@@ -52,9 +48,9 @@ func (w waiting) hears(m *Model, r *history.Record, news wake) bool {
 // explains reports whether the next try for an owner is still to come, by the back-off
 // that upstream has, in some process.
 func (w waiting) explains(m *Model, owner types.UID) bool {
-	for _, p := range m.processes {
-		for _, tried := range w.tries[item{process: p, uid: owner}] {
-			if tried.news < tried.sent && m.now-m.behind(p.name)-tried.at < backOffAfter(tried.n) {
+	for key := range m.keys(item{uid: owner}) {
+		for _, tried := range w.byKey[key] {
+			if tried.news < tried.sent && m.now-m.behind(key.process.name)-tried.at < backOffAfter(tried.n) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -138,16 +139,30 @@ func begins(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// forgetEnded drops what is kept of the work queues of processes that have ended, which
-// is seen to when another begins.
+// forgetEnded drops what is kept of processes that have ended.
 func forgetEnded[V any](of map[item]V) {
 	maps.DeleteFunc(of, func(i item, _ V) bool { return i.process.ended })
 }
 
-// has reports whether something is kept of a key in the work queue of some process.
-func has(m *Model, of map[item]bool, key item) bool {
-	for _, p := range m.processes {
-		key.process = p
+// keys are those of an item in the work queues of the processes that may work: not of one
+// that is paused, nor of one whose lease has run out, which leaves the work to another.
+func (m *Model) keys(i item) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for name, p := range m.processes {
+			i.process = p
+			h := m.lived[name]
+			asleep := h != nil && h.now
+			leads := p.tenure.identity == "" || m.now-m.behind(name) <= p.tenure.ends()
+			if leads && !asleep && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// hasKey reports whether something is kept of an item by one of its keys.
+func hasKey(m *Model, of map[item]bool, i item) bool {
+	for key := range m.keys(i) {
 		if of[key] {
 			return true
 		}
@@ -168,26 +183,9 @@ func (a abandonment) observe(m *Model, r *history.Record) {
 	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
 		s := m.answered.scaling
 		if down := all(s.states, func(sets []*owner) bool { return s.to < s.before(sets) }); down && !s.creates {
-			a[item{process: m.answered.process, uid: s.rollout.uid}] = true
+			a[m.answered.item] = true
 		}
 	}
-}
-
-// triesMax is how often upstream tries what Deployments and Services ask for, without a
-// success between, before it waits for something else to happen.
-const triesMax = 16
-
-// dropped reports whether some process has given a key up.
-func (t tries) dropped(m *Model, key item) bool {
-	for _, p := range m.processes {
-		key.process = p
-		for _, tried := range t[key] {
-			if tried.n >= triesMax {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // lostWrites is the Services of whose Endpoints a write was made that the process
@@ -207,6 +205,6 @@ func (l lostWrites) observe(m *Model, r *history.Record) {
 	case a.response.OK():
 		maps.DeleteFunc(l, func(i item, _ bool) bool { return i.service == name })
 	case a.response.Reached && (a.response.ServerCode == 0 || a.response.ServerCode < 300):
-		l[item{process: a.process, service: name}] = true
+		l[a.item] = true
 	}
 }

@@ -314,6 +314,67 @@ func TestKnownWeaknesses(t *testing.T) {
 			refused(s, 16)
 			s.restart("subject-0")
 		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and another process leads by now", settling(func(s *story) {
+			s.leads()
+			refused(s, 16)
+			s.restart("subject-1")
+			s.leads()
+			s.wait(16 * time.Second)
+			s.leads()
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and its process is paused, which asks for no lease", settling(func(s *story) {
+			refused(s, 16)
+			s.life(history.ProcessPaused)
+			s.restart("subject-1")
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and there was news of the Service since", settling(func(s *story) {
+			refused(s, 16)
+			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and once more after news of the Service", settling(func(s *story) {
+			refused(s, 16)
+			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
+			s.writeEndpoints("create", "web").answered(500)
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and lists say what was known", settling(func(s *story) {
+			refused(s, 16)
+			s.list(serviceResource)
+			s.list(podResource)
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and another was made since", settling(func(s *story) {
+			refused(s, 16)
+			s.endpoints("web")
+			s.writeEndpoints("update", "web").answered(200)
+			s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, after 10 repeats of the client's each", settling(func(s *story) {
+			s.service("web", nil)
+			s.list(endpointsResource)
+			retry(s, 16, 5*time.Millisecond, 2, func() {
+				for range 11 {
+					s.writeEndpoints("create", "web").deferred(429)
+				}
+			})
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 15 times, and once more with repeats of the client's to come", settling(func(s *story) {
+			refused(s, 15)
+			for range 10 {
+				s.writeEndpoints("create", "web").deferred(429)
+			}
+		}), nil, "endpoints-exact"},
+		{"a create of a ReplicaSet has failed 16 times, and there was news of the Deployment since", settling(func(s *story) {
+			d := s.deployment("web", 5, rollingUpdate(1, 0))
+			s.list(setResource)
+			retry(s, 16, 5*time.Millisecond, 2, func() { s.make("web", "v1", 5).answered(500) })
+			s.deliver(s.commit(history.Modified, *d))
+		}), nil, "rollout-complete"},
+		{"a create of a ReplicaSet has failed 16 times, and what the last try said of it was written", settling(func(s *story) {
+			s.deployment("web", 5, rollingUpdate(1, 0))
+			s.list(setResource)
+			retry(s, 15, 5*time.Millisecond, 2, func() { s.make("web", "v1", 5).answered(500) })
+			s.make("web", "v1", 5).answered(500)
+			s.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: s.find("web")}).answered(200)
+		}), droppedKey, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times", settling(func(s *story) {
 			s.deployment("web", 5, rollingUpdate(1, 0))
 			s.list(setResource)
