@@ -16,6 +16,7 @@ type drawing struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
 	Cut        string                    `json:"cut,omitempty"`
+	Drawn      []int64                   `json:"drawn"` // of which time all is
 	Phases     []drawnPhase              `json:"phases"`
 	Lanes      []drawnLane               `json:"lanes"`
 	Bands      []drawnBand               `json:"bands"`
@@ -63,7 +64,6 @@ type drawnMarks struct {
 
 type drawnChart struct {
 	Title string      `json:"title"`
-	Lane  int         `json:"lane"`
 	Unit  string      `json:"unit"`
 	Lines []drawnLine `json:"lines"`
 }
@@ -87,6 +87,7 @@ type drawnViolation struct {
 func draw(t *timeline.Timeline) *drawing {
 	d := &drawing{
 		Subject: t.Start.Subject, End: t.End.Microseconds(), Cut: t.Cut, Cited: t.Cited,
+		Drawn:  microseconds([]time.Duration{t.Drawn.From, t.Drawn.To}),
 		Phases: []drawnPhase{}, Lanes: []drawnLane{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
 	}
 	for _, p := range t.Phases {
@@ -100,7 +101,7 @@ func draw(t *timeline.Timeline) *drawing {
 	}
 	d.marks(t.Marks)
 	for _, c := range t.Charts {
-		chart := drawnChart{Title: c.Title, Lane: c.Lane, Unit: c.Unit}
+		chart := drawnChart{Title: c.Title, Unit: c.Unit}
 		for _, l := range c.Lines {
 			chart.Lines = append(chart.Lines, drawnLine{l.Name, microseconds(l.At), l.Values})
 		}

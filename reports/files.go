@@ -44,7 +44,7 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
 // WriteRun writes the reports of a run into its directory, as WriteFiles does, from the
-// draft of its timeline: the history is not read again.
+// draft of its timeline. The history is read again only if the draft does not serve.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }

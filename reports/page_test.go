@@ -151,6 +151,29 @@ func TestPageOfManyEvents(t *testing.T) {
 	v.clean()
 }
 
+// TestPageOfALongRun demands that a page that leaves something out says so before it
+// shows the rest, and shows what is cited all the same.
+func TestPageOfALongRun(t *testing.T) {
+	v := open(t, 1280, 1600, lagging(t, 26000))
+	v.picture("long-light")
+	if said := ask[string](v, `document.querySelector('.cut').innerText`); !strings.Contains(said, "of this long history of 208020 records") {
+		t.Errorf("it says %q", said)
+	}
+	if !ask[bool](v, `document.querySelector('.cut').getBoundingClientRect().bottom <= document.querySelector('.lanes').getBoundingClientRect().top`) {
+		t.Error("it says so behind what it shows")
+	}
+	if got := ask[int](v, `gauntlet.boards[0].isCited.reduce((n, cited) => n + cited, 0)`); got != 2 {
+		t.Errorf("%d marks are evidence; want 2, one of them long before the rest", got)
+	}
+	if undrawn := ask[[][]float64](v, `gauntlet.boards[0].undrawn`); len(undrawn) != 1 || undrawn[0][0] != 0 || undrawn[0][1] == 0 {
+		t.Errorf("shaded as not drawn: %v; want the beginning", undrawn)
+	}
+	ask[bool](v, `(location.hash = '#s100', true)`)
+	v.await(`document.querySelector('.found-mark').innerText.includes('Record 100 has no mark of its own')`)
+	v.picture("long-followed")
+	v.clean()
+}
+
 // TestPageOfManyRuns demands an overview with a trend, and no timeline.
 func TestPageOfManyRuns(t *testing.T) {
 	var runs []Run

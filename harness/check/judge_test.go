@@ -71,6 +71,9 @@ func checkEvidence(t *testing.T, s *story, got Result, says string) {
 	if !strings.Contains(first.Summary, says) {
 		t.Errorf("evidence %q does not say %q", first.Summary, says)
 	}
+	if len(first.Records) == 0 {
+		t.Error("evidence points to no record")
+	}
 	for _, seq := range first.Records {
 		if seq < 1 || seq > int64(len(s.records)) {
 			t.Errorf("evidence points to record %d of %d", seq, len(s.records))

@@ -25,13 +25,19 @@ type settlement struct {
 	settling bool
 	healed   time.Duration // when settling began
 	// since is when an object of the realm was last touched.
-	since time.Duration
+	since instant
 	// reached is since when all had converged, when the run found that they had;
 	// quiet, that it did.
-	reached time.Duration
+	reached instant
 	quiet   bool
 
 	result Result
+}
+
+// instant is when something happened, and the record that tells of it.
+type instant struct {
+	at  time.Duration
+	seq int64
 }
 
 // realm is a kind of object that is to converge.
@@ -69,14 +75,14 @@ func (j *settlement) Observe(m *Model, r *history.Record) {
 	}
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
-		j.settling, j.healed, j.since = true, m.now, m.now
+		j.settling, j.healed, j.since = true, m.now, instant{m.now, m.seq}
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		result, _ := j.review(m)
 		j.quiet, j.reached = result.Violations == 0, j.since
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && j.settling:
 		j.result = j.judge(m)
 	case j.settling && r.Truth != nil && j.touched(m.truth):
-		j.since = m.now
+		j.since = instant{m.now, m.seq}
 	}
 }
 
@@ -121,10 +127,11 @@ func (j *settlement) explain(m *Model, uid types.UID) *Weakness {
 
 func (j *settlement) judge(m *Model) Result {
 	result, known := j.review(m)
-	waited, took := m.now-j.healed, j.since-j.healed
+	converged := j.since
 	if j.quiet {
-		took = j.reached - j.healed
+		converged = j.reached
 	}
+	waited, took := m.now-j.healed, converged.at-j.healed
 	switch {
 	case result.Violations > 0 && !j.quiet && waited < j.within-tolerance:
 		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the healing, before its bound of %v", waited, j.within)}
@@ -143,7 +150,8 @@ func (j *settlement) judge(m *Model) Result {
 		late := Evidence{
 			Summary:  fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond)),
 			Expected: fmt.Sprintf("within %v", j.within),
-			At:       j.healed + took,
+			At:       converged.at,
+			Records:  []int64{converged.seq},
 		}
 		result.Verdict, result.Reason = Fail, late.Summary+", expected "+late.Expected
 		result.Violations, result.Evidence = 1, []Evidence{late}

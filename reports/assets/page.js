@@ -74,6 +74,9 @@
     return width === 0 ? to[i] : to[i - 1] + (t - from[i - 1]) / width * (to[i] - to[i - 1]);
   };
 
+  // undrawn are the times of a run of which not all is drawn, on the axis.
+  const undrawn = (run, map) => [[0, run.drawn[0]], [run.drawn[1], run.end]].filter(([from, to]) => from < to).map(([from, to]) => [map(from), map(to)]);
+
   // ---- one run's lanes, events and filter ----
 
   const laneHeight = 26, axisHeight = 26, eventHeight = 24;
@@ -88,6 +91,7 @@
       this.x1 = Float64Array.from(m.to || [], map);
       this.bands = run.bands.map(b => ({...b, x0: map(b.from), x1: map(b.to)}));
       this.phases = run.phases.map(p => ({...p, x: map(p.at)}));
+      this.undrawn = undrawn(run, map);
       this.violations = (run.violations || []).map(v => ({...v, x: map(v.at)}));
       const numbers = new Map(kinds.map((kind, number) => [kind, number]));
       this.kind = Uint8Array.from(m.kind || [], word => numbers.get(run.words[word]));
@@ -132,8 +136,8 @@
           tool('+', 'zoom in', () => this.axis.zoom(0.5)), tool('−', 'zoom out', () => this.axis.zoom(2)),
           tool('←', 'earlier', () => this.axis.pan(-0.3)), tool('→', 'later', () => this.axis.pan(0.3)),
           tool('all', 'show the whole run', () => this.axis.set(0, this.axis.end)), this.number),
+        ...(this.run.cut ? [element('p', {class: 'unknown cut'}, this.run.cut)] : []),
         this.lanes, this.found, this.events);
-      if (this.run.cut) this.root.append(element('p', {class: 'unknown'}, this.run.cut));
       this.lanes.addEventListener('scroll', this.draw);
       this.lanes.addEventListener('wheel', e => this.wheel(e), {passive: false});
       this.lanes.addEventListener('keydown', e => this.key(e));
@@ -212,12 +216,15 @@
       this.paintAxis(c);
     }
 
-    // paintBackdrop shades the time of each fault over all lanes, faintly.
+    // paintBackdrop shades over all lanes what is not drawn, and faintly the time of
+    // each fault.
     paintBackdrop(c) {
       c.save();
       c.beginPath();
       c.rect(this.gutter(), 0, this.width - this.gutter(), this.height);
       c.clip();
+      c.fillStyle = colour('line');
+      for (const [from, to] of this.undrawn) c.fillRect(this.toPixel(from), axisHeight, this.toPixel(to) - this.toPixel(from), this.height);
       c.fillStyle = colour('fault');
       c.globalAlpha = 0.06;
       let shaded = -Infinity; // up to here; what two faults share is no darker
@@ -348,11 +355,18 @@
       return best;
     }
 
-    // choose shows all that is known of a mark, here and in the list.
-    choose(i, scroll = true) {
+    // raw is a record as the history has it, folded in; nothing of one that is no evidence.
+    raw(seq) {
+      const record = this.run.cited[seq];
+      return record ? [element('details', {}, element('summary', {}, `record ${seq}`), element('pre', {tabindex: 0}, JSON.stringify(record, null, 1)))] : [];
+    }
+
+    // choose shows all that is known of a mark, here and in the list, below what is
+    // to be said of why it is chosen.
+    choose(i, scroll = true, ...why) {
       if (i < 0) return;
       this.chosen = i;
-      const m = this.run.marks, paragraphs = [];
+      const m = this.run.marks, paragraphs = [...why];
       const say = (...children) => paragraphs.push(element('p', {}, ...children));
       say(element('strong', {}, [this.word('what', i), this.word('object', i)].filter(Boolean).join(' ')), ' ', element('span', {class: 'dim'}, this.word('kind', i)));
       if (this.word('note', i)) say(this.word('note', i));
@@ -366,10 +380,7 @@
       for (const v of this.cited.get(i) || []) {
         say('Evidence of ', element('a', {href: `#${this.anchor(v)}`, class: 'fail'}, `${v.check} ${v.number}`), ': ', v.summary);
       }
-      for (const seq of [m.seq[i], m.answer[i]]) {
-        const raw = this.run.cited[seq];
-        if (raw) paragraphs.push(element('details', {}, element('summary', {}, `record ${seq}`), element('pre', {tabindex: 0}, JSON.stringify(raw, null, 1))));
-      }
+      paragraphs.push(...this.raw(m.seq[i]), ...this.raw(m.answer[i]));
       this.found.replaceChildren(...paragraphs);
       if (scroll) {
         if (!this.visible[i]) this.unfilter();
@@ -397,12 +408,13 @@
       this.filter();
     }
 
-    // follow chooses the mark of a record, or the last one before it.
+    // follow chooses the mark of a record, or the last one before it, and says so.
     follow(seq) {
       const m = this.run.marks;
       let i = m.answer.indexOf(seq);
-      if (i < 0) i = firstAtLeast(m.seq, seq + 1) - 1;
-      this.choose(Math.max(i, 0));
+      if (i < 0) i = Math.max(firstAtLeast(m.seq, seq + 1) - 1, 0);
+      if (m.answer[i] === seq || m.seq[i] === seq) return this.choose(i);
+      this.choose(i, true, element('p', {}, `Record ${seq} has no mark of its own. This is what is drawn before it:`), ...this.raw(seq));
     }
 
     // ---- the list of events, of which only what is in view is made ----
@@ -484,8 +496,8 @@
 
   const lineColours = ['step', 'truth', 'write', 'delivery', 'fault', 'refused', 'read'];
 
-  // chart draws one chart; runs are told apart by dashes.
-  const chart = (box, title, unit, lines, axis) => {
+  // chart draws one chart, but for some times; runs are told apart by dashes.
+  const chart = (box, title, unit, lines, axis, blank) => {
     const at = [...new Set(lines.flatMap(l => l.at))].sort((a, b) => a - b);
     at.push(axis.end);
     const columns = lines.map(l => {
@@ -512,7 +524,15 @@
         width: 1.5, dash: l.dash, paths: uPlot.paths.stepped({align: 1}), points: {show: false},
         value: (_, v) => v == null ? '' : String(+v.toFixed(1)),
       }))],
-      hooks: {setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
+      hooks: {draw: [u => {
+        u.ctx.save();
+        u.ctx.beginPath();
+        u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+        u.ctx.clip();
+        u.ctx.fillStyle = colour('line');
+        for (const [from, to] of blank.map(span => span.map(t => u.valToPos(t, 'x', true)))) u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
+        u.ctx.restore();
+      }], setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
     }, [at, ...columns], box);
     axis.watch(coalesce(() => plot.redraw()));
     new ResizeObserver(coalesce(() => plot.setSize({width: box.clientWidth - 12, height: 200}))).observe(box);
@@ -548,7 +568,7 @@
           return c.lines.map(l => ({...l, at: l.at.map(map), run: given.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
         });
       });
-      return chart(box, title, unit, lines, axis);
+      return chart(box, title, unit, lines, axis, boards.length > 1 ? [] : boards[0].undrawn);
     });
     seen.observe(box);
   }

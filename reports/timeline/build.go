@@ -8,6 +8,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -16,24 +17,17 @@ import (
 
 // Build makes the timeline of a run from its history and the results of its
 // checks. A history that is cut short is drawn up to there; any other error in
-// reading it is returned. One that is long is read a second time if the first violation
-// is far behind its beginning.
+// reading it is returned. Of a long one a part is drawn: the beginning, or what is around
+// the first violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, mostRecords)
 }
 
 // build is Build with all drawn of so many records at the most.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
-	whole := stretch{1, most}
-	b := newBuilder(whole, results)
+	b := newBuilder(stretchOf(results, most), results)
 	if err := b.read(records); err != nil {
 		return nil, err
-	}
-	if asked := stretchOf(results, most); !b.has(asked) {
-		b = newBuilder(asked, results)
-		if err := b.read(records); err != nil {
-			return nil, err
-		}
 	}
 	return b.finish(results), nil
 }
@@ -53,7 +47,7 @@ func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 
 // newDraft is NewDraft with all drawn of so many records at the most.
 func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
-	d := &Draft{builder: newBuilder(stretch{1, most}, nil), most: most}
+	d := &Draft{builder: newBuilder(stretchOf(nil, most), nil), most: most}
 	d.err = d.read(records)
 	return d
 }
@@ -69,9 +63,14 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 }
 
 // Serves reports whether the timeline of these results can be made of the draft: not if
-// the history is long, and what they show is far behind its beginning.
+// the history is long, and more is to be drawn of it than its beginning.
 func (d *Draft) Serves(results []check.Result) bool {
-	return d.err != nil || d.builder.has(stretchOf(results, d.most))
+	drawn := d.builder.drawn
+	if d.err != nil || d.builder.last <= drawn.to {
+		return true
+	}
+	cited := Cited(results)
+	return stretchOf(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
 // Finish makes the timeline that Build makes from the same history, if the draft serves.
@@ -104,18 +103,17 @@ func Cited(results []check.Result) []int64 {
 type builder struct {
 	t      *Timeline
 	drawn  stretch
-	last   int64          // the Seq of the last record
-	aside  Mark           // what is written to in place of a mark that is not kept
-	lanes  map[string]int // by name
-	order  []laneOrder    // of the lanes, in the order of t.Lanes
-	lists  map[int64]int  // the marks of requests, by Seq of the lists that answer them
+	last   int64                // the Seq of the last record
+	lanes  map[string]int       // by name
+	orders map[string]laneOrder // of lanes by name, those included that are not drawn
+	lists  map[int64]int        // the marks of requests, by Seq of the lists that answer them
 	cited  map[int64]bool
 	steps  map[int]int    // the marks of steps that are not done
 	faults map[int]int    // the bands of faults that are not healed
 	lives  map[string]int // the bands of processes that live
 	// requests are those of the subject of which more is to come, by ID.
 	requests map[uint64]*request
-	homes    map[string]int // the lanes of pods, by title
+	homes    map[string]home // of pods, by title
 	seen     map[history.Version]time.Duration
 	late     []int // the marks of deliveries whose version is not yet seen
 	counts   *counts
@@ -128,13 +126,14 @@ func newBuilder(drawn stretch, results []check.Result) *builder {
 		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
 		drawn:    drawn,
 		lanes:    map[string]int{},
+		orders:   map[string]laneOrder{},
 		lists:    map[int64]int{},
 		cited:    map[int64]bool{},
 		steps:    map[int]int{},
 		faults:   map[int]int{},
 		lives:    map[string]int{},
 		requests: map[uint64]*request{},
-		homes:    map[string]int{},
+		homes:    map[string]home{},
 		seen:     map[history.Version]time.Duration{},
 		counts:   newCounts(),
 		pace:     newPace(),
@@ -143,11 +142,6 @@ func newBuilder(drawn stretch, results []check.Result) *builder {
 		b.cited[seq] = true
 	}
 	return b
-}
-
-// has reports whether all is drawn of the records of a stretch that there are.
-func (b *builder) has(s stretch) bool {
-	return s == b.drawn || b.drawn.from == 1 && b.last <= b.drawn.to
 }
 
 // read takes in a history.
@@ -180,17 +174,21 @@ func (b *builder) cite(r *history.Record) error {
 // observe takes in the next record.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
-	if r.Seq == b.drawn.from || r.Seq < b.drawn.from && r.Seq%forgetEvery == 0 {
-		b.counts.forget()
-	}
+	b.bound(r)
 	if b.cited[r.Seq] {
 		if err := b.cite(r); err != nil {
 			return err
 		}
 	}
+	if b.drawn.holds(r.Seq) || b.cited[r.Seq] {
+		return b.draw(r)
+	}
+	return b.pass(r)
+}
+
+// draw takes in a record of which all is drawn.
+func (b *builder) draw(r *history.Record) error {
 	switch {
-	case r.Seq > b.drawn.to:
-		b.afterwards(r)
 	case r.Start != nil:
 		b.t.Start = *r.Start
 	case r.Phase != nil:
@@ -208,7 +206,7 @@ func (b *builder) observe(r *history.Record) error {
 	case r.Response != nil:
 		b.response(r)
 	case r.List != nil:
-		if q, ok := b.requests[r.List.ID]; ok && q.mark != nowhere {
+		if q, ok := b.requests[r.List.ID]; ok && q.drawn {
 			b.lists[r.Seq] = q.mark
 		}
 	case r.Delivery != nil:
@@ -223,25 +221,10 @@ func (b *builder) observe(r *history.Record) error {
 	return nil
 }
 
-// nowhere is the place of a mark that is not kept.
-const nowhere = -1
-
-// mark adds a mark and returns its place, or nowhere if it is out of the stretch and
-// not one of the few that are always kept.
+// mark adds a mark and returns its place.
 func (b *builder) mark(m Mark) int {
-	if !b.drawn.holds(m.Seq) && m.Kind != Step && m.Kind != Process && m.Kind != Fault {
-		return nowhere
-	}
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
-}
-
-// at is the mark at a place.
-func (b *builder) at(place int) *Mark {
-	if place == nowhere {
-		return &b.aside
-	}
-	return &b.t.Marks[place]
 }
 
 func (b *builder) phase(r *history.Record) {
@@ -270,7 +253,7 @@ func (b *builder) step(r *history.Record) {
 
 // end says that a mark lasted until a record, and returns it.
 func (b *builder) end(place int, r *history.Record) *Mark {
-	m := b.at(place)
+	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
@@ -283,10 +266,6 @@ func (b *builder) fault(r *history.Record) {
 		b.faults[f.Index] = b.band(Band{Lane: lane, Kind: Fault, From: r.At, Note: f.Name})
 	case history.FaultHealed:
 		b.over(b.faults, f.Index, r.At)
-	default:
-		if !b.drawn.holds(r.Seq) {
-			return
-		}
 	}
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Fault, What: string(f.Event), Note: f.Detail}
 	if f.Object != nil {
@@ -337,9 +316,7 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	for _, place := range b.late {
 		b.tellLag(place)
 	}
-	if t.Cut == "" {
-		t.Cut = b.drawn.cut(b.last)
-	}
+	t.Cut = strings.Join(slices.DeleteFunc([]string{t.Cut, b.cut()}, func(s string) bool { return s == "" }), "; ")
 	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
 	b.sortLanes()
 	places := b.places(Cited(results))
@@ -390,28 +367,24 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 
 // sortLanes puts the lanes in the order in which they are to be shown.
 func (b *builder) sortLanes() {
-	places := make([]int, len(b.t.Lanes))
+	lanes := b.t.Lanes
+	places := make([]int, len(lanes))
 	for i := range places {
 		places[i] = i
 	}
 	slices.SortStableFunc(places, func(x, y int) int {
-		return cmp.Or(cmp.Compare(b.t.Lanes[x].Group, b.t.Lanes[y].Group), b.order[x].compare(b.order[y]))
+		return cmp.Or(cmp.Compare(lanes[x].Group, lanes[y].Group), b.orders[lanes[x].Name].compare(b.orders[lanes[y].Name]))
 	})
 	moved := make([]int, len(places))
-	lanes := make([]Lane, len(places))
+	sorted := make([]Lane, len(places))
 	for to, from := range places {
-		moved[from], lanes[to] = to, b.t.Lanes[from]
+		moved[from], sorted[to] = to, lanes[from]
 	}
-	b.t.Lanes = lanes
+	b.t.Lanes = sorted
 	for i := range b.t.Marks {
 		b.t.Marks[i].Lane = moved[b.t.Marks[i].Lane]
 	}
 	for i := range b.t.Bands {
 		b.t.Bands[i].Lane = moved[b.t.Bands[i].Lane]
-	}
-	for i := range b.t.Charts {
-		if b.t.Charts[i].Lane >= 0 {
-			b.t.Charts[i].Lane = moved[b.t.Charts[i].Lane]
-		}
 	}
 }

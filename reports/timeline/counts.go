@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,19 +33,20 @@ type podCount struct {
 type ownerCount struct {
 	owner           types.UID // the Deployment that controls it, if one does
 	existing, ready int
+	gone            bool
 	lines           *lines // nil for what a Deployment controls
 }
 
 // serviceCount is a Service, its Endpoints or both.
 type serviceCount struct {
 	selector map[string]string
+	there    map[string]bool // by resource
 	lines    *lines
 }
 
 // lines are those of a chart in the making.
 type lines struct {
 	title string
-	lane  int
 	lines []Line
 }
 
@@ -75,10 +77,23 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// forget leaves of all that was counted the last values only.
+// forget leaves of all that was counted the last values only, and nothing of what is gone.
 func (c *counts) forget() {
-	for _, l := range slices.Concat(c.owned, c.served) {
-		l.forget()
+	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.gone && o.existing == 0 })
+	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.there[services] && !s.there[endpoints] })
+	kept := map[*lines]bool{}
+	for _, o := range c.owners {
+		kept[o.lines] = true
+	}
+	for _, s := range c.services {
+		kept[s.lines] = true
+	}
+	gone := func(l *lines) bool { return !kept[l] }
+	c.owned, c.served = slices.DeleteFunc(c.owned, gone), slices.DeleteFunc(c.served, gone)
+	for l := range kept {
+		if l != nil {
+			l.forget()
+		}
 	}
 }
 
@@ -95,15 +110,15 @@ const (
 )
 
 // observe takes in a version of an object.
-func (c *counts) observe(r *history.Record, lane int, s state) {
+func (c *counts) observe(r *history.Record, s state) {
 	o, gone := &r.Truth.Object, r.Truth.Type == history.Deleted
 	switch o.Resource {
 	case pods:
 		c.pod(o, r.At, s, gone)
 	case replicaSets, controllers, deployments:
-		c.owner(o, r.At, lane, s, gone)
+		c.owner(o, r.At, s, gone)
 	case services, endpoints:
-		c.service(o, r.At, lane, s, gone)
+		c.service(o, r.At, s, gone)
 	}
 }
 
@@ -172,15 +187,15 @@ func (c *counts) draw(uid types.UID, at time.Duration) {
 	owner.lines.set(readyLine, at, ready)
 }
 
-func (c *counts) owner(o *history.Object, at time.Duration, lane int, s state, gone bool) {
+func (c *counts) owner(o *history.Object, at time.Duration, s state, gone bool) {
 	owner := c.known(o.UID)
 	before := owner.owner
-	owner.owner = ""
+	owner.owner, owner.gone = "", gone
 	if ref := o.ControllerRef(); ref != nil && ref.Kind == "Deployment" {
 		owner.owner = ref.UID
 	}
 	if owner.owner == "" && owner.lines == nil {
-		owner.lines = &lines{title: "Pods of " + o.Resource + " " + o.Name, lane: lane}
+		owner.lines = &lines{title: "Pods of " + o.Resource + " " + o.Name}
 		c.owned = append(c.owned, owner.lines)
 	}
 	if owner.lines != nil {
@@ -200,13 +215,14 @@ func (c *counts) owner(o *history.Object, at time.Duration, lane int, s state, g
 	}
 }
 
-func (c *counts) service(o *history.Object, at time.Duration, lane int, s state, gone bool) {
+func (c *counts) service(o *history.Object, at time.Duration, s state, gone bool) {
 	service := c.services[o.Name]
 	if service == nil {
-		service = &serviceCount{lines: &lines{title: "Endpoints " + o.Name, lane: lane}}
+		service = &serviceCount{there: map[string]bool{}, lines: &lines{title: "Endpoints " + o.Name}}
 		c.services[o.Name] = service
 		c.served = append(c.served, service.lines)
 	}
+	service.there[o.Resource] = !gone
 	if o.Resource == endpoints {
 		if gone {
 			s.addresses, s.notReady = 0, 0
@@ -259,7 +275,7 @@ func (c *counts) charts() []Chart {
 		slices.SortFunc(l.lines, func(a, b Line) int {
 			return cmp.Compare(slices.Index(lineOrder, a.Name), slices.Index(lineOrder, b.Name))
 		})
-		all = append(all, Chart{Title: l.title, Lane: l.lane, Lines: l.lines})
+		all = append(all, Chart{Title: l.title, Lines: l.lines})
 	}
 	return all
 }

@@ -47,22 +47,36 @@ func (b *builder) laneIn(group Group, name, resource string, order laneOrder) in
 	place := len(b.t.Lanes)
 	b.lanes[name] = place
 	b.t.Lanes = append(b.t.Lanes, Lane{Group: group, Name: name, Resource: resource})
-	b.order = append(b.order, order)
+	if _, learned := b.orders[name]; !learned {
+		b.orders[name] = order
+	}
 	return place
 }
 
 // objectLane is the lane of an object: its own, or for a pod that of all pods of
-// its owner. A pod's first version decides.
+// its owner.
 func (b *builder) objectLane(o *history.Object) int {
-	title := b.title(o.Ref)
-	if o.Namespace != b.t.Start.Namespace { // the subject watches all of them
+	switch {
+	case o.Namespace != b.t.Start.Namespace: // the subject watches all of them
 		return b.lane(Subject, "other namespaces")
+	case o.Resource != pods:
+		return b.laneIn(Objects, b.title(o.Ref), o.Resource, b.orderOf(o))
 	}
-	if o.Resource != pods {
-		return b.laneIn(Objects, title, o.Resource, b.orderOf(o))
-	}
-	if home, ok := b.homes[title]; ok && o.Name != "" {
-		return home
+	h := b.homeOf(o)
+	return b.laneIn(Objects, h.lane, pods, h.order)
+}
+
+// home is the lane of a pod.
+type home struct {
+	lane  string
+	order laneOrder
+}
+
+// homeOf is the home of a pod. Its first version decides.
+func (b *builder) homeOf(o *history.Object) home {
+	title := b.title(o.Ref)
+	if h, ok := b.homes[title]; ok && o.Name != "" {
+		return h
 	}
 	owner, order := "nobody", laneOrder{family: "~"} // behind all others
 	if ref := o.ControllerRef(); ref != nil {
@@ -70,17 +84,17 @@ func (b *builder) objectLane(o *history.Object) int {
 		if resource, ok := resourceOf[ref.Kind]; ok {
 			owner = resource + " " + ref.Name
 			order = laneOrder{family: ref.Name}
-			if place, ok := b.lanes[owner]; ok {
-				order = b.order[place]
+			if known, ok := b.orders[owner]; ok {
+				order = known
 			}
 			order.depth, order.name = order.depth+1, order.name+"\x00pods"
 		}
 	}
-	lane := b.laneIn(Objects, "pods of "+owner, pods, order)
+	h := home{"pods of " + owner, order}
 	if o.Name != "" {
-		b.homes[title] = lane
+		b.homes[title] = h
 	}
-	return lane
+	return h
 }
 
 // refLane is the lane of an object of which only the name is known.

@@ -40,7 +40,7 @@ const (
 func (p *pace) charts(end time.Duration) []Chart {
 	slice := max(end/slicesMax, sliceMin)
 	n := int(end/slice) + 1
-	lag := Chart{Title: "How late watch events were", Lane: -1, Unit: "ms"}
+	lag := Chart{Title: "How late watch events were", Unit: "ms"}
 	for _, resource := range slices.Sorted(maps.Keys(p.lags)) {
 		values := make([]float64, n)
 		for _, s := range p.lags[resource] {
@@ -49,7 +49,7 @@ func (p *pace) charts(end time.Duration) []Chart {
 		}
 		lag.Lines = append(lag.Lines, sliced(resource, slice, values))
 	}
-	rate := Chart{Title: "Requests of the subject", Lane: -1, Unit: "/s"}
+	rate := Chart{Title: "Requests of the subject", Unit: "/s"}
 	for _, kind := range []Kind{Write, Refused, Read} {
 		sent := p.requests[kind.String()]
 		if len(sent) == 0 {

@@ -11,7 +11,8 @@ import (
 
 // request is one that the subject sent.
 type request struct {
-	mark     int
+	drawn    bool
+	mark     int // of one that is drawn
 	answered bool
 	// opened is when it was answered, which for a watch is when it stood.
 	opened time.Duration
@@ -51,11 +52,7 @@ func (b *builder) request(r *history.Record) {
 	if isChange(q.Verb) {
 		m.Kind = Write
 	}
-	place := b.mark(m)
-	if place == nowhere && m.What != "watch" {
-		return
-	}
-	b.requests[q.ID] = &request{mark: place, opened: r.At}
+	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
 // isChange reports whether a verb changes something, leases and events included.
@@ -68,6 +65,9 @@ func (b *builder) response(r *history.Record) {
 		return
 	}
 	q.answered, q.opened = true, r.At
+	if !q.drawn {
+		return
+	}
 	m := b.end(q.mark, r)
 	m.Note, m.Fault = answer(r.Response), r.Response.Fault
 	if !r.Response.OK() {
@@ -79,9 +79,7 @@ func (b *builder) response(r *history.Record) {
 			m.Object = b.title(o.Ref) // a create has its name from the server
 		}
 	}
-	if q.mark != nowhere {
-		b.pace.answered(m)
-	}
+	b.pace.answered(m)
 	if m.What != "watch" && m.What != "list" { // nothing more is to come
 		delete(b.requests, r.Response.ID)
 	}
@@ -131,9 +129,6 @@ func (b *builder) delivery(r *history.Record) {
 		m.Note += fmt.Sprintf(", held for %s by a fault", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
-	if place == nowhere {
-		return
-	}
 	if _, ok := b.seen[d.Object.Version]; ok {
 		b.tellLag(place)
 		return

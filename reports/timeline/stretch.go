@@ -8,22 +8,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// mostRecords is of how many records of a history all is drawn, so that neither memory
-// nor the page grow with its length. Of the others there are the phases, the steps, the
-// processes, and when faults began and ended. Runs of minutes have a tenth of that.
+// mostRecords is of how many records of a history all is drawn, and of a quarter more
+// behind the first violation, so that neither memory nor the page grow with its length.
+// Runs of minutes have a tenth of that.
 const mostRecords = 200_000
 
-// forgetEvery is every how many records before the stretch what was counted is forgotten.
+// forgetEvery is every how many records before the stretch is forgotten what only the
+// drawing of what is near would need.
 const forgetEvery = 10_000
 
 // stretch is the part of a history of which all is drawn, by Seq, both ends included.
 type stretch struct{ from, to int64 }
 
-// stretchOf is the stretch of so many records that shows the first violation, with what
-// led to it before all: of its records, the last is where it was seen. Without any, it
-// is the beginning.
+// stretchOf is the stretch that shows the first violation, with what led to it before
+// all: of its records, the last is where it was seen. It is the beginning of the history
+// if that holds it, or if there is none.
 func stretchOf(results []check.Result, most int64) stretch {
-	beginning := stretch{1, most}
 	first := int64(0)
 	for _, result := range results {
 		for _, e := range result.Evidence {
@@ -35,36 +35,81 @@ func stretchOf(results []check.Result, most int64) stretch {
 			}
 		}
 	}
-	if before := most / 4 * 3; first > before {
-		return stretch{first - before + 1, first - before + most}
+	after := most / 4
+	if first <= most {
+		return stretch{1, max(most, first+after)}
 	}
-	return beginning
+	return stretch{first - (most - after) + 1, first + after}
 }
 
 // holds reports whether all is drawn of a record.
 func (s stretch) holds(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// cut says of a history up to a record what the stretch leaves out; empty for nothing.
-func (s stretch) cut(last int64) string {
-	if s.from == 1 && last <= s.to {
-		return ""
+// pass takes in a record outside of the stretch. What tells a reader where he is, and why
+// the run can be judged no further, is drawn all the same.
+func (b *builder) pass(r *history.Record) error {
+	switch {
+	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
+		return b.draw(r)
+	case r.Fault != nil:
+		if e := r.Fault.Event; e == history.FaultInjected || e == history.FaultHealed || e == history.FaultFailed {
+			return b.draw(r)
+		}
+	case r.Response != nil: // of a request that is drawn, or a watch
+		b.response(r)
+	case r.Seq > b.drawn.to:
+	case r.Truth != nil:
+		return b.learn(r)
+	case r.Request != nil && r.Request.Verb == "watch":
+		b.requests[r.Request.ID] = &request{opened: r.At}
 	}
-	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d; of the others, only steps, processes, and when faults began and ended",
-		last, s.from, min(s.to, last))
+	return nil
 }
 
-// afterwards takes in a record behind the stretch.
-func (b *builder) afterwards(r *history.Record) {
-	switch {
-	case r.Phase != nil:
-		b.phase(r)
-	case r.Step != nil:
-		b.step(r)
-	case r.Fault != nil:
-		b.fault(r)
-	case r.Process != nil:
-		b.process(r)
-	case r.Response != nil: // of a request in the stretch
-		b.response(r)
+// learn keeps of a version what it takes to draw what comes after it.
+func (b *builder) learn(r *history.Record) error {
+	o := &r.Truth.Object
+	s, err := stateOf(o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Ref, err)
 	}
+	b.seen[o.Version] = r.At
+	b.counts.observe(r, s)
+	title := b.title(o.Ref)
+	switch {
+	case r.Truth.Type == history.Deleted:
+		delete(b.homes, title)
+		delete(b.orders, title)
+	case o.Resource == pods:
+		b.homeOf(o)
+	default:
+		b.orders[title] = b.orderOf(o)
+	}
+	if r.Seq%forgetEvery == 0 && r.Seq < b.drawn.from-forgetEvery {
+		clear(b.seen)
+	}
+	return nil
+}
+
+// bound notes where the stretch begins and ends: what was counted before is not drawn.
+func (b *builder) bound(r *history.Record) {
+	if r.Seq < b.drawn.from && r.Seq%forgetEvery == 0 || r.Seq == b.drawn.from && r.Seq > 1 {
+		b.counts.forget()
+	}
+	switch {
+	case r.Seq < b.drawn.from:
+		b.t.Drawn.From = r.At
+	case r.Seq <= b.drawn.to:
+		b.t.Drawn.To = r.At
+	}
+}
+
+// cut says what of the history is not drawn; empty if all is.
+func (b *builder) cut() string {
+	if b.drawn.from == 1 && b.last <= b.drawn.to {
+		b.t.Drawn = Span{0, b.t.End}
+		return ""
+	}
+	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d (%.1f s to %.1f s); of the others, only steps, processes, gaps, when faults began, failed and ended, and evidence",
+		b.last, b.drawn.from, min(b.drawn.to, b.last), b.t.Drawn.From.Seconds(), b.t.Drawn.To.Seconds())
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -48,8 +49,11 @@ func TestStretch(t *testing.T) {
 	}{
 		{"all is drawn of what is not long", 40, [][]int64{{31}}, drawn(5, 36), 1, 8, false},
 		{"nothing was violated", 8, nil, drawn(5, 8), 1, 1, false},
-		{"the violation is at the beginning", 8, [][]int64{{6}, {33}}, drawn(5, 8), 1, 1, false},
-		{"it is far behind", 8, [][]int64{{33}, {5, 26}}, drawn(21, 28), 4, 3, true},
+		{"the violation is at the beginning", 8, [][]int64{{6}}, drawn(5, 8), 1, 1, false},
+		{"it is at the end of the beginning", 8, [][]int64{{8}}, drawn(5, 10), 1, 2, true},
+		{"more is cited", 8, [][]int64{{6}, {33}}, append(drawn(5, 8), 33), 1, 2, true},
+		{"it is far behind", 8, [][]int64{{26}}, drawn(21, 28), 4, 3, true},
+		{"it is far behind, and more is cited", 8, [][]int64{{33}, {5, 26}}, slices.Concat([]int64{5}, drawn(21, 28), []int64{33}), 4, 4, true},
 		{"it is at the end", 8, [][]int64{{36}}, drawn(31, 36), 7, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,18 +109,106 @@ func drawn(from, to int64) []int64 {
 	return all
 }
 
-// TestAnswersBehindTheStretch: a request is drawn as long as it took.
-func TestAnswersBehindTheStretch(t *testing.T) {
-	x := newTale()
-	x.request(1, "get", pods, "web", nil)
-	x.request(2, "get", pods, "db", nil)
-	x.answer(1, 404)
-	x.answer(2, 200)
-	got, err := build(x.all(), nil, 2)
+// TestOutsideTheStretch: of what is not drawn, that is kept which tells of the run, or
+// without which the stretch would be drawn wrongly.
+func TestOutsideTheStretch(t *testing.T) {
+	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
+	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)
+	pod := object(pods, "web-1", 4, web, readyPod)
+	for _, test := range []struct {
+		name string
+		tell func(x *tale) (violation int64)
+		most int64
+		want []string
+		says string // of what is cut
+	}{
+		{"a request is drawn as long as it took", func(x *tale) int64 {
+			x.request(1, "get", pods, "web", nil)
+			x.request(2, "get", pods, "db", nil)
+			x.answer(1, 404)
+			x.answer(2, 200)
+			return 0
+		}, 2, []string{"s: reads and watches | refused get pods web | 404 | 1-3"}, "of 5 records, all is drawn of records 1 to 2 (0.0 s to 1.0 s)"},
+		{"a watch was opened before, and a version committed", func(x *tale) int64 {
+			x.request(1, "watch", pods, "", nil)
+			x.answer(1, 200)
+			x.truth(history.Modified, pod)
+			x.request(2, "get", pods, "db", nil)
+			x.answer(2, 200)
+			return x.delivery(1, pod)
+		}, 4, []string{"s: reads and watches | read get pods db | 200 | 4-5", "pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-6"}, "records 5 to 7 (3.0 s to 6.0 s)"},
+		{"a pod is deleted by name", func(x *tale) int64 {
+			x.truth(history.Added, set)
+			x.truth(history.Added, pod)
+			x.request(1, "get", pods, "db", nil)
+			x.answer(1, 200)
+			x.request(2, "delete", pods, "web-1", nil)
+			return x.answer(2, 200)
+		}, 4, []string{"pods of replicasets.apps web | write delete pods web-1 | 200 | 5-6"}, "records 5 to 7"},
+		{"something was missed, and a fault could not do what it should", func(x *tale) int64 {
+			x.truth(history.Added, set)
+			x.add(history.Record{Gap: &history.Gap{Source: "witness", Detail: "cut"}})
+			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFailed, Detail: "no"}})
+			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFired}})
+			return 0
+		}, 1, []string{"gaps | gap gap witness | cut | 2-2", "fault 0: crash | fault failed  | no | 3-3"}, "of 5 records"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTale()
+			results := []check.Result{{}}
+			if at := test.tell(x); at > 0 {
+				results[0].Evidence = []check.Evidence{{Records: []int64{at}}}
+			}
+			got, err := build(x.all(), results, test.most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, m := range got.Marks {
+				all = append(all, said(got, m))
+			}
+			if diff := cmp.Diff(test.want, all); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(got.Cut, test.says) {
+				t.Errorf("said to leave out: %q; want %q in it", got.Cut, test.says)
+			}
+		})
+	}
+}
+
+// TestLongAndCutShort: both are said of a history that is long and cut short.
+func TestLongAndCutShort(t *testing.T) {
+	got, err := build(func(yield func(*history.Record, error) bool) {
+		longTale().all()(yield)
+		yield(nil, history.ErrTruncated)
+	}, nil, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Marks) != 1 || got.Marks[0].Answer != 4 || got.Marks[0].Kind != Refused {
-		t.Errorf("marks %+v; want the first request, with its answer", got.Marks)
+	for _, want := range []string{"cut short", "of 40 records"} {
+		if !strings.Contains(got.Cut, want) {
+			t.Errorf("said to leave out: %q; want %q in it", got.Cut, want)
+		}
+	}
+}
+
+// TestGoneBeforeTheStretch: what is gone by then has neither lane nor chart.
+func TestGoneBeforeTheStretch(t *testing.T) {
+	x := newTale()
+	for version := range 20 {
+		name := fmt.Sprintf("web-%d", version)
+		x.truth(history.Added, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
+		x.truth(history.Deleted, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
+	}
+	x.truth(history.Added, object(replicaSets, "db", 90, nil, `{"spec":{"replicas":3}}`))
+	x.request(1, "get", pods, "web", nil)
+	at := x.answer(1, 404)
+	got, err := build(x.all(), []check.Result{{Evidence: []check.Evidence{{Records: []int64{at}}}}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Lanes) != 1 || len(got.Charts) != 2 || got.Charts[0].Title != "Pods of replicasets.apps db" {
+		t.Errorf("lanes %v, charts %+v; want one lane, the chart of db, and the requests'", got.Lanes, got.Charts)
 	}
 }

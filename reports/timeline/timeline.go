@@ -13,8 +13,8 @@ type Timeline struct {
 	Start  history.Start
 	End    time.Duration // of the last record
 	Phases []Phase
-	// Lanes are in the order in which they are to be shown: Mark.Lane, Band.Lane
-	// and Chart.Lane are places in it.
+	// Lanes are in the order in which they are to be shown: Mark.Lane and Band.Lane
+	// are places in it.
 	Lanes      []Lane
 	Bands      []Band // in order of their beginnings
 	Marks      []Mark // in order of Seq
@@ -22,9 +22,14 @@ type Timeline struct {
 	Violations []Violation
 	// Cited are the records that the violations' evidence names, by Seq.
 	Cited map[int64]json.RawMessage
-	// Cut says what of the run is not drawn, and why; empty if all is.
-	Cut string
+	// Drawn is of which time all is drawn, and Cut says what is not, and why; empty if
+	// all is.
+	Drawn Span
+	Cut   string
 }
+
+// Span is a time, both ends included.
+type Span struct{ From, To time.Duration }
 
 // Phase is a part of the run.
 type Phase struct {
@@ -106,7 +111,6 @@ type Band struct {
 // Chart is lines over one axis of time.
 type Chart struct {
 	Title string
-	Lane  int    // whose numbers these are; -1 for the whole run's
 	Unit  string // of the values; empty for a count
 	Lines []Line
 }

@@ -319,10 +319,10 @@ func TestPace(t *testing.T) {
 	p.answered(&Mark{Kind: Write, From: 70 * time.Millisecond})
 	got := p.charts(time.Second)
 	want := []Chart{
-		{Title: "How late watch events were", Lane: -1, Unit: "ms", Lines: []Line{
+		{Title: "How late watch events were", Unit: "ms", Lines: []Line{
 			{Name: pods, At: []time.Duration{0, sliceMin, 2 * sliceMin, 3 * sliceMin}, Values: []float64{7, 0, 1, 0}},
 		}},
-		{Title: "Requests of the subject", Lane: -1, Unit: "/s", Lines: []Line{
+		{Title: "Requests of the subject", Unit: "/s", Lines: []Line{
 			{Name: "write", At: []time.Duration{0, sliceMin, 2 * sliceMin}, Values: []float64{0, 40, 0}},
 		}},
 	}

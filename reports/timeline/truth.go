@@ -14,15 +14,12 @@ func (b *builder) truth(r *history.Record) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Ref, err)
 	}
-	lane := b.objectLane(o)
-	if b.drawn.holds(r.Seq) {
-		b.seen[o.Version] = r.At
-	}
+	b.seen[o.Version] = r.At
 	b.mark(Mark{
-		Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Truth, What: string(r.Truth.Type),
+		Seq: r.Seq, From: r.At, To: r.At, Lane: b.objectLane(o), Kind: Truth, What: string(r.Truth.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
 	})
-	b.counts.observe(r, lane, s)
+	b.counts.observe(r, s)
 	return nil
 }
 
