@@ -7,43 +7,52 @@ import "github.com/kube-gauntlet/gauntlet/harness/history"
 const triesMax = 16
 
 // dropped is what processes have tried so often without success that they have given it
-// up, until something else happens.
+// up, until something else happens. Then they begin to count anew.
 type dropped struct{ *tries }
 
 // newDropped follows calls that are not for pods.
-func newDropped(of func(*call) bool) dropped { return dropped{newTries(of)} }
+func newDropped(of func(*call) bool) dropped { return dropped{newTries(triesMax, of)} }
 
 func (d dropped) observe(m *Model, r *history.Record) {
-	// Lists tell much that is known; pods and ReplicaSets change much that wakes nobody.
-	if news, of := newsOf(r); news.OfObject() && (of == serviceResource || of == deploymentResource) {
-		for _, wake := range m.wakes {
-			if wake.itself {
-				d.wake(m, wake.item)
-			}
+	for _, wake := range m.wakes {
+		if d.byKey[wake.item] != nil && hears(m, r, wake) {
+			d.wake(m, wake.item)
 		}
 	}
-	if m.sent != nil {
-		d.takenUp(m, m.sent)
+	// In the try that failed, the status may be written after it.
+	if m.sent != nil && r.Request.Subresource != "status" {
+		d.takeUp(m, m.sent)
 	}
 	d.tries.observe(m, r)
 }
 
-// takenUp takes in that a process works on a key: if that is no more of the try that
+// hears reports whether what came wakes a Service, or a Deployment for certain: of its
+// ReplicaSets and their pods not all does.
+func hears(m *Model, r *history.Record, w wake) bool {
+	if w.service != (objectName{}) {
+		wakes, _ := newsOfService(m, r, w.item)
+		return wakes
+	}
+	_, of := newsOf(r)
+	return w.itself && of == deploymentResource
+}
+
+// takeUp takes in that a process works on a key. If it does no more of the try that
 // failed, something else has happened.
-func (d dropped) takenUp(m *Model, sent *call) {
+func (d dropped) takeUp(m *Model, sent *call) {
 	for _, tried := range d.byKey[sent.item] {
-		if m.at-tried.at > lag {
+		if m.at-tried.at > sent.process.drain {
 			tried.news = m.seq
 		}
 	}
 }
 
 // explains reports whether some process has given an item up, and nothing has made it
-// take it up since without failing once more.
+// take it up since.
 func (d dropped) explains(m *Model, i item) bool {
 	for key := range m.keys(i) {
 		for _, tried := range d.byKey[key] {
-			if tried.n >= triesMax && tried.news <= tried.sent {
+			if tried.n == triesMax && tried.news <= tried.sent {
 				return true
 			}
 		}

@@ -70,3 +70,12 @@ func (m *Model) wakeUp(name string) {
 		h.now = false
 	}
 }
+
+// mayWork reports whether a process is neither paused nor one whose lease has run out,
+// which leaves the work to another: the time not counted in which the machine stood still.
+func (m *Model) mayWork(p *process) bool {
+	if h := m.lived[p.name]; h != nil && h.now {
+		return false
+	}
+	return p.tenure.identity == "" || m.now-m.behind(p.name)-p.tenure.stalled <= p.tenure.ends()
+}

@@ -304,6 +304,15 @@ func repeats(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
+// gone reports whether its process does not know the object of an item any more.
+func (i item) gone() bool {
+	view := i.process.view
+	if i.service != (objectName{}) {
+		return view.names[i.service] == ""
+	}
+	return view.owners[i.uid] == nil && view.deployments[i.uid] == nil
+}
+
 // String is how evidence names the object of an item.
 func (i item) String() string {
 	switch {

@@ -8,14 +8,16 @@ import (
 )
 
 // tries is what processes have tried of some calls without success, by the key of the
-// work queue.
+// work queue and the call.
 type tries struct {
 	of      func(*call) bool // the calls
+	max     int              // after how many in a row a key is given up, and counted anew; 0 is never
 	byKey   map[item]map[string]*attempts
 	sweepAt int
 }
 
-// attempts are those of one call, without a success between.
+// attempts are those of one call since it last succeeded, whatever became of others of
+// the same key.
 type attempts struct {
 	n      int
 	sent   int64         // the record of the latest
@@ -29,8 +31,8 @@ type attempts struct {
 // that it has failed (trap 13; maxRetries of client-go's requests).
 const repeatsMax = 10
 
-func newTries(of func(*call) bool) *tries {
-	return &tries{of: of, byKey: map[item]map[string]*attempts{}}
+func newTries(max int, of func(*call) bool) *tries {
+	return &tries{of: of, max: max, byKey: map[item]map[string]*attempts{}}
 }
 
 func (t *tries) observe(m *Model, r *history.Record) {
@@ -42,7 +44,7 @@ func (t *tries) observe(m *Model, r *history.Record) {
 	case isFailure(a):
 		t.fail(m, a)
 	default:
-		if delete(t.byKey[a.item], a.key); len(t.byKey[a.item]) == 0 {
+		if delete(t.byKey[a.item], triedBy(a)); len(t.byKey[a.item]) == 0 {
 			delete(t.byKey, a.item)
 		}
 	}
@@ -57,6 +59,9 @@ func (t *tries) fail(m *Model, a *answer) {
 		if repeats(a.response) && tried.repeat < repeatsMax {
 			tried.repeat++
 		} else {
+			if tried.n == t.max && t.max > 0 {
+				tried.n = 0
+			}
 			tried.n++
 			tried.repeat = 0
 		}
@@ -77,20 +82,21 @@ func (t *tries) attemptsOf(m *Model, a *answer) *attempts {
 		calls = map[string]*attempts{}
 		t.byKey[a.item] = calls
 	}
-	if calls[a.key] == nil {
+	key := triedBy(a)
+	if calls[key] == nil {
 		maps.DeleteFunc(calls, func(_ string, tried *attempts) bool { return m.at-tried.at > lastRetry })
-		calls[a.key] = &attempts{}
+		calls[key] = &attempts{}
 	}
-	return calls[a.key]
+	return calls[key]
 }
 
-// gone reports whether its process does not know the object of an item any more.
-func (i item) gone() bool {
-	view := i.process.view
-	if i.service != (objectName{}) {
-		return view.names[i.service] == ""
+// triedBy tells the calls of a key apart. A Service's Endpoints are written once in a
+// try, in whatever way.
+func triedBy(a *answer) string {
+	if a.publication != nil {
+		return ""
 	}
-	return view.owners[i.uid] == nil && view.deployments[i.uid] == nil
+	return a.key
 }
 
 // wake notes news of a key: what failed before is tried again at once.

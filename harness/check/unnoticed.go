@@ -23,28 +23,27 @@ func (u unnoticed) observe(m *Model, r *history.Record) {
 		// What was decided before it was told may be sent after.
 		maps.DeleteFunc(u[m.sent.item], func(_ types.UID, told time.Duration) bool { return m.at-told > lag })
 	}
-	if news, of := newsOf(r); of == endpointsResource && news != history.Deleted {
-		return // wakes nobody
-	}
 	for _, w := range m.wakes {
-		if w.service != (objectName{}) {
-			u.hear(m, r, w.item)
+		if w.service == (objectName{}) {
+			continue
+		}
+		wakes, ended := newsOfService(m, r, w.item)
+		if wakes {
+			delete(u, w.item)
+			continue
+		}
+		for _, uid := range ended {
+			u.add(m, w.item, uid)
 		}
 	}
 }
 
-// hear takes in news of a Service or of one of its pods.
-func (u unnoticed) hear(m *Model, r *history.Record, i item) {
-	switch news, of := newsOf(r); {
-	case of != podResource:
-		delete(u, i)
-	case news.OfObject():
-		u.turn(m, i, r.Delivery.Object.UID)
-	default: // a list: of most pods it says what was known
-		for uid := range i.process.view.faces.of {
-			u.turn(m, i, uid)
-		}
+// add notes that a pod has ended and nobody woke.
+func (u unnoticed) add(m *Model, i item, pod types.UID) {
+	if u[i] == nil {
+		u[i] = map[types.UID]time.Duration{}
 	}
+	u[i][pod] = m.at
 }
 
 // newsOf is what a process is told, and of which resource; no type of event is a list.
@@ -58,26 +57,47 @@ func newsOf(r *history.Record) (news history.EventType, of string) {
 	return "", ""
 }
 
-// turn takes in what has become of a pod, or that it is as it was.
-func (u unnoticed) turn(m *Model, i item, uid types.UID) {
-	known := i.process.view.faces.of[uid]
+// newsOfService reports whether what came wakes a Service (contract Endpoints 1), and
+// which of its pods have ended besides. A list says of most pods what was known.
+func newsOfService(m *Model, r *history.Record, i item) (wakes bool, ended []types.UID) {
+	news, of := newsOf(r)
+	switch {
+	case of == endpointsResource:
+		return news == history.Deleted, nil
+	case of != podResource:
+		return true, nil
+	}
+	pods := maps.Keys(i.process.view.faces.of)
+	if news.OfObject() {
+		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
+	}
+	for uid := range pods {
+		switch podWakes, ends := newsOfPod(m, i.process, uid); {
+		case podWakes:
+			return true, nil
+		case ends:
+			ended = append(ended, uid)
+		}
+	}
+	return false, ended
+}
+
+// newsOfPod reports whether what a process was just told of a pod wakes its Services,
+// and, if not, whether it has ended by it.
+func newsOfPod(m *Model, p *process, uid types.UID) (wakes, ends bool) {
+	known := p.view.faces.of[uid]
 	n := len(known)
 	switch {
 	case n > 0 && known[n-1].since < m.at: // nothing that Endpoints show
-		return
+		return false, false
 	case n < 2: // it was not known before
-		delete(u, i)
-		return
+		return true, false
 	}
-	switch before, now := known[n-2].value, known[n-1].value; {
-	case !now.sameMember(before):
-		delete(u, i)
-	case now.ended && !before.ended:
-		if u[i] == nil {
-			u[i] = map[types.UID]time.Duration{}
-		}
-		u[i][uid] = m.at
+	before, now := known[n-2].value, known[n-1].value
+	if !now.sameMember(before) {
+		return true, false
 	}
+	return false, now.ended && !before.ended
 }
 
 // sameMember reports whether two versions of a pod, which always has the same hostname

@@ -18,7 +18,7 @@ const (
 // news has come of them since: so they wait for their next try.
 type waiting struct{ *tries }
 
-func newWaiting() waiting { return waiting{newTries(func(c *call) bool { return c.ledger != nil })} }
+func newWaiting() waiting { return waiting{newTries(0, func(c *call) bool { return c.ledger != nil })} }
 
 func (w waiting) observe(m *Model, r *history.Record) {
 	for _, wake := range m.wakes {
@@ -29,13 +29,18 @@ func (w waiting) observe(m *Model, r *history.Record) {
 	w.tries.observe(m, r)
 }
 
-// isNews reports whether what came is news to an owner of pods. A list that says of its
-// pods what was known wakes nobody.
+// isNews reports whether what came is news to an owner of pods. An orphan of which
+// nothing has changed by which it is claimed wakes nobody, nor does a list that says of
+// the owner's pods what was known.
 func isNews(m *Model, r *history.Record, i item) bool {
-	if event, of := newsOf(r); of != podResource || event.OfObject() {
-		return true
-	}
 	view := i.process.view
+	switch event, of := newsOf(r); {
+	case of != podResource:
+		return true
+	case event.OfObject():
+		pod := &r.Delivery.Object
+		return pod.ControllerRef() != nil || view.claims[pod.UID] == m.seq
+	}
 	for uid := range view.controlled[i.uid] {
 		if known := view.faces.of[uid]; len(known) == 0 || known[len(known)-1].since == m.at {
 			return true

@@ -144,16 +144,12 @@ func forgetEnded[V any](of map[item]V) {
 	maps.DeleteFunc(of, func(i item, _ V) bool { return i.process.ended })
 }
 
-// keys are those of an item in the work queues of the processes that may work: not of one
-// that is paused, nor of one whose lease has run out, which leaves the work to another.
+// keys are those of an item in the work queues of the processes that may work.
 func (m *Model) keys(i item) iter.Seq[item] {
 	return func(yield func(item) bool) {
-		for name, p := range m.processes {
+		for _, p := range m.processes {
 			i.process = p
-			h := m.lived[name]
-			asleep := h != nil && h.now
-			leads := p.tenure.identity == "" || m.now-m.behind(name) <= p.tenure.ends()
-			if leads && !asleep && !yield(i) {
+			if m.mayWork(p) && !yield(i) {
 				return
 			}
 		}

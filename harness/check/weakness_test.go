@@ -284,6 +284,22 @@ func TestKnownWeaknesses(t *testing.T) {
 			s.wait(3 * time.Second)
 			s.list(podResource)
 		}), longBackOff, "converged"},
+		{"an adoption has failed 16 times, and its pod goes on", settling(func(s *story) {
+			owner := told(s, 1)
+			orphan := s.pod(nil, "web")
+			s.deliver(orphan)
+			retry(s, 15, firstRetry, 2, func() { s.adopt(orphan, owner).answered(500) })
+			s.adopt(orphan, owner).answered(500)
+			s.reached(orphan, "10.1.0.1", true, nil)
+		}), longBackOff, "converged"},
+		{"an adoption has failed 16 times, and its pod is relabelled", settling(func(s *story) {
+			owner := told(s, 1)
+			orphan := s.pod(nil, "web")
+			s.deliver(orphan)
+			retry(s, 15, firstRetry, 2, func() { s.adopt(orphan, owner).answered(500) })
+			s.adopt(orphan, owner).answered(500)
+			s.deliver(s.relabel(orphan, "other"))
+		}), nil, "converged"},
 		{"a create has failed 16 times, and another process started", settling(func(s *story) {
 			inVain(s, replicaSets, 16)
 			s.restart("subject-1")
@@ -335,14 +351,49 @@ func TestKnownWeaknesses(t *testing.T) {
 			refused(s, 16)
 			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
 			s.writeEndpoints("create", "web").answered(500)
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and 16 times more after news of the Service", settling(func(s *story) {
+			refused(s, 16)
+			s.deliver(s.commit(history.Modified, s.listed(serviceResource)[0]))
+			retry(s, 16, 5*time.Millisecond, 2, func() { s.writeEndpoints("create", "web").answered(500) })
 		}), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and lists say what was known", settling(func(s *story) {
+		{"a create of Endpoints has failed 8 times, and an update 8 times more", settling(func(s *story) {
+			refused(s, 8)
+			s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
+			s.endpoints("web")
+			retry(s, 8, time.Second, 2, func() { s.writeEndpoints("update", "web").answered(500) })
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 15 times, another not, and the first once more", settling(func(s *story) {
+			refused(s, 15)
+			made := s.endpoints("web")
+			s.writeEndpoints("update", "web").answered(200)
+			s.remove(made)
+			s.writeEndpoints("create", "web").answered(500)
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and a list of pods says what was known", settling(func(s *story) {
+			refused(s, 16)
+			s.list(podResource)
+			s.list(endpointsResource)
+		}), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and Services are listed anew", settling(func(s *story) {
 			refused(s, 16)
 			s.list(serviceResource)
-			s.list(podResource)
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and there is another pod since", settling(func(s *story) {
+			refused(s, 16)
+			s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
+		}), nil, "endpoints-exact"},
+		{"a write of Endpoints has failed 16 times, and the machine stands still before the lease is renewed", settling(func(s *story) {
+			refused(s, 16)
+			s.leads()
+			s.phase(history.PhaseSettle)
+			s.stall(50 * time.Second)
+			s.wait(10 * time.Second)
+			s.phase(history.PhaseEnd)
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another was made since", settling(func(s *story) {
 			refused(s, 16)
+			s.wait(time.Minute)
 			s.endpoints("web")
 			s.writeEndpoints("update", "web").answered(200)
 			s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
@@ -373,8 +424,22 @@ func TestKnownWeaknesses(t *testing.T) {
 			s.list(setResource)
 			retry(s, 15, 5*time.Millisecond, 2, func() { s.make("web", "v1", 5).answered(500) })
 			s.make("web", "v1", 5).answered(500)
+			s.wait(5 * time.Second)
 			s.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: s.find("web")}).answered(200)
 		}), droppedKey, "rollout-complete"},
+		{"a create of a ReplicaSet has failed 16 times, and the last try went on", settling(func(s *story) {
+			s.deployment("web", 5, rollingUpdate(1, 0))
+			s.setFor("web", "v1", 5, 5, 5)
+			retry(s, 15, 5*time.Millisecond, 2, func() { s.make("web", "v2", 1).answered(500) })
+			s.make("web", "v2", 1).answered(500)
+			s.renumber(s.find("web-v1"), "2").answered(200)
+		}), droppedKey, "rollout-complete"},
+		{"a create of a ReplicaSet has failed 16 times, and another ReplicaSet was written later", settling(func(s *story) {
+			s.deployment("web", 5, rollingUpdate(1, 0))
+			s.setFor("web", "v1", 5, 5, 5)
+			retry(s, 16, 5*time.Millisecond, 2, func() { s.make("web", "v2", 1).answered(500) })
+			s.renumber(s.find("web-v1"), "2").answered(200)
+		}), nil, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times", settling(func(s *story) {
 			s.deployment("web", 5, rollingUpdate(1, 0))
 			s.list(setResource)
