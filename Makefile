@@ -10,6 +10,8 @@ REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown
 LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COUNT       ?= 1
+# How many packages make test tests at once; the longest wait for most of their time.
+PACKAGES    ?= 3
 # How many specs of make test run at once, each with control planes of its own, and
 # which of them.
 SPECS       ?= 3
@@ -24,9 +26,10 @@ GOTESTSUM   := $(GO) run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet 
 GINKGO      := $(GO) run github.com/onsi/ginkgo/v2/ginkgo
 # ARGS goes to gauntlet: make chaos ARGS='burst --subject=upstream'
 ARGS        ?=
-# Where make e2e runs, which of its scenarios and of its conformance specs, and the
-# image of kind's nodes.
+# Where make e2e runs, how many of its scenarios at once, which of them and of its
+# conformance specs, and the image of kind's nodes.
 PROVIDERS   ?= kind
+CLUSTERS    ?= 1
 LABELS      ?= !slower
 ROWS        ?=
 comma       := ,
@@ -76,9 +79,9 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, aga
 		attempt=$$((attempt + 1)); echo "once more, attempt $$attempt of $(ATTEMPTS)"; \
 	done
 	@status=0; \
-	$(GO) test -count=1 -timeout 2h ./suites/chaos -v -ginkgo.randomize-all -ginkgo.flake-attempts=$(ATTEMPTS) \
-		-ginkgo.fail-on-empty -ginkgo.label-filter='$(LABELS)' -ginkgo.junit-report=$(CURDIR)/out/e2e/specs.xml \
-		-args -provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e || status=1; \
+	$(GINKGO) --procs=$(CLUSTERS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=2h --silence-skips --fail-on-empty \
+		--label-filter='$(LABELS)' --output-dir=out/e2e --junit-report=specs.xml ./suites/chaos -- \
+		-provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e || status=1; \
 	for provider in $(subst $(comma), ,$(PROVIDERS)); do \
 		$(MAKE) conformance PROVIDER=$$provider FILTER='$(ROWS)' || status=1; \
 	done; exit $$status
@@ -130,7 +133,7 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	@# tables of a debugger takes a quarter less. What takes longest begins first.
 	@for i in $$(seq $(COUNT)); do \
 		$(GOTESTSUM) --packages="$$($(GO) list ./harness/run ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
-			$(RACE) -short -timeout 30m -count=1 -ldflags='-s -w' && \
+			$(RACE) -p $(PACKAGES) -short -timeout 30m -count=1 -ldflags='-s -w' && \
 		(cd harness/upstream && $(GO) test -count=1 .) && \
 		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m \
 			--label-filter='$(SPEC_LABELS)' ./suites/chaos || exit 1; \
