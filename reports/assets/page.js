@@ -412,9 +412,11 @@
     follow(seq) {
       const m = this.run.marks;
       let i = m.answer.indexOf(seq);
-      if (i < 0) i = Math.max(firstAtLeast(m.seq, seq + 1) - 1, 0);
-      if (m.answer[i] === seq || m.seq[i] === seq) return this.choose(i);
-      this.choose(i, true, element('p', {}, `Record ${seq} has no mark of its own. This is what is drawn before it:`), ...this.raw(seq));
+      if (i < 0) i = firstAtLeast(m.seq, seq + 1) - 1;
+      if (i >= 0 && (m.answer[i] === seq || m.seq[i] === seq)) return this.choose(i);
+      const why = [element('p', {}, `Record ${seq} has no mark of its own. ${i < 0 ? 'Nothing is' : 'This is what is'} drawn before it${i < 0 ? '.' : ':'}`), ...this.raw(seq)];
+      if (i < 0) this.found.replaceChildren(...why);
+      else this.choose(i, true, ...why);
     }
 
     // ---- the list of events, of which only what is in view is made ----
@@ -496,16 +498,17 @@
 
   const lineColours = ['step', 'truth', 'write', 'delivery', 'fault', 'refused', 'read'];
 
-  // chart draws one chart, but for some times; runs are told apart by dashes.
-  const chart = (box, title, unit, lines, axis, blank) => {
-    const at = [...new Set(lines.flatMap(l => l.at))].sort((a, b) => a - b);
+  // chart draws one chart, of each line as far as its run is drawn; runs are told apart
+  // by dashes.
+  const chart = (box, title, unit, lines, axis) => {
+    const at = [...new Set(lines.flatMap(l => [...l.at, l.until]))].sort((a, b) => a - b);
     at.push(axis.end);
     const columns = lines.map(l => {
       const values = [];
       let next = 0, value = null;
       for (const t of at) {
         while (next < l.at.length && l.at[next] <= t) value = l.values[next++];
-        values.push(value);
+        values.push(t <= l.until ? value : null);
       }
       return values;
     });
@@ -524,15 +527,7 @@
         width: 1.5, dash: l.dash, paths: uPlot.paths.stepped({align: 1}), points: {show: false},
         value: (_, v) => v == null ? '' : String(+v.toFixed(1)),
       }))],
-      hooks: {draw: [u => {
-        u.ctx.save();
-        u.ctx.beginPath();
-        u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-        u.ctx.clip();
-        u.ctx.fillStyle = colour('line');
-        for (const [from, to] of blank.map(span => span.map(t => u.valToPos(t, 'x', true)))) u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
-        u.ctx.restore();
-      }], setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
+      hooks: {setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
     }, [at, ...columns], box);
     axis.watch(coalesce(() => plot.redraw()));
     new ResizeObserver(coalesce(() => plot.setSize({width: box.clientWidth - 12, height: 200}))).observe(box);
@@ -565,10 +560,11 @@
         const map = place === 0 ? t => t : warp(given.knots[place], given.knots[0]);
         return run.charts.filter(c => c.title === title).flatMap(c => {
           unit = c.unit;
-          return c.lines.map(l => ({...l, at: l.at.map(map), run: given.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
+          const [since, until] = run.drawn;
+          return c.lines.map(l => ({...l, at: l.at.map(t => map(Math.max(t, since))), until: map(until), run: given.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
         });
       });
-      return chart(box, title, unit, lines, axis, boards.length > 1 ? [] : boards[0].undrawn);
+      return chart(box, title, unit, lines, axis);
     });
     seen.observe(box);
   }

@@ -101,16 +101,17 @@ func Cited(results []check.Result) []int64 {
 
 // builder is a timeline in the making.
 type builder struct {
-	t      *Timeline
-	drawn  stretch
-	last   int64                // the Seq of the last record
-	lanes  map[string]int       // by name
-	orders map[string]laneOrder // of lanes by name, those included that are not drawn
-	lists  map[int64]int        // the marks of requests, by Seq of the lists that answer them
-	cited  map[int64]bool
-	steps  map[int]int    // the marks of steps that are not done
-	faults map[int]int    // the bands of faults that are not healed
-	lives  map[string]int // the bands of processes that live
+	t         *Timeline
+	drawn     stretch
+	last      int64                // the Seq of the last record
+	lanes     map[string]int       // by name
+	orders    map[string]laneOrder // of lanes by name, those included that are not drawn
+	lists     map[int64]int        // the marks of requests, by Seq of the lists that answer them
+	cited     map[int64]bool
+	lastCited int64
+	steps     map[int]int    // the marks of steps that are not done
+	faults    map[int]int    // the bands of faults that are not healed
+	lives     map[string]int // the bands of processes that live
 	// requests are those of the subject of which more is to come, by ID.
 	requests map[uint64]*request
 	homes    map[string]home // of pods, by title
@@ -139,7 +140,7 @@ func newBuilder(drawn stretch, results []check.Result) *builder {
 		pace:     newPace(),
 	}
 	for _, seq := range Cited(results) {
-		b.cited[seq] = true
+		b.cited[seq], b.lastCited = true, seq
 	}
 	return b
 }
@@ -175,6 +176,7 @@ func (b *builder) cite(r *history.Record) error {
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
 	b.bound(r)
+	b.forget(r)
 	if b.cited[r.Seq] {
 		if err := b.cite(r); err != nil {
 			return err
@@ -315,6 +317,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	}
 	for _, place := range b.late {
 		b.tellLag(place)
+	}
+	if b.whole() {
+		t.Drawn = Span{0, t.End}
 	}
 	t.Cut = strings.Join(slices.DeleteFunc([]string{t.Cut, b.cut()}, func(s string) bool { return s == "" }), "; ")
 	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)

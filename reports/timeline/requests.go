@@ -79,7 +79,9 @@ func (b *builder) response(r *history.Record) {
 			m.Object = b.title(o.Ref) // a create has its name from the server
 		}
 	}
-	b.pace.answered(m)
+	if b.drawn.holds(m.Seq) {
+		b.pace.answered(m)
+	}
 	if m.What != "watch" && m.What != "list" { // nothing more is to come
 		delete(b.requests, r.Response.ID)
 	}
@@ -144,8 +146,9 @@ func (b *builder) tellLag(place int) {
 		committed = m.To // nobody else saw it: nothing is known of its lag
 	}
 	m.From = min(max(m.From, committed), m.To)
-	resource, _, _ := strings.Cut(m.Object, " ")
-	b.pace.delivered(m.To, resource, m.To-m.From)
+	if resource, _, _ := strings.Cut(m.Object, " "); b.drawn.holds(m.Seq) {
+		b.pace.delivered(m.To, resource, m.To-m.From)
+	}
 }
 
 // closed marks the end of a watch.

@@ -57,45 +57,64 @@ func (b *builder) pass(r *history.Record) error {
 		}
 	case r.Response != nil: // of a request that is drawn, or a watch
 		b.response(r)
-	case r.Seq > b.drawn.to:
+	case r.Seq > max(b.drawn.to, b.lastCited): // nothing of it will be asked for
 	case r.Truth != nil:
-		return b.learn(r)
+		s, err := b.learn(r)
+		if err == nil && r.Truth.Type == history.Deleted {
+			b.unlearn(&r.Truth.Object)
+		}
+		if err == nil && r.Seq < b.drawn.from {
+			b.counts.observe(r, s)
+		}
+		return err
 	case r.Request != nil && r.Request.Verb == "watch":
 		b.requests[r.Request.ID] = &request{opened: r.At}
+	case r.Closed != nil:
+		delete(b.requests, r.Closed.ID)
 	}
 	return nil
 }
 
 // learn keeps of a version what it takes to draw what comes after it.
-func (b *builder) learn(r *history.Record) error {
+func (b *builder) learn(r *history.Record) (state, error) {
 	o := &r.Truth.Object
 	s, err := stateOf(o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.Ref, err)
+		return s, fmt.Errorf("%s: %w", o.Ref, err)
 	}
 	b.seen[o.Version] = r.At
-	b.counts.observe(r, s)
-	title := b.title(o.Ref)
-	switch {
-	case r.Truth.Type == history.Deleted:
-		delete(b.homes, title)
-		delete(b.orders, title)
-	case o.Resource == pods:
+	if o.Resource == pods {
 		b.homeOf(o)
-	default:
+	} else if title := b.title(o.Ref); b.orders[title] == (laneOrder{}) {
 		b.orders[title] = b.orderOf(o)
 	}
-	if r.Seq%forgetEvery == 0 && r.Seq < b.drawn.from-forgetEvery {
-		clear(b.seen)
-	}
-	return nil
+	return s, nil
 }
 
-// bound notes where the stretch begins and ends: what was counted before is not drawn.
-func (b *builder) bound(r *history.Record) {
-	if r.Seq < b.drawn.from && r.Seq%forgetEvery == 0 || r.Seq == b.drawn.from && r.Seq > 1 {
+// unlearn forgets where an object that is gone was to be drawn, if it is not.
+func (b *builder) unlearn(o *history.Object) {
+	title := b.title(o.Ref)
+	delete(b.homes, title)
+	if _, drawn := b.lanes[title]; !drawn {
+		delete(b.orders, title)
+	}
+}
+
+// forget drops, now and then outside of the stretch and where it begins, what only the
+// drawing of what was near would need.
+func (b *builder) forget(r *history.Record) {
+	begins := r.Seq == b.drawn.from && r.Seq > 1
+	now := r.Seq%forgetEvery == 0
+	if begins || now && r.Seq < b.drawn.from {
 		b.counts.forget()
 	}
+	if now && (r.Seq < b.drawn.from-forgetEvery || r.Seq > b.drawn.to+forgetEvery) {
+		clear(b.seen)
+	}
+}
+
+// bound notes of what time all is drawn.
+func (b *builder) bound(r *history.Record) {
 	switch {
 	case r.Seq < b.drawn.from:
 		b.t.Drawn.From = r.At
@@ -104,12 +123,14 @@ func (b *builder) bound(r *history.Record) {
 	}
 }
 
+// whole reports whether all is drawn of all records.
+func (b *builder) whole() bool { return b.drawn.from == 1 && b.last <= b.drawn.to }
+
 // cut says what of the history is not drawn; empty if all is.
 func (b *builder) cut() string {
-	if b.drawn.from == 1 && b.last <= b.drawn.to {
-		b.t.Drawn = Span{0, b.t.End}
+	if b.whole() {
 		return ""
 	}
-	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d (%.1f s to %.1f s); of the others, only steps, processes, gaps, when faults began, failed and ended, and evidence",
+	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d (%.1f s to %.1f s); of the others, only steps, processes, gaps, when faults began, failed and ended, and what is cited, but for answers and lists",
 		b.last, b.drawn.from, min(b.drawn.to, b.last), b.t.Drawn.From.Seconds(), b.t.Drawn.To.Seconds())
 }

@@ -51,9 +51,9 @@ func TestStretch(t *testing.T) {
 		{"nothing was violated", 8, nil, drawn(5, 8), 1, 1, false},
 		{"the violation is at the beginning", 8, [][]int64{{6}}, drawn(5, 8), 1, 1, false},
 		{"it is at the end of the beginning", 8, [][]int64{{8}}, drawn(5, 10), 1, 2, true},
-		{"more is cited", 8, [][]int64{{6}, {33}}, append(drawn(5, 8), 33), 1, 2, true},
+		{"more is cited", 8, [][]int64{{6}, {33}}, append(drawn(5, 8), 33), 1, 1, true},
 		{"it is far behind", 8, [][]int64{{26}}, drawn(21, 28), 4, 3, true},
-		{"it is far behind, and more is cited", 8, [][]int64{{33}, {5, 26}}, slices.Concat([]int64{5}, drawn(21, 28), []int64{33}), 4, 4, true},
+		{"it is far behind, and more is cited", 8, [][]int64{{33}, {5, 26}}, slices.Concat([]int64{5}, drawn(21, 28), []int64{33}), 4, 3, true},
 		{"it is at the end", 8, [][]int64{{36}}, drawn(31, 36), 7, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,47 +117,60 @@ func TestOutsideTheStretch(t *testing.T) {
 	pod := object(pods, "web-1", 4, web, readyPod)
 	for _, test := range []struct {
 		name string
-		tell func(x *tale) (violation int64)
+		tell func(x *tale) (violations []int64)
 		most int64
 		want []string
 		says string // of what is cut
 	}{
-		{"a request is drawn as long as it took", func(x *tale) int64 {
+		{"a request is drawn as long as it took", func(x *tale) []int64 {
 			x.request(1, "get", pods, "web", nil)
 			x.request(2, "get", pods, "db", nil)
 			x.answer(1, 404)
 			x.answer(2, 200)
-			return 0
+			return nil
 		}, 2, []string{"s: reads and watches | refused get pods web | 404 | 1-3"}, "of 5 records, all is drawn of records 1 to 2 (0.0 s to 1.0 s)"},
-		{"a watch was opened before, and a version committed", func(x *tale) int64 {
+		{"a watch was opened before, and a version committed", func(x *tale) []int64 {
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
 			x.truth(history.Modified, pod)
 			x.request(2, "get", pods, "db", nil)
 			x.answer(2, 200)
-			return x.delivery(1, pod)
+			return []int64{x.delivery(1, pod)}
 		}, 4, []string{"s: reads and watches | read get pods db | 200 | 4-5", "pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-6"}, "records 5 to 7 (3.0 s to 6.0 s)"},
-		{"a pod is deleted by name", func(x *tale) int64 {
+		{"a pod is deleted by name", func(x *tale) []int64 {
 			x.truth(history.Added, set)
 			x.truth(history.Added, pod)
 			x.request(1, "get", pods, "db", nil)
 			x.answer(1, 200)
 			x.request(2, "delete", pods, "web-1", nil)
-			return x.answer(2, 200)
+			return []int64{x.answer(2, 200)}
 		}, 4, []string{"pods of replicasets.apps web | write delete pods web-1 | 200 | 5-6"}, "records 5 to 7"},
-		{"something was missed, and a fault could not do what it should", func(x *tale) int64 {
+		{"something is cited behind, of what came there", func(x *tale) []int64 {
+			x.request(1, "watch", pods, "", nil)
+			x.answer(1, 200)
+			x.truth(history.Added, set)
+			at := x.truth(history.Added, pod)
+			cited := x.delivery(1, pod)
+			x.truth(history.Modified, object(pods, "web-1", 5, web, readyPod))
+			x.request(2, "delete", pods, "web-1", nil)
+			return []int64{2, cited, at, x.request(3, "delete", pods, "web-1", nil)}
+		}, 2, []string{
+			"s: reads and watches | read watch pods  | 200 | 1-2", "pods of replicasets.apps web | truth ADDED pods web-1 | Running, ready | 4-4",
+			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 4-5", "pods of replicasets.apps web | write delete pods web-1 | no answer is recorded | 8-8",
+		}, "records 1 to 2"},
+		{"something was missed, and a fault could not do what it should", func(x *tale) []int64 {
 			x.truth(history.Added, set)
 			x.add(history.Record{Gap: &history.Gap{Source: "witness", Detail: "cut"}})
 			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFailed, Detail: "no"}})
 			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFired}})
-			return 0
+			return nil
 		}, 1, []string{"gaps | gap gap witness | cut | 2-2", "fault 0: crash | fault failed  | no | 3-3"}, "of 5 records"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := newTale()
 			results := []check.Result{{}}
-			if at := test.tell(x); at > 0 {
-				results[0].Evidence = []check.Evidence{{Records: []int64{at}}}
+			for _, at := range test.tell(x) {
+				results[0].Evidence = append(results[0].Evidence, check.Evidence{Records: []int64{at}})
 			}
 			got, err := build(x.all(), results, test.most)
 			if err != nil {
@@ -172,6 +185,13 @@ func TestOutsideTheStretch(t *testing.T) {
 			}
 			if !strings.Contains(got.Cut, test.says) {
 				t.Errorf("said to leave out: %q; want %q in it", got.Cut, test.says)
+			}
+			for _, c := range got.Charts {
+				for _, l := range c.Lines {
+					if c.Unit == "" && slices.Max(l.At) > got.Drawn.To {
+						t.Errorf("%s, %s: counted at %v; all is drawn of %+v", c.Title, l.Name, l.At, got.Drawn)
+					}
+				}
 			}
 		})
 	}

@@ -9,17 +9,18 @@ import (
 
 // truth marks a version of an object, and counts what it changes.
 func (b *builder) truth(r *history.Record) error {
-	o := &r.Truth.Object
-	s, err := stateOf(o)
+	s, err := b.learn(r)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.Ref, err)
+		return err
 	}
-	b.seen[o.Version] = r.At
+	o := &r.Truth.Object
 	b.mark(Mark{
 		Seq: r.Seq, From: r.At, To: r.At, Lane: b.objectLane(o), Kind: Truth, What: string(r.Truth.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
 	})
-	b.counts.observe(r, s)
+	if r.Seq <= b.drawn.to { // one that is cited may be behind
+		b.counts.observe(r, s)
+	}
 	return nil
 }
 
