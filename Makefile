@@ -71,19 +71,28 @@ compare: build upstream ## run scenarios on ours and upstream in turn and compar
 
 .PHONY: e2e
 e2e: build upstream ## run scenarios and conformance specs on kind clusters, against ours and upstream (LABELS='ours && !slower' ROWS=Endpoints)
-	@# What a CI keeps goes to out/e2e and out/conformance. The specs of one suite run
-	@# whatever those of the other come to.
-	@mkdir -p out/e2e
+	@# What a CI keeps goes to out/e2e and out/conformance. Each part runs whatever the
+	@# others come to, and with make --jobs=2 beside another.
+	@$(MAKE) --no-print-directory --keep-going e2e-clusters e2e-scenarios e2e-specs
+
+.PHONY: e2e-clusters
+e2e-clusters: build ## see that kind clusters come, and go however gauntlet ends
 	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/keep; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "once more, attempt $$attempt of $(ATTEMPTS)"; \
 	done
-	@status=0; \
+
+.PHONY: e2e-scenarios
+e2e-scenarios: build upstream ## run the scenarios of make e2e only
+	@mkdir -p out/e2e
 	$(GINKGO) --procs=$(CLUSTERS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=2h --silence-skips --fail-on-empty \
 		--label-filter='$(LABELS)' --output-dir=out/e2e --junit-report=specs.xml ./suites/chaos -- \
-		-provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e || status=1; \
-	for provider in $(subst $(comma), ,$(PROVIDERS)); do \
-		$(MAKE) conformance PROVIDER=$$provider FILTER='$(ROWS)' || status=1; \
+		-provider=$(PROVIDERS) -node-image='$(NODE_IMAGE)' -reports=out/e2e
+
+.PHONY: e2e-specs
+e2e-specs: build upstream ## run the conformance specs of make e2e only
+	@status=0; for provider in $(subst $(comma), ,$(PROVIDERS)); do \
+		$(MAKE) --no-print-directory conformance PROVIDER=$$provider FILTER='$(ROWS)' || status=1; \
 	done; exit $$status
 
 .PHONY: conformance
