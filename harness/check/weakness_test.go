@@ -72,6 +72,16 @@ func inVain(s *story, resource string, tries int) {
 	s.create(owner).answered(500)
 }
 
+// notAdopted tells of an orphan that an owner may not adopt, and so many tries.
+func notAdopted(s *story, tries int) (orphan *history.Object) {
+	owner := told(s, 1)
+	orphan = s.pod(nil, "web")
+	s.deliver(orphan)
+	retry(s, tries-1, firstRetry, 2, func() { s.adopt(orphan, owner).answered(500) })
+	s.adopt(orphan, owner).answered(500)
+	return orphan
+}
+
 // madeAgain tells of an owner whose two pods are made, and made again after a time.
 func madeAgain(s *story, resource string, after time.Duration) {
 	owner := s.owner(resource, "web", "web", 2)
@@ -285,20 +295,10 @@ func TestKnownWeaknesses(t *testing.T) {
 			s.list(podResource)
 		}), longBackOff, "converged"},
 		{"an adoption has failed 16 times, and its pod goes on", settling(func(s *story) {
-			owner := told(s, 1)
-			orphan := s.pod(nil, "web")
-			s.deliver(orphan)
-			retry(s, 15, firstRetry, 2, func() { s.adopt(orphan, owner).answered(500) })
-			s.adopt(orphan, owner).answered(500)
-			s.reached(orphan, "10.1.0.1", true, nil)
+			s.reached(notAdopted(s, 16), "10.1.0.1", true, nil)
 		}), longBackOff, "converged"},
 		{"an adoption has failed 16 times, and its pod is relabelled", settling(func(s *story) {
-			owner := told(s, 1)
-			orphan := s.pod(nil, "web")
-			s.deliver(orphan)
-			retry(s, 15, firstRetry, 2, func() { s.adopt(orphan, owner).answered(500) })
-			s.adopt(orphan, owner).answered(500)
-			s.deliver(s.relabel(orphan, "other"))
+			s.deliver(s.relabel(notAdopted(s, 16), "other"))
 		}), nil, "converged"},
 		{"a create has failed 16 times, and another process started", settling(func(s *story) {
 			inVain(s, replicaSets, 16)
