@@ -31,7 +31,7 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	}
 	data.Compared.Matter, data.Compared.Aside = sift(pair.Differences, func(d compare.Difference) compare.Difference { return d })
 	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
-	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
+	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Classification == compare.Undeclared }) {
 		data.Verdict = check.Fail
 	}
 	details := []*Detail{ReadDetail(&pair.Subject), ReadDetail(&pair.Base)}

@@ -12,17 +12,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// LineOptions says what a line of the test process connects.
-type LineOptions struct {
+// TunnelOptions says what a line of the test process connects.
+type TunnelOptions struct {
 	// Name is the relay's, as its certificate has it; see [NewPair].
 	Name     string
 	Identity Identity
 	// Relay dials the relay, Proxy where the subject's connections go to. Both
 	// dial TCP.
 	Relay, Proxy func(context.Context) (net.Conn, error)
-	// Lost, if set, is told that a parked connection broke, which means that the
+	// OnLost, if set, is told that a parked connection broke, which means that the
 	// relay is gone or cut off. It must be quick.
-	Lost func(error)
+	OnLost func(error)
 }
 
 const (
@@ -35,9 +35,9 @@ const (
 	pauseMax = time.Second
 )
 
-// Line is the test process's end of a relay.
-type Line struct {
-	options LineOptions
+// Tunnel is the test process's end of a relay.
+type Tunnel struct {
+	options TunnelOptions
 	tls     *tls.Config
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -52,14 +52,14 @@ type Line struct {
 
 // Connect begins to keep connections parked at a relay, and returns at once: the
 // relay need not be there yet. Cancelling ctx does nothing to it; Close it.
-func Connect(ctx context.Context, o LineOptions) (*Line, error) {
+func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	config, err := o.Identity.tls()
 	if err != nil {
 		return nil, err
 	}
 	config.ServerName = o.Name
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Line{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), last: errors.New("nothing yet")}
+	l := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), last: errors.New("nothing yet")}
 	for range sparesWanted {
 		l.all.Go(l.keepParked)
 	}
@@ -68,14 +68,14 @@ func Connect(ctx context.Context, o LineOptions) (*Line, error) {
 
 // Close breaks every connection and returns when nothing of the line runs any
 // more. It may be called again.
-func (l *Line) Close() {
+func (l *Tunnel) Close() {
 	l.cancel()
 	l.all.Wait()
 }
 
 // WaitReady returns when the relay has taken in a first connection. Its error
 // says what has been in the way.
-func (l *Line) WaitReady(ctx context.Context) error {
+func (l *Tunnel) WaitReady(ctx context.Context) error {
 	select {
 	case <-l.ready:
 		return nil
@@ -89,7 +89,7 @@ func (l *Line) WaitReady(ctx context.Context) error {
 }
 
 // keepParked keeps one connection parked: when it is taken, or breaks, the next.
-func (l *Line) keepParked() {
+func (l *Tunnel) keepParked() {
 	pause := pauseMin
 	for l.ctx.Err() == nil {
 		conn, err := l.park()
@@ -111,8 +111,8 @@ func (l *Line) keepParked() {
 			l.all.Go(func() { l.carry(conn) })
 		case l.ctx.Err() == nil:
 			tcp.Reset(conn)
-			if l.options.Lost != nil {
-				l.options.Lost(fmt.Errorf("the relay of %s: a parked connection broke: %w", l.options.Name, err))
+			if l.options.OnLost != nil {
+				l.options.OnLost(fmt.Errorf("the relay of %s: a parked connection broke: %w", l.options.Name, err))
 			}
 			// The relay greets and then breaks only when it is in trouble: not at once again.
 			l.wait(pauseMin)
@@ -121,7 +121,7 @@ func (l *Line) keepParked() {
 }
 
 // park dials the relay and returns once it has taken the connection in.
-func (l *Line) park() (conn *tls.Conn, err error) {
+func (l *Tunnel) park() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(l.ctx, handshakeMax, fmt.Errorf("not parked within %s", handshakeMax))
 	defer cancel()
 	dialled, err := l.options.Relay(ctx)
@@ -149,7 +149,7 @@ func (l *Line) park() (conn *tls.Conn, err error) {
 }
 
 // carry joins a connection that was taken with one of the proxy.
-func (l *Line) carry(conn *tls.Conn) {
+func (l *Tunnel) carry(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(l.ctx, joinMax)
 	defer cancel()
 	raw, err := l.options.Proxy(ctx)
@@ -173,7 +173,7 @@ func (l *Line) carry(conn *tls.Conn) {
 	join(l.ctx, conn, proxy)
 }
 
-func (l *Line) note(err error) {
+func (l *Tunnel) note(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() == nil { // else it broke because it was to
@@ -182,7 +182,7 @@ func (l *Line) note(err error) {
 }
 
 // wait reports whether the line still stands after a pause.
-func (l *Line) wait(pause time.Duration) bool {
+func (l *Tunnel) wait(pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

@@ -106,11 +106,11 @@ func (d *dials) closeAll() {
 }
 
 // connect opens a line until the test ends.
-func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Line, *dials) {
+func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Tunnel, *dials) {
 	t.Helper()
 	control := &dials{to: relay.control}
-	line, err := Connect(t.Context(), LineOptions{
-		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dials{to: proxy}).dial, Lost: lost,
+	line, err := Connect(t.Context(), TunnelOptions{
+		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dials{to: proxy}).dial, OnLost: lost,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func echo(conn *net.TCPConn) {
 	_ = conn.CloseWrite()
 }
 
-func ready(t *testing.T, line *Line) {
+func ready(t *testing.T, line *Tunnel) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("not ready in time"))
 	defer cancel()

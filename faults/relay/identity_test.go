@@ -87,7 +87,7 @@ func TestOtherRelaysAreRefused(t *testing.T) {
 			// Who dials more often than there are connections to park has failed before.
 			waiting, enough := context.WithCancelCause(t.Context())
 			var dialled atomic.Int32
-			line, err := Connect(t.Context(), LineOptions{
+			line, err := Connect(t.Context(), TunnelOptions{
 				Name: "subject-0", Identity: test.identity, Proxy: (&dials{to: proxy}).dial,
 				Relay: func(ctx context.Context) (net.Conn, error) {
 					if dialled.Add(1) > sparesWanted {
@@ -144,7 +144,7 @@ func TestIdentityAsFiles(t *testing.T) {
 		t.Errorf("a key for an authority: %v", err)
 	}
 	got.Key = []byte("nothing")
-	if _, err := Connect(t.Context(), LineOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "the relay's identity") {
+	if _, err := Connect(t.Context(), TunnelOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "the relay's identity") {
 		t.Errorf("no key: %v", err)
 	}
 	subject, control := listen(t), listen(t)

@@ -254,7 +254,7 @@ func TestSparesAreBounded(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, bound), listen(t)
 	lost := make(chan string, sparesMax)
-	var lines []*Line
+	var lines []*Tunnel
 	for range sparesMax/sparesWanted + 1 {
 		line, _ := connect(t, run, relay, proxy, func(err error) {
 			select {

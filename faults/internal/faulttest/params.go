@@ -10,7 +10,7 @@ import (
 
 // Parse makes the fault of a kind that a line of YAML describes. Errors place it
 // in a file s.yaml.
-func Parse(kind faults.Kind, text string) (faults.Fault, error) {
+func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func Parse(kind faults.Kind, text string) (faults.Fault, error) {
 type Case = struct{ Text, Want string }
 
 // Params demands that a kind takes good parameters and refuses bad ones.
-func Params(t *testing.T, kind faults.Kind, cases []Case) {
+func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {
 		_, err := Parse(kind, test.Text)
