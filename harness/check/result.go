@@ -23,7 +23,7 @@ const (
 	Pass Verdict = "pass"
 	// NotExercised: nothing in this history could have broken the guarantee, and the
 	// scenario does not claim that something would. It says nothing for the subject.
-	NotExercised Verdict = "idle"
+	NotExercised Verdict = "not-exercised"
 )
 
 // severity orders verdicts: the verdict of many is their worst.

@@ -42,9 +42,9 @@ type State string
 const (
 	// Detected: one of the mutant's checks failed that passed for the unbroken
 	// controllers; any check, for one that has none yet.
-	Detected State = "caught"
+	Detected State = "detected"
 	// NotDetected: none did, whatever else failed.
-	NotDetected State = "not caught"
+	NotDetected State = "not detected"
 	// Void: the unbroken controllers pass none of its scenarios.
 	Void State = "void"
 	// NotRun: nobody has tried.
