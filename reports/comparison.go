@@ -178,7 +178,7 @@ func (c *Comparison) sums() string {
 // setAside is differences that say nothing of either subject, or nothing more, for one
 // reason.
 type setAside struct {
-	Standing compare.Classification
+	Classification compare.Classification
 	Reason   string
 	All      []compare.Difference
 }
@@ -208,10 +208,10 @@ func sift[T any](all []T, of func(T) compare.Difference) (matter []T, rest []set
 			matter = append(matter, one)
 			continue
 		}
-		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Standing == d.Classification && a.Reason == d.Reason })
+		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Classification == d.Classification && a.Reason == d.Reason })
 		if i < 0 {
 			i = len(rest)
-			rest = append(rest, setAside{Standing: d.Classification, Reason: d.Reason})
+			rest = append(rest, setAside{Classification: d.Classification, Reason: d.Reason})
 		}
 		rest[i].All = append(rest[i].All, d)
 	}
@@ -245,7 +245,7 @@ func (c *Comparison) write(b *strings.Builder, s style) {
 			s.path(first.Subject.Directory), s.path(first.Base.Directory))
 	}
 	for _, a := range rest {
-		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, len(a.All), s.text(a.Reason))
+		fmt.Fprintf(b, "- %s, %d: %s\n", a.Classification, len(a.All), s.text(a.Reason))
 	}
 	if len(matter)+len(rest) > 0 {
 		b.WriteString("\n")

@@ -22,7 +22,7 @@ type summary struct {
 
 type pageFailure struct {
 	Verdict                                check.Verdict
-	Subject, Scenario, Check, Times, Again string
+	Subject, Scenario, Check, Times, Reproduce string
 	Reason, Guarantee, Page                string
 }
 
@@ -84,7 +84,7 @@ func overview(runs []Run, dir string) summary {
 		o.Failures = append(o.Failures, pageFailure{
 			Guarantee: broken.Guarantee,
 			Verdict:   f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
-			Again: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
+			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
 	}
 	for _, verdict := range worstFirst {

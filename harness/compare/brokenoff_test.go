@@ -224,7 +224,7 @@ func TestUnfinished(t *testing.T) {
 	}{
 		{"its subject died", side("qrs", dies, check.Fail, false), []string{
 			"undeclared: workload the run, as a whole: went to its end; subject-0 died: exited with status 1",
-			"undeclared: verdict alive, verdict: pass; fail",
+			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
 		{"it was killed", side("qrs", func(*telling) {}, check.Unknown, false), []string{
 			"undeclared: workload the run, as a whole: went to its end; the history ends before the run did",

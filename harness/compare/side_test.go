@@ -235,11 +235,11 @@ func TestDifferences(t *testing.T) {
 				"accepted: milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>; replicasets.apps web-<>",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0; none",
 			}},
-		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict quiet, verdict: fail; pass"}},
-		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict quiet, verdict: pass; fail"}},
-		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict quiet, verdict: fail; fail"}},
-		{name: "one was not put to the test", ours: check.Pass, theirs: check.NotExercised, want: []string{"accepted: verdict quiet, verdict: pass; idle"}},
-		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict quiet, verdict: pass; unknown"}},
+		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict no-writes-when-settled, verdict: fail; pass"}},
+		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; fail"}},
+		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict no-writes-when-settled, verdict: fail; fail"}},
+		{name: "one was not put to the test", ours: check.Pass, theirs: check.NotExercised, want: []string{"accepted: verdict no-writes-when-settled, verdict: pass; not-exercised"}},
+		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			side := func(seed string, tell func(*telling), verdict check.Verdict) *Side {

@@ -214,8 +214,8 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1 of 2 mutants caught (50 %), 1 not run, 1 unobservable.",
-		"| R1 | ours | It is. | caught | `quiet`, `alive` | first | 1.2 s |",
-		"| R2 | upstream | It is, too. | not caught | no check looks | first, second |  |",
+		"| R1 | ours | It is. | detected | `no-writes-when-settled`, `process-alive` | first | 1.2 s |",
+		"| R2 | upstream | It is, too. | not detected | no check looks | first, second |  |",
 		"| R3 | ours | It is as well. | not run |  |  |  |",
 		"| R4 | ours | It may be. | unobservable | nobody can |  |  |",
 	} {

@@ -100,14 +100,14 @@ func (r replica) Done() <-chan struct{}      { return r.done }
 func (replica) Err() error                   { return errors.New("ended") }
 func (replica) Usage() *history.Usage        { return nil }
 func (replica) LogTail() string              { return "" }
-func (q quitter) Quit(context.Context) error { q.note("ended"); close(q.done); return nil }
+func (q quitter) DumpStacks(context.Context) error { q.note("ended"); close(q.done); return nil }
 func (r replica) Stop(context.Context, time.Duration) error {
 	r.note("stopped")
 	close(r.done)
 	return nil
 }
 
-func (r replica) Ask(_ context.Context, path string) ([]byte, error) {
+func (r replica) Fetch(_ context.Context, path string) ([]byte, error) {
 	r.note("asked for " + path)
 	return nil, errors.New("no answer")
 }

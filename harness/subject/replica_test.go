@@ -159,7 +159,7 @@ func TestQuit(t *testing.T) {
 // teller is an instance that tells in its log what it was doing.
 type teller struct{ *instance }
 
-func (t teller) Quit(context.Context) error { t.finish("told"); return nil }
+func (t teller) DumpStacks(context.Context) error { t.finish("told"); return nil }
 
 // TestDies: an end that nobody asked for is the subject's failure, in whichever life.
 func TestDies(t *testing.T) {
