@@ -28,8 +28,8 @@ type Pair struct {
 	Differences   []compare.Difference
 	// Diff is how their end states differ, in the form of go-cmp: − is the base.
 	Diff string
-	// CostSkippedReason: what they cost cannot be compared.
-	CostSkippedReason bool
+	// CostNotComparable: what they cost cannot be compared.
+	CostNotComparable bool
 }
 
 // Undeclared returns how many differences of a comparison nobody has declared, and
@@ -140,7 +140,7 @@ func (p *Pair) partly() bool {
 func (c *Comparison) uncosted() string {
 	n := 0
 	for i := range c.Pairs {
-		if c.Pairs[i].CostSkippedReason {
+		if c.Pairs[i].CostNotComparable {
 			n++
 		}
 	}

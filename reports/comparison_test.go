@@ -38,7 +38,7 @@ func comparison() Comparison {
 func brokenOff() Comparison {
 	c := comparison()
 	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
-	c.Pairs[0].CostSkippedReason = true
+	c.Pairs[0].CostNotComparable = true
 	c.Pairs[0].Differences = []compare.Difference{
 		{
 			Aspect: compare.Workloads, Object: "step 1", What: "scale Deployment web to 4, then await Deployment web scaled within 30s",

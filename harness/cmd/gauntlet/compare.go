@@ -150,7 +150,7 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 			Subject: *judged[0], Base: *judged[1],
 			Differences:       compare.Differences(sides[0], sides[1]),
 			Diff:              compare.Diff(sides[0], sides[1]),
-			CostSkippedReason: !cost.Comparable(),
+			CostNotComparable: !cost.Comparable(),
 		})
 	}
 	c.Ratios = compare.Ratios(costs)
