@@ -22,22 +22,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// huntFlags are those of the commands that make many runs and keep what did not
-// pass.
-type huntFlags struct {
+// campaignFlags are the flags of commands that make many runs and keep those that did
+// not pass.
+type campaignFlags struct {
 	runs     runFlags
 	subjects []string
 }
 
-func (f *huntFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "what is under test, in turn: see --subject of gauntlet run")
-	f.runs.shared(flags)
+func (f *campaignFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
+	f.runs.addShared(flags)
 }
 
-// attempts are the runs of some scenarios with a seed, on each subject in turn; 0
-// is the scenario's own. Every run needs a scenario of its own, to write its seed
-// into.
-func (f *huntFlags) attempts(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
+// attemptsOf returns the runs of scenarios with a seed, on each subject in turn. Seed 0
+// keeps the seed of the scenario. It calls load once for each subject, because each
+// run writes its seed into its scenario.
+func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
 	}
@@ -67,46 +67,46 @@ func (f *huntFlags) attempts(cmd *cobra.Command, load func() ([]*scenario.Scenar
 	return attempts, nil
 }
 
-// seed are the runs of what one seed generates.
-func (f *huntFlags) seed(cmd *cobra.Command, generated generatedFlags, seed uint64) ([]campaign.Attempt, error) {
-	return f.attempts(cmd, func() ([]*scenario.Scenario, error) {
-		s, err := generated.scenario(seed, f.runs.provider)
+// attemptsOfSeed returns the runs of the scenario that a seed generates.
+func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
+	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
+		s, err := generated.generate(seed, f.runs.provider)
 		return []*scenario.Scenario{s}, err
 	}, seed)
 }
 
-// attempt makes a run and tells of its beginning and its verdict.
+// attempt returns an attempt that makes a run and prints its start and its verdict.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
-		judged, err := run.Run(ctx, o)
-		if judged != nil {
-			o.Progress(string(judged.Verdict))
+		result, err := run.Run(ctx, o)
+		if result != nil {
+			o.Progress(string(result.Verdict))
 		}
-		return judged, err
+		return result, err
 	}
 }
 
-// untilKnown makes a run up to so many times, for as long as its verdict is unknown:
-// whether a moment comes, or a fault finds something to act on, is partly chance. A
-// failure stands, whatever another run would show.
-func untilKnown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
-	return func(ctx context.Context) (judged *reports.Run, err error) {
+// retryUnknown returns an attempt that repeats a run, up to times times, while its
+// verdict is unknown. Whether a trigger fires, or a fault finds an object to act on, is
+// partly chance. It does not repeat a failed run.
+func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
+	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
-			judged, err = once(ctx)
-			if judged == nil || judged.Verdict != check.Unknown || n >= times || ctx.Err() != nil {
-				return judged, err
+			result, err = once(ctx)
+			if result == nil || result.Verdict != check.Unknown || n >= times || ctx.Err() != nil {
+				return result, err
 			}
 			if err != nil {
 				progress(err.Error())
 			}
-			progress(fmt.Sprintf("once more, attempt %d of %d: %s (%s)", n+1, times, judged.Reason, judged.Directory))
+			progress(fmt.Sprintf("attempt %d of %d follows an unknown verdict: %s (%s)", n+1, times, result.Reason, result.Directory))
 		}
 	}
 }
 
-// series is that of some runs.
-func series(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
+// seriesOf returns the series of some attempts.
+func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
 			if !yield(attempt, nil) {
@@ -116,8 +116,8 @@ func series(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// rounds is the series of the rounds from first to last.
-func rounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
+// seriesOfRounds returns the attempts of the rounds from first to last.
+func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
 			attempts, err := round(n)
@@ -134,43 +134,43 @@ func rounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)
 	}
 }
 
-// hunt makes the runs, reports what was caught in a directory called after what is
-// done, and returns what the verdicts amount to.
-func (f *huntFlags) hunt(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
+// runCampaign makes the runs, reports the failures in a directory whose name begins with
+// name, and returns the exit code of the verdicts.
+func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}
-	parallel, err := f.runs.abreast()
+	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return exitPass, err
 	}
 	o.Parallel = parallel
-	bag, huntErr := campaign.Run(cmd.Context(), o)
-	code := verdictCode(bag.Failed)
-	if bag.Runs > 0 && len(bag.Failed) == 0 {
+	results, campaignErr := campaign.Run(cmd.Context(), o)
+	code := verdictCode(results.Failed)
+	if results.Runs > 0 && len(results.Failed) == 0 {
 		code = exitPass
 	}
 	dir := filepath.Join(f.runs.out, name+"-"+begun.UTC().Format("20060102T150405"))
-	if err := errors.Join(huntErr, report(cmd, dir, bag, time.Since(begun))); err != nil {
+	if err := errors.Join(campaignErr, reportCampaign(cmd, dir, results, time.Since(begun))); err != nil {
 		return code, &unfinishedError{err}
 	}
 	return code, nil
 }
 
-// report prints what was caught, and leaves it in a directory.
-func report(cmd *cobra.Command, dir string, bag campaign.Results, took time.Duration) error {
+// reportCampaign prints the failure groups and writes them and the reports to dir.
+func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, took time.Duration) error {
 	var lines bytes.Buffer
-	if err := reports.FailureGroups(&lines, bag.Runs, bag.Failed); err != nil {
+	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
 		return err
 	}
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
-	annotated := annotate(func() error { return reports.Annotations(cmd.OutOrStdout(), bag.Failed) })
+	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("keeping what was caught: %w", err)
+		return fmt.Errorf("writing the failures: %w", err)
 	}
-	all := []error{annotated, os.WriteFile(filepath.Join(dir, "caught.md"), lines.Bytes(), 0o644)}
-	if bag.Runs > 0 {
-		all = append(all, reports.WriteFiles(dir, slices.Concat(bag.Failed, bag.Passed)...))
+	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
+	if results.Runs > 0 {
+		all = append(all, reports.WriteFiles(dir, slices.Concat(results.Failed, results.Passed)...))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs a minute, see %s\n", float64(bag.Runs)/took.Minutes(), filepath.Join(dir, reports.PageName))
+	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs per minute; report: %s\n", float64(results.Runs)/took.Minutes(), filepath.Join(dir, reports.PageName))
 	return errors.Join(all...)
 }

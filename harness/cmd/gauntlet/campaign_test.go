@@ -29,7 +29,7 @@ func TestUntilKnown(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			runs := 0
-			again := untilKnown(func(context.Context) (*reports.Run, error) {
+			again := retryUnknown(func(context.Context) (*reports.Run, error) {
 				runs++
 				verdict := test.verdicts[runs-1]
 				if verdict == "" {
@@ -55,7 +55,7 @@ func TestUntilKnown(t *testing.T) {
 func TestInterruptedIsNotRunAgain(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	runs := 0
-	again := untilKnown(func(context.Context) (*reports.Run, error) {
+	again := retryUnknown(func(context.Context) (*reports.Run, error) {
 		runs++
 		interrupt()
 		return &reports.Run{Verdict: check.Unknown}, nil

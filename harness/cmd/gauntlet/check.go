@@ -16,28 +16,28 @@ import (
 func newCheck(code *int) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check RUNDIR…",
-		Short: "Judge saved runs again",
-		Long: `Judge the runs in directories again, from their histories alone, and write their
-reports anew. The same history always gets the same verdicts.`,
+		Short: "Check saved runs again",
+		Long: `Check saved runs again, from their histories alone, and rewrite their reports. The
+same history always gets the same verdicts.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			collectLess()
+			relaxGarbageCollection()
 			var all []reports.Run
 			var failed []error
 			for _, path := range paths {
-				judged, err := run.Check(path)
-				if err != nil && judged == nil && !errors.Is(err, run.ErrUnreadable) {
-					return err // it is no run directory
+				result, err := run.Check(path)
+				if err != nil && result == nil && !errors.Is(err, run.ErrUnreadable) {
+					return err // not a run directory
 				}
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", path, err))
 				}
-				if judged != nil {
-					all = append(all, *judged)
+				if result != nil {
+					all = append(all, *result)
 				}
 			}
 			*code = verdictCode(all)
-			if err := show(cmd, all); err != nil {
+			if err := printVerdicts(cmd, all); err != nil {
 				failed = append(failed, err)
 			}
 			if len(failed) > 0 {
@@ -48,17 +48,17 @@ reports anew. The same history always gets the same verdicts.`,
 	}
 }
 
-// collectLess has garbage collected less often, unless the user says how often: what
-// is held of a history is little, what is read of it and thrown away much.
-func collectLess() {
+// relaxGarbageCollection raises the garbage collection target, unless the user sets
+// GOGC. Checking a history allocates many short-lived records and retains little.
+func relaxGarbageCollection() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 }
 
-// show prints the verdicts of some runs, and annotates the job of GitHub Actions
-// that they were made in, if they were.
-func show(cmd *cobra.Command, all []reports.Run) error {
+// printVerdicts prints the verdicts of runs. In a GitHub Actions job it also writes
+// annotations.
+func printVerdicts(cmd *cobra.Command, all []reports.Run) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
 		return nil
@@ -66,21 +66,21 @@ func show(cmd *cobra.Command, all []reports.Run) error {
 	if err := reports.Terminal(out, all, isTerminal(out)); err != nil {
 		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
 	}
-	if err := annotate(func() error { return reports.Annotations(out, all) }); err != nil {
+	if err := writeAnnotations(func() error { return reports.Annotations(out, all) }); err != nil {
 		return &unfinishedError{err}
 	}
 	return nil
 }
 
-// annotate writes annotations in a job of GitHub Actions, and nowhere else.
-func annotate(write func() error) error {
+// writeAnnotations calls write in a GitHub Actions job, and does nothing elsewhere.
+func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil
 	}
 	return write()
 }
 
-// verdictCode is what gauntlet exits with after these runs.
+// verdictCode returns the exit code of the worst verdict of runs.
 func verdictCode(all []reports.Run) int {
 	if len(all) == 0 {
 		return exitUnknown

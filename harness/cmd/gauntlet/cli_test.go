@@ -15,8 +15,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// command runs the command line and returns what it printed.
+// command runs a command line and returns its standard output.
 func command(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	out, _, err = commandOutput(t, args...)
+	return out, err
+}
+
+// commandOutput runs a command line and returns its standard output and standard error.
+func commandOutput(t *testing.T, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	var code int
 	root := newRoot(&code)
@@ -25,7 +32,19 @@ func command(t *testing.T, args ...string) (out string, err error) {
 	root.SetErr(&stderr)
 	root.SetArgs(args)
 	err = root.ExecuteContext(t.Context())
-	return stdout.String(), err
+	return stdout.String(), stderr.String(), err
+}
+
+// TestRenamedFlags uses each old flag name. It must act as the new name and print one
+// warning that names the new one.
+func TestRenamedFlags(t *testing.T) {
+	for old, current := range renamedFlags {
+		_, errOut, err := commandOutput(t, "nightly", "nothing", "--"+old+"=x", "--"+old+"=y")
+		want := "warning: --" + old + " is now --" + current + "; the old name is accepted until the next release\n"
+		if errOut != want || err == nil || strings.Contains(err.Error(), "unknown flag") {
+			t.Errorf("--%s: standard error %q, error %v; want %q and the flag to be accepted", old, errOut, err, want)
+		}
+	}
 }
 
 // Every one of these is refused before anything is started.
@@ -45,12 +64,12 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded or kind`},
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
 		{[]string{"up", "now"}, `unknown command "now"`},
-		{[]string{"down", "--all", "x"}, "--all and x: expected one or the other"},
-		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of api-errors, api-server-restart`},
+		{[]string{"down", "--all", "x"}, "--all and x: expected either --all or names"},
+		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios admission, api-errors`},
 		{[]string{"run", bad}, bad + ":3:1: "},
 		{[]string{"run", "--profile=breeze"}, `profile "breeze": expected calm, steady, storm`},
 		{[]string{"run", "--seed=7", "--duration=1h"}, "duration 1h0m0s: expected 1s to 2m0s"},
-		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration, --lean and burst: expected them without scenarios"},
+		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration and --prefer-uncovered apply to generated scenarios: found them together with the scenario burst"},
 		{[]string{"run", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"compare", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"generate", "--seed=seven"}, `invalid argument "seven" for "--seed"`},
@@ -62,17 +81,17 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"nightly", "nothing"}, `scenario "nothing": expected`},
 		{[]string{"nightly", "--seed=x"}, `invalid argument "x" for "--seed"`},
 		{[]string{"nightly", "--profile=breeze"}, `profile "breeze": expected calm, steady, storm`},
-		{[]string{"nightly", "--lean=" + bad}, "--lean: " + bad + ": expected what gauntlet coverage --out wrote"},
-		{[]string{"nightly", "burst", "--lean=" + bad}, "--profile, --lean and burst: expected them without scenarios"},
+		{[]string{"nightly", "--lean=" + bad}, "--prefer-uncovered: " + bad + `: expected a file that "gauntlet coverage --out" wrote`},
+		{[]string{"nightly", "burst", "--prefer-uncovered=" + bad}, "--profile and --prefer-uncovered apply to generated scenarios"},
 		{[]string{"run", "--parallel=-1"}, "--parallel=-1: expected 1 to 64, or 0"},
 		{[]string{"sweep", "seeds", "--from=x"}, `invalid argument "x" for "--from"`},
-		{[]string{"sweep", "seeds", "--from=7", "--to=3"}, "--from=7 --to=3: expected the first seed, from 1 on, and the last"},
+		{[]string{"sweep", "seeds", "--from=7", "--to=3"}, "--from=7 --to=3: expected a first seed of at least 1"},
 		{[]string{"sweep", "seeds", "--profile=breeze"}, `profile "breeze": expected calm, steady, storm`},
 		{[]string{"sweep", "seeds", "--subjects=theirs"}, `subject "theirs": expected`},
 		{[]string{"sweep", "crash"}, "accepts 1 arg(s), received 0"},
-		{[]string{"sweep", "crash", "nothing"}, `scenario "nothing": expected a YAML file or one of`},
+		{[]string{"sweep", "crash", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios`},
 		{[]string{"sweep", "crash", "burst", "--at=luck"}, `mishap "luck": expected`},
-		{[]string{"sweep", "crash", "burst", "--from=9", "--to=3"}, "--from=9 --to=3: expected the first write"},
+		{[]string{"sweep", "crash", "burst", "--from=9", "--to=3"}, "--from=9 --to=3: expected a first write of at least 1"},
 		{[]string{"shrink"}, "accepts 1 arg(s), received 0"},
 		{[]string{"shrink", bad}, "expected a run directory: it is a file"},
 		{[]string{"check"}, "requires at least 1 arg"},
@@ -202,12 +221,12 @@ func TestChooseDown(t *testing.T) {
 		want, wantErr string
 	}{
 		{name: "the only one", found: []standing.Cluster{kept("a"), used, left}, want: "a"},
-		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2: a, b"},
-		{name: "none", found: []standing.Cluster{used}, wantErr: "found 0: none"},
+		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2 standing control planes (a, b); expected a NAME or --all"},
+		{name: "none", found: []standing.Cluster{used}, wantErr: "found 0 standing control planes (none)"},
 		{name: "all", found: []standing.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
 		{name: "all of none", all: true, want: "none"},
 		{name: "by name", found: []standing.Cluster{kept("a"), kept("b"), left}, names: []string{"b", "left"}, want: "b, left"},
-		{name: "unknown", found: []standing.Cluster{kept("a")}, names: []string{"c"}, wantErr: `no control plane "c": expected one of a`},
+		{name: "unknown", found: []standing.Cluster{kept("a")}, names: []string{"c"}, wantErr: `control plane "c" not found: expected one of a`},
 		{name: "in use", found: []standing.Cluster{used}, names: []string{"used"}, wantErr: "used is in use"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -217,8 +236,8 @@ func TestChooseDown(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
 					t.Errorf("error %v, want %q", err, test.wantErr)
 				}
-			case err != nil || listed(chosen) != test.want:
-				t.Errorf("chose %s, %v; want %s", listed(chosen), err, test.want)
+			case err != nil || namesOf(chosen) != test.want:
+				t.Errorf("chose %s, %v; want %s", namesOf(chosen), err, test.want)
 			}
 		})
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// compareFlags are the flags of `gauntlet compare`. Those of the runs are the same
-// as those of `gauntlet run`.
+// compareFlags are the flags of "gauntlet compare". Its runs have the flags of
+// "gauntlet run".
 type compareFlags struct {
 	runs     runFlags
 	subjects []string
@@ -31,16 +31,16 @@ func newCompare(code *int) *cobra.Command {
 	flags := compareFlags{}
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO…]",
-		Short: "Run scenarios on two subjects and compare what they did",
+		Short: "Run scenarios on two subjects and compare their behavior",
 		Long: `Run scenarios on two subjects in turn, pair by pair with one seed after another,
 on equal control planes with equal flags, and compare verdicts, end states,
 milestones and cost.
 
-A difference is accepted where either way is right, declared where ours is meant
-to differ, and otherwise undeclared: then the exit status is 1, as it is where both
-subjects are wrong. The directory compare-TIME has what is printed as Markdown, as
-JSON and as a page, and a page for each pair, on which the steps of both runs fall
-together.`,
+A difference is accepted if both behaviors are correct, declared if our controllers
+differ on purpose, and undeclared otherwise. The exit status is 1 if a difference is
+undeclared or if both subjects are wrong. The directory compare-TIME contains the
+comparison as Markdown, JSON and HTML, and a page for each pair that aligns the steps
+of both runs.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
 			*code, err = flags.compare(cmd, names)
@@ -48,15 +48,15 @@ together.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and what it is compared with: see --subject of gauntlet run")
-	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs there are of each scenario; cost needs 4 or more to be told apart")
-	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first pair's seed; each pair has the next one; 0 takes the scenario's own seed, or else a random one")
-	flags.runs.attemptsFlag(f)
-	flags.runs.shared(f)
+	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and the subject to compare it with; see --subject of \"gauntlet run\"")
+	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
+	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
+	flags.runs.addAttempts(f)
+	flags.runs.addShared(f)
 	return cmd
 }
 
-// compare makes all pairs and reports on them.
+// compare makes all pairs of runs and reports the differences.
 func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) {
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: found %d; expected two, separated by a comma", len(f.subjects))
@@ -72,7 +72,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 			return exitPass, err
 		}
 	}
-	pairs, err := f.planned(cmd, names)
+	pairs, err := f.planPairs(cmd, names)
 	if err != nil {
 		return exitPass, err
 	}
@@ -81,11 +81,11 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 		return exitPass, err
 	}
 	var all []reports.Comparison
-	var broken []error
+	var errs []error
 	for scenario := range pairs[0][0] {
-		c, err := f.scenario(cmd.Context(), scenario, pairs)
+		c, err := f.comparePairs(cmd.Context(), scenario, pairs)
 		if err != nil {
-			broken = append(broken, err)
+			errs = append(errs, err)
 		}
 		all = append(all, c)
 		if cmd.Context().Err() != nil {
@@ -93,17 +93,17 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 		}
 	}
 	if err := writeComparisons(cmd, dir, all); err != nil {
-		broken = append(broken, err)
+		errs = append(errs, err)
 	}
 	code := comparisonCode(all)
-	if len(broken) > 0 {
-		return code, &unfinishedError{errors.Join(broken...)}
+	if len(errs) > 0 {
+		return code, &unfinishedError{errors.Join(errs...)}
 	}
 	return code, nil
 }
 
-// planned is what is to be run: by pair, the runs of each subject, one of each scenario.
-func (f *compareFlags) planned(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
+// planPairs returns for each pair the runs of both subjects, one for each scenario.
+func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	var pairs [][2][]run.Options
 	for i := range f.pairs {
@@ -117,7 +117,7 @@ func (f *compareFlags) planned(cmd *cobra.Command, names []string) ([][2][]run.O
 				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
 			}
 			flags := f.runs
-			flags.subject, flags.seed = name, 0 // each scenario has its own
+			flags.subject, flags.seed = name, 0 // each scenario has its seed
 			if both[side], err = flags.options(cmd, scenarios); err != nil {
 				return nil, err
 			}
@@ -127,27 +127,27 @@ func (f *compareFlags) planned(cmd *cobra.Command, names []string) ([][2][]run.O
 	return pairs, nil
 }
 
-// scenario makes the pairs of one scenario.
-func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
+// comparePairs makes and compares the pairs of runs of one scenario.
+func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair
 	for i, both := range pairs {
 		order := []int{0, 1}
-		if i%2 == 1 { // whoever runs second finds a warmer machine
+		if i%2 == 1 { // alternate the order: the second run finds warm caches
 			slices.Reverse(order)
 		}
-		var judged [2]*reports.Run
+		var result [2]*reports.Run
 		var sides [2]*compare.Side
 		for _, side := range order {
 			var err error
-			if judged[side], sides[side], err = f.comparedRun(ctx, both[side][index]); err != nil {
+			if result[side], sides[side], err = f.runSide(ctx, both[side][index]); err != nil {
 				return c, fmt.Errorf("%s on %s: %w", c.Scenario, f.subjects[side], err)
 			}
 		}
 		cost := compare.Pair{Subject: sides[0].Cost, Base: sides[1].Cost}
 		costs = append(costs, cost)
 		c.Pairs = append(c.Pairs, reports.Pair{
-			Subject: *judged[0], Base: *judged[1],
+			Subject: *result[0], Base: *result[1],
 			Differences:       compare.Differences(sides[0], sides[1]),
 			Diff:              compare.Diff(sides[0], sides[1]),
 			CostNotComparable: !cost.Comparable(),
@@ -157,34 +157,34 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 	return c, nil
 }
 
-// comparedRun makes a run and reads what can be compared of it.
-func (f *compareFlags) comparedRun(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
-	judged, err := untilKnown(attempt(o), f.runs.attempts, o.Progress)(ctx)
+// runSide makes one run of a pair and reads its comparable results.
+func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
+	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	side, err := compare.SideOf(history.ReadFile(run.HistoryFile(judged.Directory)), judged.Results)
-	return judged, side, err
+	side, err := compare.SideOf(history.ReadFile(run.HistoryFile(result.Directory)), result.Results)
+	return result, side, err
 }
 
-// writeComparisons prints what the comparisons came to, and leaves it and the pairs'
-// pages in a directory.
+// writeComparisons prints the comparisons and writes their reports, with a page for
+// each pair, to dir.
 func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) error {
 	if err := reports.Compared(cmd.OutOrStdout(), all); err != nil {
 		return err
 	}
-	if err := annotate(func() error { return reports.ComparedAnnotations(cmd.OutOrStdout(), all) }); err != nil {
+	if err := writeAnnotations(func() error { return reports.ComparedAnnotations(cmd.OutOrStdout(), all) }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("keeping the comparison: %w", err)
+		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	err := reports.WriteComparisons(dir, all)
-	fmt.Fprintf(cmd.OutOrStdout(), "see %s\n", filepath.Join(dir, reports.ComparedPageName))
+	fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(dir, reports.ComparedPageName))
 	return err
 }
 
-// comparisonCode is what gauntlet exits with after these comparisons.
+// comparisonCode returns the exit code of the worst comparison.
 func comparisonCode(all []reports.Comparison) int {
 	worst := check.Pass
 	for i := range all {

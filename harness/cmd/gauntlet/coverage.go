@@ -20,17 +20,17 @@ func newCoverage() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "coverage RUNDIR…",
-		Short: "Print what faults have done in saved runs",
-		Long: `Print how often each kind of fault did what to which requests of the subject, or to
-what else, in which phase: while a replica started, during a rollout, while something was
-scaled, or otherwise. A dot is what has not been seen.
+		Short: "Print which faults acted on which requests in saved runs",
+		Long: `Print how often each fault type acted on which requests of the subject or on which
+other objects, and in which phase: while a replica started, during a rollout, during
+scaling, or at rest. A dot means never.
 
-RUNDIR is the directory of a run, judged or not, or one that nightly, sweep or report
-left: of that, the runs that were kept. With --out the table is kept for gauntlet run --lean and the like, which prefer what it
-has little of.`,
+RUNDIR is the directory of a run, checked or not, or a directory that nightly, sweep
+or report wrote; of the latter the runs that were kept count. --out writes the table to
+a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			files, err := histories(dirs)
+			files, err := findHistories(dirs)
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ has little of.`,
 			for _, file := range files {
 				err := table.Add(history.ReadFile(file))
 				switch {
-				case errors.Is(err, history.ErrTruncated): // what came before counts
+				case errors.Is(err, history.ErrTruncated): // the records before it count
 					cut = append(cut, err)
 				case err != nil:
 					return err
@@ -56,22 +56,23 @@ has little of.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "a `file` to keep the table in, as JSON")
+	cmd.Flags().StringVar(&out, "out", "", "a `file` to write the table to, as JSON")
 	return cmd
 }
 
-// histories are those of all runs in the directories that were kept, each once.
-func histories(dirs []string) ([]string, error) {
-	var files, judged []string
+// findHistories returns the history files of all runs in the directories, each once.
+// A run whose directory was deleted has none.
+func findHistories(dirs []string) ([]string, error) {
+	var files, campaigns []string
 	for _, dir := range dirs {
 		file := run.HistoryFile(dir)
-		if _, err := os.Stat(file); err == nil { // verdicts are not needed
+		if _, err := os.Stat(file); err == nil { // the run need not be checked
 			files = append(files, file)
 		} else {
-			judged = append(judged, dir)
+			campaigns = append(campaigns, dir)
 		}
 	}
-	runs, err := readRuns(judged)
+	runs, err := readRuns(campaigns)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func histories(dirs []string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: found no history; expected runs that were kept, as nightly and sweep keep those that did not pass", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("%s: found no history; expected run directories (nightly and sweep delete those of runs that passed)", strings.Join(dirs, ", "))
 	}
 	for i, file := range files {
 		if files[i], err = filepath.Abs(file); err != nil {
@@ -98,7 +99,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 		return err
 	}
 	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("keeping the coverage: %w", err)
+		return fmt.Errorf("writing the coverage: %w", err)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func readCoverage(path string) (*coverage.Table, error) {
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
-		return nil, fmt.Errorf("%s: expected what gauntlet coverage --out wrote: %w", path, err)
+		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %w", path, err)
 	}
 	return &table, nil
 }

@@ -11,49 +11,49 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// generatedFlags say what is to be generated, beside seed and provider.
-type generatedFlags struct {
-	profileName string
-	lasts       time.Duration
-	lean        string // a file of a coverage
+// generateFlags are the options of a generated scenario besides seed and provider.
+type generateFlags struct {
+	profile         string
+	duration        time.Duration
+	preferUncovered string // a file that "gauntlet coverage" wrote
 }
 
-func (f *generatedFlags) profile(flags *pflag.FlagSet) {
-	flags.StringVar(&f.profileName, "profile", generate.DefaultProfile, "how much goes on in a scenario that is generated: calm, steady or storm")
-	flags.StringVar(&f.lean, "lean", "", "a `file` that gauntlet coverage wrote: faults that it has little of are preferred in a scenario that is generated")
+func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
+	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady or storm")
+	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage\" wrote; a generated scenario prefers faults that the file has few records of")
 }
 
-func (f *generatedFlags) duration(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.lasts, "duration", 0, "how long the workload of a scenario that is generated goes on; 0 is the profile's own time")
+func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
 }
 
-func (f *generatedFlags) scenario(seed uint64, provider string) (*scenario.Scenario, error) {
-	profile, err := generate.ProfileNamed(f.profileName)
+func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenario, error) {
+	profile, err := generate.ProfileNamed(f.profile)
 	if err != nil {
 		return nil, err
 	}
-	options := generate.Options{Seed: seed, Profile: profile, Duration: f.lasts, Provider: provider}
-	if f.lean != "" {
-		if options.PreferUncovered, err = readCoverage(f.lean); err != nil {
-			return nil, fmt.Errorf("--lean: %w", err)
+	options := generate.Options{Seed: seed, Profile: profile, Duration: f.duration, Provider: provider}
+	if f.preferUncovered != "" {
+		if options.PreferUncovered, err = readCoverage(f.preferUncovered); err != nil {
+			return nil, fmt.Errorf("--prefer-uncovered: %w", err)
 		}
 	}
 	return generate.Scenario(options)
 }
 
 func newGenerate() *cobra.Command {
-	var flags generatedFlags
+	var flags generateFlags
 	var seed uint64
 	var provider string
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Print the scenario of a seed",
-		Long: `Print the scenario that gauntlet run generates from a seed: what users do, and
-what goes wrong. The same seed, and the same file to lean away from, give the same
-scenario, byte for byte.`,
+		Short: "Print the scenario that a seed generates",
+		Long: `Print the scenario that "gauntlet run" generates from a seed: its workload and its
+faults. The same seed and the same --prefer-uncovered file give the same scenario,
+byte for byte.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := flags.scenario(seedOf(seed), provider)
+			s, err := flags.generate(seedOf(seed), provider)
 			if err != nil {
 				return err
 			}
@@ -66,9 +66,9 @@ scenario, byte for byte.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&seed, "seed", 0, "where random draws start; 0 takes a random one")
-	flags.profile(f)
-	flags.duration(f)
+	f.Uint64Var(&seed, "seed", 0, "the seed of all random choices; 0 picks a random one")
+	flags.addProfile(f)
+	flags.addDuration(f)
 	providerFlag(f, &provider)
 	return cmd
 }

@@ -46,7 +46,7 @@ func TestHalfWritten(t *testing.T) {
 			"report": ": found a run without verdicts; gauntlet check judges it", "coverage": "restart",
 		}},
 		{"a night in which all passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
-			"report": "1 run: 1 pass", "coverage": ": found no history; expected runs that were kept",
+			"report": "1 run: 1 pass", "coverage": ": found no history; expected run directories",
 		}},
 		// The first of these judges the run, and the others find its verdicts.
 		{"history cut", map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/image"
 )
 
-// imageDefault is the image that controllers/deploy names. Its registry is no
-// registry, so that nobody pulls something else of that name.
+// imageDefault is the image reference in controllers/deploy. Its registry host is
+// localhost, so that no node pulls another image of that name.
 const imageDefault = "localhost/workload-controller-manager:dev"
 
 func newImage() *cobra.Command {
@@ -22,10 +22,11 @@ func newImage() *cobra.Command {
 	var labels map[string]string
 	cmd := &cobra.Command{
 		Use:   "image BINARY",
-		Short: "Write the container image of a binary",
-		Long: `Write an image that has BINARY, a static Linux executable, and nothing else, as
-an archive that "docker load", "kind load image-archive" and "ctr images import"
-take. It runs as user ` + image.User + ` and needs no writable file.`,
+		Short: "Write a container image that contains one binary",
+		Long: `Write a container image that contains only BINARY, a static Linux executable. The
+archive is in the format that "docker load", "kind load image-archive" and "ctr images
+import" accept. The image runs as user ` + image.User + ` and needs no writable file
+system.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec.Binary, spec.Labels = args[0], map[string]string{
@@ -40,19 +41,19 @@ take. It runs as user ` + image.User + ` and needs no writable file.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&output, "output", "image.tar", "the archive to write")
-	f.StringVar(&spec.Reference, "reference", imageDefault, "the image's name and tag")
-	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` for the image to carry, such as org.opencontainers.image.revision; may be repeated")
+	f.StringVar(&output, "output", "image.tar", "the archive `file` to write")
+	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image")
+	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
 }
 
-// writeImage writes an archive that is whole or not there.
+// writeImage writes the archive atomically.
 func writeImage(path string, spec image.Spec) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("writing the image's archive: %w", err)
+		return fmt.Errorf("writing the image archive: %w", err)
 	}
-	defer os.Remove(file.Name()) // no more there when all went well
+	defer os.Remove(file.Name()) // a no-op after the rename
 	err = image.Write(file, spec)
 	if err == nil {
 		err = file.Chmod(0o644)

@@ -51,28 +51,28 @@ func newList() *cobra.Command {
 
 func listScenarios(out io.Writer) {
 	for _, s := range library.All() {
-		fmt.Fprintf(out, "%s\n%s\n", s.Name, indent(1, s.Description))
+		fmt.Fprintf(out, "%s\n%s\n", s.Name, wrapIndented(1, s.Description))
 	}
 }
 
 func listFaults(out io.Writer) {
 	for _, kind := range catalog.All {
-		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(1, kind.Description))
+		fmt.Fprintf(out, "%s\n%s", kind.Name, wrapIndented(1, kind.Description))
 		for _, param := range kind.Params {
 			value := "required"
 			if param.Default != "" {
 				value = "default: " + param.Default
 			}
-			fmt.Fprintf(out, "    %s\n%s", param.Name, indent(2, fmt.Sprintf("%s Values: %s; %s.", param.Description, param.Bounds, value)))
+			fmt.Fprintf(out, "    %s\n%s", param.Name, wrapIndented(2, fmt.Sprintf("%s Values: %s; %s.", param.Description, param.Bounds, value)))
 		}
-		fmt.Fprintf(out, "%s%s\n", indent(1, "Healing: "+kind.Healing), indent(1, "On: "+strings.Join(kind.Providers, ", ")))
+		fmt.Fprintf(out, "%s%s\n", wrapIndented(1, "Healing: "+kind.Healing), wrapIndented(1, "On: "+strings.Join(kind.Providers, ", ")))
 	}
 }
 
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
 		written := fmt.Sprintf("Contract: %s. Traps: %s.", c.Contract, numbers(c.AllowedBehaviors))
-		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, indent(1, c.Guarantee), indent(1, written))
+		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, wrapIndented(1, c.Guarantee), wrapIndented(1, written))
 	}
 }
 
@@ -84,8 +84,8 @@ func numbers(all []int) string {
 	return strings.Join(words, ", ")
 }
 
-// indent wraps a text for a terminal of 80 columns, so many steps to the right.
-func indent(steps int, words string) string {
+// wrapIndented wraps a text for a terminal of 80 columns, so many steps to the right.
+func wrapIndented(steps int, words string) string {
 	margin := strings.Repeat("    ", steps)
 	var out strings.Builder
 	for line := range strings.Lines(text.WrapSoft(words, 80-len(margin))) {

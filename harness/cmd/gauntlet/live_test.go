@@ -88,7 +88,7 @@ settle: {within: 30s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", alive: in 1 run of small-crash-1") {
+	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", process-alive: in 1 run of small-crash-1") {
 		t.Errorf("it says\n%s", printed)
 	}
 	failedIn(t, out, "process-alive")

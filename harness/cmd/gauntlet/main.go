@@ -1,5 +1,5 @@
-// Command gauntlet runs chaos scenarios against Kubernetes' workload controllers
-// and judges what they did.
+// Command gauntlet runs chaos scenarios against Kubernetes workload controllers and
+// checks their behavior.
 package main
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What gauntlet exits with.
+// The exit statuses of gauntlet.
 const (
 	exitPass    = 0 // every check passed
 	exitFail    = 1 // a check failed
-	exitUnknown = 2 // nothing failed, but a verdict is unknown or a run broke off
-	exitUsage   = 3 // bad usage: nothing was run
+	exitUnknown = 2 // no check failed, but a verdict is unknown or a run was aborted
+	exitUsage   = 3 // the command line or an input is wrong; nothing ran
 )
 
 // revision is set by the linker.
@@ -26,7 +26,7 @@ var revision = "unknown"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends gauntlet at once; its guard cleans up.
+	// The second signal ends gauntlet immediately. The guard process then cleans up.
 	context.AfterFunc(ctx, stop)
 	code := exitPass
 	root := newRoot(&code)
@@ -38,8 +38,8 @@ func main() {
 	os.Exit(exitCode(code, err))
 }
 
-// exitCode is what gauntlet exits with, given what the verdicts amount to and
-// the error of the command.
+// exitCode returns the exit status, given the exit code of the verdicts and the error
+// of the command.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
@@ -54,28 +54,30 @@ func exitCode(verdicts int, err error) int {
 	}
 }
 
-// unfinishedError is an error of a run, as opposed to one of its user: any other
-// error that a command returns is about how it was called.
+// unfinishedError is an error that ended a run early. Any other error of a command is
+// a mistake in its arguments or input files, and exits with exitUsage.
 type unfinishedError struct{ err error }
 
 func (e *unfinishedError) Error() string { return e.err.Error() }
 func (e *unfinishedError) Unwrap() error { return e.err }
 
-// newRoot returns the command line. Commands leave what their verdicts amount to
+// newRoot returns the root command. Each command stores the exit code of its verdicts
 // in code.
 func newRoot(code *int) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gauntlet",
-		Short: "Chaos and conformance for Kubernetes' workload controllers",
-		Long: `gauntlet puts an unmodified controller binary on a real control plane, stands a
-fault proxy between the two, lets things go wrong, records everything, and
-judges what the controllers did.
+		Short: "Chaos and conformance tests for Kubernetes workload controllers",
+		Long: `gauntlet runs an unmodified controller binary on a real control plane. A fault
+proxy between the two injects faults and records every request, response and watch
+event. Checks then decide from this history whether the controllers kept their
+guarantees.
 
-Exit status: 0 every check passed, 1 a check failed, 2 a verdict is unknown or a
-run broke off, 3 bad usage.`,
+Exit status: 0 every check passed; 1 a check failed; 2 a verdict is unknown or a
+run was aborted; 3 the command line or an input is wrong.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newUp(), newDown(), newClean(), newKeeper(), newRelay(), newImage(), newVersion())
+	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newVersion())
+	acceptRenamedFlags(root)
 	return root
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// mutantsFlags are the flags of `gauntlet mutants`.
+// mutantsFlags are the flags of "gauntlet mutants".
 type mutantsFlags struct {
 	runs     runFlags
 	tree     string
@@ -34,15 +34,16 @@ func newMutants(code *int) *cobra.Command {
 	var flags mutantsFlags
 	cmd := &cobra.Command{
 		Use:   "mutants [ID…]",
-		Short: "Break controllers on purpose and see which check catches each",
-		Long: `Break controllers on purpose, by small edits of their source, and run each of them
-through the scenarios that should show it, until a check fails. None means all.
+		Short: "Test the checks with controllers that are broken on purpose",
+		Long: `Break controllers by small edits of their source, and run each mutant through the
+scenarios that should expose it, until a check fails. Without ID, all mutants run.
 
-It needs this project's tree and the go command, and changes nothing there. What
-became of each goes to the directory mutants, as outcomes.json, and with what earlier
-calls found, there or in the tree, as the table TABLE.md; so do the executables and
-runs of those that were not caught. The exit status is 1 when a check missed a mutant that
-it is known to catch, and 2 when the unbroken controllers did not pass.`,
+The command needs the source tree of this project and the go command; it does not
+change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
+TABLE.md, which includes the outcomes of earlier calls. The executables and runs of
+mutants that no check detected are kept there. The exit status is 1 if no check
+detected a mutant that must be detected, and 2 if the unmodified controllers did not
+pass.`,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			all, err := selectMutants(ids)
 			if err != nil {
@@ -53,17 +54,17 @@ it is known to catch, and 2 when the unbroken controllers did not pass.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.tree, "tree", ".", "the top of this project's `directory`")
-	f.BoolVar(&flags.missing, "missing", false, "only those that have not been caught yet, as they are now")
-	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep every run, to be judged again when a check changes")
-	f.Uint64Var(&flags.runs.seed, "seed", 1, "where the random draws of every run start")
-	f.StringVar(&flags.runs.out, "out", "out", "the `directory` that the directory mutants is made in")
-	f.IntVar(&flags.runs.parallel, "parallel", 0, "how many builds and runs there are at the same time; 0 is what cores and memory allow")
+	f.StringVar(&flags.tree, "tree", ".", "the root `directory` of the source tree")
+	f.BoolVar(&flags.missing, "missing", false, "run only mutants that have not been detected in their current form")
+	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
+	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of every run")
+	f.StringVar(&flags.runs.out, "out", "out", "the `directory` in which the directory mutants is created")
+	f.IntVar(&flags.runs.parallel, "parallel", 0, "how many builds and runs are in progress at the same time; 0 means as many as cores and memory allow")
 	upstreamDirFlag(f, &flags.runs.upstreamDir)
 	return cmd
 }
 
-// selectMutants are those of these IDs, or all.
+// selectMutants returns the mutants with the given IDs, and all if ids is empty.
 func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	all := mutants.All()
 	if len(ids) == 0 {
@@ -80,10 +81,10 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	return selected, nil
 }
 
-// run tries mutants, and returns what that amounts to.
+// run runs the mutants and returns the exit code of their outcomes.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
 	f.runs.provider, f.runs.terminal = "embedded", newTerminal(cmd.ErrOrStderr())
-	parallel, err := f.runs.abreast()
+	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return exitPass, err
 	}
@@ -106,7 +107,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	if f.missing {
 		selected = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
 	}
-	workshop := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
+	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
 	code := exitPass
 	trial := mutant.Trial{
 		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
@@ -116,7 +117,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 			}
 			return ours, nil
 		},
-		Build: workshop.Build,
+		Build: builder.Build,
 		Run: func(ctx context.Context, label, executable, name string) (*reports.Run, error) {
 			return f.runOne(ctx, cmd, label, executable, name)
 		},
@@ -127,7 +128,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 			}
 			outcomes[o.Mutant] = o
 			fmt.Fprintln(cmd.OutOrStdout(), o)
-			return errors.Join(f.tidy(workshop, &m, o), writeJSON(f.outcomesFile(), outcomes))
+			return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
 		},
 	}
 	err = errors.Join(trial.Do(cmd.Context()), f.writeTable(outcomes))
@@ -140,8 +141,9 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs an executable through a scenario. Of runs that passed for the
-// unbroken, or failed for a mutant, nothing is kept unless it is asked for.
+// runOne runs an executable through a scenario. It deletes the directory of a run with
+// the expected verdict (pass for the unmodified controllers, fail for a mutant), unless
+// --keep-runs is set.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, executable, name string) (*reports.Run, error) {
 	s, err := mutants.Scenario(name)
 	if err != nil {
@@ -153,29 +155,29 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, ex
 	if err != nil {
 		return nil, err
 	}
-	judged, err := attempt(options[0])(ctx)
-	if judged == nil {
+	result, err := attempt(options[0])(ctx)
+	if result == nil {
 		return nil, err
 	}
 	wanted := check.Fail
 	if strings.HasPrefix(label, mutant.UnmodifiedLabel) {
 		wanted = check.Pass
 	}
-	if judged.Verdict == wanted && !f.keepRuns {
-		err = errors.Join(err, os.RemoveAll(judged.Directory))
+	if result.Verdict == wanted && !f.keepRuns {
+		err = errors.Join(err, os.RemoveAll(result.Directory))
 	}
-	return judged, err
+	return result, err
 }
 
-// tidy removes the executable of a mutant that was caught.
-func (f *mutantsFlags) tidy(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
+// removeExecutable removes the executable of a mutant that a check detected.
+func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected {
 		return nil
 	}
 	return os.Remove(w.Executable(m))
 }
 
-// writeTable writes where all mutants stand.
+// writeTable writes the outcomes of all mutants as Markdown.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	var table bytes.Buffer
 	if err := mutant.Table(&table, mutants.All(), outcomes); err != nil {
@@ -184,8 +186,8 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)
 }
 
-// readOutcomes reads what earlier calls have found, by the IDs of mutants: of each the
-// latest that is of the mutant as it is, from whichever of these files has it.
+// readOutcomes returns the latest outcome of each mutant in its current form, by ID,
+// from the files at paths. A missing file is no error.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
@@ -211,7 +213,7 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 	return outcomes, nil
 }
 
-// writeJSON writes a value as a file, all of it or nothing.
+// writeJSON writes a value to a file atomically.
 func writeJSON(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -12,26 +12,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// nightlyFlags are the flags of `gauntlet nightly`.
+// nightlyFlags are the flags of "gauntlet nightly".
 type nightlyFlags struct {
-	huntFlags
+	campaignFlags
 	duration  time.Duration
-	generated generatedFlags
+	generated generateFlags
 }
 
 func newNightly(code *int) *cobra.Command {
 	flags := nightlyFlags{}
 	cmd := &cobra.Command{
 		Use:   "nightly [SCENARIO…]",
-		Short: "Run scenarios with one seed after another until time is up",
-		Long: `Run scenarios on every subject, with one seed after another, until time is up: those
-that are named, or else all that gauntlet brings along, or, with --profile or --lean,
-the one that each seed generates.
+		Short: "Run scenarios with one seed after another for a given duration",
+		Long: `Run scenarios on every subject, with one seed after another, until --duration has
+passed. Without SCENARIO, all built-in scenarios run. With --profile or
+--prefer-uncovered, each seed generates the scenario to run.
 
-Runs that did not pass are kept. At the end each distinct failure is printed in
-a line, with the smallest run that showed it; the same lines, and the reports of all
-runs together, those that passed included, are in the directory nightly-TIME beside
-them. gauntlet report makes one page of several nights.`,
+The directories of runs that passed are deleted, the others are kept. At the end the
+command prints one line for each failure group: the failed check, the resource, the
+reason, how many runs show it, and the smallest of these runs. The directory
+nightly-TIME contains the same lines and the reports of all runs. "gauntlet report"
+makes one page of several such directories.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
 			*code, err = flags.run(cmd, names)
@@ -40,31 +41,32 @@ them. gauntlet report makes one page of several nights.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "how long runs are begun")
-	flags.generated.profile(f)
-	f.Uint64Var(&flags.runs.seed, "seed", 0, "the first round's seed; each round has the next one; 0 takes a random one")
+	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "how long new runs are started")
+	flags.generated.addProfile(f)
+	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first round; each further round uses the next one; 0 picks a random one")
 	return cmd
 }
 
-// run hunts until time is up, and returns what the verdicts amount to.
+// run makes runs until the duration has passed, and returns the exit code of the
+// verdicts.
 func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)
 	}
-	generates := slices.ContainsFunc([]string{"profile", "lean"}, cmd.Flags().Changed)
+	generates := slices.ContainsFunc([]string{"profile", "prefer-uncovered"}, cmd.Flags().Changed)
 	if generates && len(names) > 0 {
-		return exitPass, fmt.Errorf("--profile, --lean and %s: expected them without scenarios, for those that are generated", names[0])
+		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios: found them together with the scenario %s", names[0])
 	}
 	first := seedOf(f.runs.seed)
 	round := func(seed uint64) ([]campaign.Attempt, error) {
 		if generates {
-			return f.seed(cmd, f.generated, seed)
+			return f.attemptsOfSeed(cmd, f.generated, seed)
 		}
-		return f.attempts(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names) }, seed)
+		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names) }, seed)
 	}
 	if _, err := round(first); err != nil {
-		return exitPass, err // before anything is written
+		return exitPass, err // nothing is written yet
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "hunting for %s from seed %d on\n", f.duration, first)
-	return f.hunt(cmd, "nightly", campaign.Options{Series: rounds(first, math.MaxUint64-1, round), Duration: f.duration})
+	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, from seed %d\n", f.duration, first)
+	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

@@ -15,13 +15,13 @@ func newReport(code *int) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "report RUNDIR…",
-		Short: "Write the reports of saved runs again, all runs together",
+		Short: "Write one report of several saved runs",
 		Long: `Write verdicts.json, junit.xml, summary.md and report.html of saved runs, from the
-verdicts that are in their directories.
+verdicts in their directories.
 
-RUNDIR is the directory of a run, or one that nightly, sweep or an earlier report left. One
-run gets a page with its timeline. Several get one page together: what went wrong,
-how it went from day to day, and the way to the page of each.`,
+RUNDIR is the directory of a run, or a directory that nightly, sweep or an earlier
+report wrote. The page of one run shows its timeline. The page of several runs shows
+the failure groups, the trend by day, and links to the page of each run.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			all, err := readRuns(dirs)
@@ -35,12 +35,12 @@ how it went from day to day, and the way to the page of each.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; that of a run has its own replaced")
+	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; if it is the directory of a run, its reports are replaced")
 	return cmd
 }
 
-// readRuns reads the verdicts of all directories, and each run once: a night's
-// directory and the runs' own may both be given.
+// readRuns reads the verdicts of all directories. It returns each run once, even if
+// both its directory and the directory of its campaign are given.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}
@@ -58,7 +58,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 			return nil, err
 		}
 		for _, run := range runs {
-			if run.Directory == "" || !seen[run.Directory] { // of a run that was not kept there is nothing else
+			if run.Directory == "" || !seen[run.Directory] { // a run whose directory was deleted
 				seen[run.Directory] = true
 				all = append(all, run)
 			}
@@ -67,7 +67,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 	return all, nil
 }
 
-// writeReports writes the files and prints what a terminal gets.
+// writeReports writes the report files and prints the verdicts.
 func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -77,9 +77,9 @@ func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 		return fmt.Errorf("writing the reports: %w", err)
 	}
 	err = reports.WriteFiles(dir, all...)
-	if err := errors.Join(err, show(cmd, all)); err != nil {
+	if err := errors.Join(err, printVerdicts(cmd, all)); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\nsee %s\n", filepath.Join(dir, reports.PageName))
+	fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))
 	return nil
 }

@@ -28,17 +28,18 @@ type runFlags struct {
 	provider    string
 	seed        uint64
 	out         string
-	keep        bool
+	keepUp      bool
 	upstreamDir string
 	nodeImage   string
 	existing    existing.Options
 	parallel    int
 	attempts    int
-	generated   generatedFlags
+	generated   generateFlags
 
-	// terminal is where all the runs of a command tell what they do; nil makes one.
+	// terminal prints the progress of all runs of a command; nil creates one.
 	terminal *terminal
-	// label tells the runs of one scenario apart there, if it is not enough for them.
+	// label follows the scenario name in progress lines, where several runs share a
+	// scenario.
 	label string
 }
 
@@ -46,18 +47,18 @@ func newRun(code *int) *cobra.Command {
 	var flags runFlags
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO…]",
-		Short: "Run scenarios and judge them",
-		Long: `Run scenarios, each on a control plane of its own, and judge them.
+		Short: "Run scenarios and check the results",
+		Long: `Run scenarios, each on its own control plane, and check the results.
 
-SCENARIO is the name of a scenario that gauntlet brings along (see gauntlet list)
-or a YAML file, such as the scenario.yaml of an earlier run; none means all that
-gauntlet brings along, or, with --seed, --profile or --duration, one that is
-generated from the seed.`,
+SCENARIO is the name of a built-in scenario (see "gauntlet list") or a YAML file, such
+as the scenario.yaml of an earlier run. Without SCENARIO, all built-in scenarios run.
+With --seed, --profile or --duration and without SCENARIO, one scenario is generated
+from the seed and run.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := flags.checkAttempts(); err != nil {
 				return err
 			}
-			parallel, err := flags.abreast()
+			parallel, err := flags.parallelRuns()
 			if err != nil {
 				return err
 			}
@@ -74,18 +75,18 @@ generated from the seed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.subject, "subject", "ours", "what is under test: ours, upstream, exec:PATH, a binary that takes kube-controller-manager's flags, or on kind image:REF, a container image of one")
-	f.Uint64Var(&flags.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
-	flags.generated.profile(f)
-	flags.generated.duration(f)
-	f.BoolVar(&flags.keep, "keep", false, "leave the control plane of one scenario up after its run, until Ctrl-C, and print its kubeconfig; the verdict comes then")
-	flags.attemptsFlag(f)
-	flags.shared(f)
+	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; or, on kind, image:REF, a container image of such a binary")
+	f.Uint64Var(&flags.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
+	flags.generated.addProfile(f)
+	flags.generated.addDuration(f)
+	f.BoolVar(&flags.keepUp, "keep", false, "keep the control plane up after the run until Ctrl-C, and print its kubeconfig; the verdict follows; for one scenario only")
+	flags.addAttempts(f)
+	flags.addShared(f)
 	return cmd
 }
 
-func (f *runFlags) attemptsFlag(flags *pflag.FlagSet) {
-	flags.IntVar(&f.attempts, "attempts", 1, "how often a scenario is run, with the same seed, before an unknown verdict on it stands; one that failed is not run again")
+func (f *runFlags) addAttempts(flags *pflag.FlagSet) {
+	flags.IntVar(&f.attempts, "attempts", 1, "how many times to run a scenario, with the same seed, while its verdict is unknown; a failed run is not repeated")
 }
 
 func (f *runFlags) checkAttempts() error {
@@ -95,33 +96,33 @@ func (f *runFlags) checkAttempts() error {
 	return nil
 }
 
-// shared adds the flags that every command has which makes runs.
-func (f *runFlags) shared(flags *pflag.FlagSet) {
+// addShared adds the flags of every command that runs scenarios.
+func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
-	flags.StringVar(&f.out, "out", "out", "the `directory` that run directories are made in")
-	flags.IntVar(&f.parallel, "parallel", 0, "how many runs there are at the same time; 0 is what cores and memory allow, or 1 on kind and on an existing cluster, which takes no more")
+	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
+	flags.IntVar(&f.parallel, "parallel", 0, "how many runs are in progress at the same time; 0 means as many as cores and memory allow, and 1 on kind and on an existing cluster; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
-	flags.StringVar(&f.existing.ControllerSwitch, "displace", "", "of an existing cluster that runs the four controllers itself, a `program` that turns them off and on: it is called with \"off\" and with \"on\"")
+	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the four controllers of an existing cluster; gauntlet calls it with \"off\" before the run and with \"on\" after it")
 }
 
-// The flags that say what control plane, which several commands have.
+// Several commands share the following flags, which select the control plane.
 
 func providerFlag(f *pflag.FlagSet, provider *string) {
-	f.StringVar(provider, "provider", "embedded", "the kind of control plane: "+strings.Join(run.Providers(), ", "))
+	f.StringVar(provider, "provider", "embedded", "the provider of the control plane: "+strings.Join(run.Providers(), ", "))
 }
 
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
-	f.StringVar(dir, "upstream-dir", "", "the `directory` of the binaries of etcd, Kubernetes and KWOK (default: the cache that `make upstream` fills)")
+	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"make upstream\" fills)")
 }
 
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
-	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the one that `make node-image` builds, or else kind's released one)")
+	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
 
-// absolute is a path from the root, or nothing for nothing.
-func absolute(path string) (string, error) {
+// absolutePath returns the absolute form of a path, and "" for "".
+func absolutePath(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
@@ -129,12 +130,12 @@ func absolute(path string) (string, error) {
 }
 
 func existingFlags(f *pflag.FlagSet, o *existing.Options) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: what kubectl takes)")
-	f.StringVar(&o.Context, "context", "", "the context of that kubeconfig (default: its current one)")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
+	f.StringVar(&o.Context, "context", "", "the context in that kubeconfig (default: its current context)")
 }
 
-// options turns the command line into what to run, and refuses what cannot be
-// run before anything is started.
+// options returns the options of each run. It returns an error, before anything is
+// started, for a run that is not possible.
 func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) ([]run.Options, error) {
 	target, err := subject.ParseTarget(f.subject)
 	if err != nil {
@@ -147,10 +148,10 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err != nil {
 		return nil, err
 	}
-	if f.keep && len(scenarios) != 1 {
+	if f.keepUp && len(scenarios) != 1 {
 		return nil, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
 	}
-	if f.existing.Kubeconfig, err = absolute(f.existing.Kubeconfig); err != nil {
+	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
 	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=existing", "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
@@ -183,8 +184,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			Revision:    revision,
 			Versions:    versions,
 		}
-		if f.keep {
-			o.KeepUp = terminal.hold
+		if f.keepUp {
+			o.KeepUp = terminal.keepUpUntilInterrupt
 		}
 		if err := o.Preflight(); err != nil {
 			return nil, &unfinishedError{err}
@@ -194,44 +195,46 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	return all, nil
 }
 
-// executables are gauntlet's own and, beside it, that of our controllers.
+// executables returns the paths of the gauntlet executable and of our controllers,
+// which is in the same directory.
 func executables() (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
-		return "", "", fmt.Errorf("looking for our controllers beside gauntlet: %w", err)
+		return "", "", fmt.Errorf("finding the path of gauntlet: %w", err)
 	}
 	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
 }
 
-// scenarios are what the command line asks to be run: those that are named, or
-// one that is generated, or all that gauntlet brings along.
+// scenarios returns the scenarios that the command line selects: the named ones, a
+// generated one, or all built-in ones.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
-	shaped := slices.ContainsFunc([]string{"profile", "duration", "lean"}, cmd.Flags().Changed)
+	shaped := slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
 	switch {
 	case len(names) > 0 && shaped:
-		return nil, fmt.Errorf("--profile, --duration, --lean and %s: expected them without scenarios, for one that is generated", names[0])
+		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios: found them together with the scenario %s", names[0])
 	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
-		s, err := f.generated.scenario(seedOf(f.seed), f.provider)
+		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
 	case len(names) == 0 && slices.Contains(run.Providers(), f.provider):
-		return f.supported(cmd), nil
+		return f.supportedScenarios(cmd), nil
 	}
 	return loadScenarios(names)
 }
 
-// supported are those of gauntlet's own scenarios that can run on the provider; it
-// says which cannot, and why.
-func (f *runFlags) supported(cmd *cobra.Command) []*scenario.Scenario {
+// supportedScenarios returns the built-in scenarios that the provider supports. It
+// prints the others with the reason.
+func (f *runFlags) supportedScenarios(cmd *cobra.Command) []*scenario.Scenario {
 	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
 		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is skipped: %v\n", s.Name, err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", s.Name, err)
 		}
 		return err != nil
 	})
 }
 
-// loadScenarios reads the scenarios that names stand for.
+// loadScenarios returns the scenarios with the given names or file paths, and all
+// built-in ones if names is empty.
 func loadScenarios(names []string) ([]*scenario.Scenario, error) {
 	if len(names) == 0 {
 		return library.All(), nil
@@ -257,26 +260,26 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 		for _, s := range library.All() {
 			known = append(known, s.Name)
 		}
-		return nil, fmt.Errorf("scenario %q: expected a YAML file or one of %s", name, strings.Join(known, ", "))
+		return nil, fmt.Errorf("scenario %q: expected a YAML file or one of the built-in scenarios %s", name, strings.Join(known, ", "))
 	}
 	return s, err
 }
 
-// seedOf is the first seed that is set, or a new one.
+// seedOf returns the first seed that is not 0, and a random one if all are 0.
 func seedOf(seeds ...uint64) uint64 {
 	for _, seed := range seeds {
 		if seed != 0 {
 			return seed
 		}
 	}
-	return 1 + rand.Uint64N(1<<32) // short enough to be typed
+	return 1 + rand.Uint64N(1<<32) // short enough to type
 }
 
-// abreast is how many runs there are at the same time.
-func (f *runFlags) abreast() (int, error) {
+// parallelRuns returns how many runs may be in progress at the same time.
+func (f *runFlags) parallelRuns() (int, error) {
 	switch {
 	case f.parallel < 0 || f.parallel > parallelMax:
-		return 0, fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for what there is room for", f.parallel, parallelMax)
+		return 0, fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores and memory allow", f.parallel, parallelMax)
 	case f.parallel > 0:
 		return f.parallel, nil
 	case f.provider != "embedded":
@@ -285,50 +288,50 @@ func (f *runFlags) abreast() (int, error) {
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
-// parallelMax is more control planes than a machine has ports and patience for.
+// parallelMax bounds --parallel: each run needs ports of its own.
 const parallelMax = 64
 
-// errSeriesOver keeps further runs from being begun: what kept one from being
-// raised keeps the others too.
-var errSeriesOver = errors.New("a run could not begin")
+// errCannotStart stops a series of runs. A run that cannot start has a cause that
+// affects the other runs too.
+var errCannotStart = errors.New("a run could not start")
 
-// runAll carries out the runs, up to parallel at a time and each so many times at
-// most before it is left unknown, and prints what they came to. Of several, one that the
-// cluster has no room for is skipped. An interruption ends the series; any other broken
-// run does not.
+// runAll makes the runs, up to parallel at the same time, and prints the verdicts. It
+// repeats a run with an unknown verdict until it has made it times times. If there are
+// several runs, it skips one that needs more room than the cluster has. An interrupt
+// ends the series; the failure of a single run does not.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
-	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
-	left := len(all) // to be run
+	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
+	left := len(all) // runs that have not ended
 	var attempts []campaign.Attempt
 	for _, o := range all {
-		attempts = append(attempts, untilKnown(attempt(o), times, o.Progress))
+		attempts = append(attempts, retryUnknown(attempt(o), times, o.Progress))
 	}
-	_ = campaign.RunParallel(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
+	_ = campaign.RunParallel(cmd.Context(), parallel, seriesOf(attempts), func(place int, run *reports.Run, err error) error {
 		left--
-		judged[place] = run
+		results[place] = run
 		name := all[place].Scenario.Name
 		switch {
-		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // which others may have
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is skipped: %v\n", name, err)
+		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // the others may need less
+			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", name, err)
 			return nil
 		case err != nil:
-			broken[place] = fmt.Errorf("%s: %w", name, err)
+			errs[place] = fmt.Errorf("%s: %w", name, err)
 		}
 		if run == nil {
-			return errSeriesOver
+			return errCannotStart
 		}
 		return nil
-	}) // whose only error is in broken
+	}) // its only error is also in errs
 	if left > 0 {
-		broken = append(broken, fmt.Errorf("%d scenarios were not run", left))
+		errs = append(errs, fmt.Errorf("%d scenarios did not run", left))
 	}
 	var summaries []reports.Run
-	for _, run := range judged {
+	for _, run := range results {
 		if run != nil {
 			summaries = append(summaries, *run)
 		}
 	}
-	if err := errors.Join(append(broken, show(cmd, summaries))...); err != nil {
+	if err := errors.Join(append(errs, printVerdicts(cmd, summaries))...); err != nil {
 		return verdictCode(summaries), &unfinishedError{err}
 	}
 	return verdictCode(summaries), nil

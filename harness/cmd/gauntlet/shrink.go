@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// shrinkFlags are the flags of `gauntlet shrink`.
+// shrinkFlags are the flags of "gauntlet shrink".
 type shrinkFlags struct {
 	runs  runFlags
 	check string
@@ -28,14 +28,14 @@ func newShrink(code *int) *cobra.Command {
 	var flags shrinkFlags
 	cmd := &cobra.Command{
 		Use:   "shrink RUNDIR",
-		Short: "Find the smallest scenario that fails as a run did",
-		Long: `Make the scenario of a failed run smaller for as long as the same check fails:
-without some faults, objects and steps, with fewer replicas and shorter times. A
-scenario that fails now and then is run as often as it takes to tell.
+		Short: "Find the smallest scenario that fails the same check as a run",
+		Long: `Make the scenario of a failed run smaller while the same check still fails: remove
+faults, objects and steps, and reduce replicas and times. If the scenario fails only in
+some runs, the command repeats each candidate until it is 95 % sure.
 
-The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C;
-begun again, the command goes on where it was. The exit status is 0 when the
-smallest scenario was found, and 2 when it broke off.`,
+The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C.
+Started again, the command resumes. The exit status is 0 if the search is complete, and
+2 if it was interrupted.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := flags.run(cmd, args[0])
@@ -44,27 +44,27 @@ smallest scenario was found, and 2 when it broke off.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.check, "check", "", "the `ID` of the check that is to fail; by default the first that failed")
-	f.StringVar(&flags.runs.subject, "subject", "", "what is under test; by default what was")
+	f.StringVar(&flags.check, "check", "", "the `ID` of the check that must fail (default: the first check that failed)")
+	f.StringVar(&flags.runs.subject, "subject", "", "the controllers under test (default: the subject of the run)")
 	upstreamDirFlag(f, &flags.runs.upstreamDir)
 	nodeImageFlag(f, &flags.runs.nodeImage)
 	return cmd
 }
 
-// run shrinks the scenario of a run.
+// run shrinks the scenario of the run in the directory at path.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := run.Check(path)
 	if err != nil {
 		return err
 	}
 	if failed.Provider == faults.Existing {
-		return fmt.Errorf("%s: a run on a cluster that was there already; expected one on a control plane of its own", path)
+		return fmt.Errorf("%s: found a run on an existing cluster; expected a run on an embedded or kind control plane", path)
 	}
 	original, err := scenario.Load(run.ScenarioFile(path))
 	if err != nil {
 		return err
 	}
-	if f.check, err = failedCheck(failed, f.check); err != nil {
+	if f.check, err = findFailedCheck(failed, f.check); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.runs.seed, f.runs.provider = failed.Seed, failed.Provider
@@ -75,19 +75,19 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	f.runs.out = filepath.Join(path, "shrink")
 	f.runs.terminal = newTerminal(cmd.ErrOrStderr())
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
-		return err // before anything is written
+		return err // nothing is written yet
 	}
 	err = f.shrink(cmd, original)
-	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // the page has what was found by now
+	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // the page shows the shrunk scenario
 		return &unfinishedError{err}
 	}
 	return nil
 }
 
-// failedCheck is the ID of the check that failed in a run: the given one, or the
-// first.
-func failedCheck(judged *reports.Run, id string) (string, error) {
-	for _, result := range judged.Results {
+// findFailedCheck returns the ID of a failed check of a run: id, or the first one if id
+// is empty.
+func findFailedCheck(r *reports.Run, id string) (string, error) {
+	for _, result := range r.Results {
 		if result.Verdict == check.Fail && (id == "" || result.Check == id) {
 			return result.Check, nil
 		}
@@ -98,10 +98,10 @@ func failedCheck(judged *reports.Run, id string) (string, error) {
 	return "", fmt.Errorf("expected a run in which check %q failed", id)
 }
 
-// confirmations are how often the smallest scenario is run in the end.
-const confirmations = 5
+// confirmationRuns is how many times the smallest scenario runs at the end.
+const confirmationRuns = 5
 
-// shrink runs smaller and smaller scenarios, and leaves the smallest in a file.
+// shrink searches for the smallest failing scenario and writes it to a file.
 func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	prober, closeJournal, err := f.prober(cmd)
@@ -110,9 +110,9 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	}
 	defer closeJournal()
 	if err := prober.Calibrate(ctx, original); err != nil {
-		return fmt.Errorf("the scenario as it is: %w", err)
+		return fmt.Errorf("running the original scenario: %w", err)
 	}
-	fmt.Fprintf(out, "%s fails; a scenario that does not in %d runs is taken not to, with a confidence of %.0f%%\n",
+	fmt.Fprintf(out, "check %s fails; a candidate that does not fail in %d runs counts as passing, with a confidence of %.0f%%\n",
 		f.check, prober.Runs(), 100*prober.Confidence())
 	smallest := filepath.Join(f.runs.out, "smallest.yaml")
 	small, err := shrink.Shrink(original, func(s *scenario.Scenario) (bool, error) {
@@ -126,19 +126,20 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	if err != nil {
 		return errors.Join(err, writeScenario(smallest, small))
 	}
-	times, err := prober.Confirm(ctx, small, confirmations)
+	times, err := prober.Confirm(ctx, small, confirmationRuns)
 	if err != nil {
 		return err
 	}
 	small = small.Clone()
 	small.Description = fmt.Sprintf("%s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
-		f.check, times, confirmations, filepath.Base(f.runs.subject), original.Name, original.Description)
-	fmt.Fprintf(out, "%d steps and %d faults are left, which fail in %d of %d runs: %s\n",
-		len(small.Workload), len(small.Faults), times, confirmations, smallest)
+		f.check, times, confirmationRuns, filepath.Base(f.runs.subject), original.Name, original.Description)
+	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; it fails in %d of %d runs: %s\n",
+		len(small.Workload), len(small.Faults), times, confirmationRuns, smallest)
 	return writeScenario(smallest, small)
 }
 
-// prober makes runs, and keeps a journal from which it goes on.
+// prober returns a prober that makes runs and resumes from its journal, and a function
+// that closes the journal.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
@@ -148,7 +149,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
-	known = known[:bytes.LastIndexByte(known, '\n')+1] // what was cut short is run again
+	known = known[:bytes.LastIndexByte(known, '\n')+1] // a truncated last line is repeated
 	journal, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, nil, err
@@ -163,19 +164,18 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	return p, func() { journal.Close() }, nil
 }
 
-// fails makes one run, of which nothing is kept, and reports whether the check
-// failed in it.
+// fails makes one run, deletes its directory, and reports whether the check failed.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if err != nil {
 		return false, err
 	}
-	judged, err := run.Run(ctx, options[0])
-	if judged == nil {
+	result, err := run.Run(ctx, options[0])
+	if result == nil {
 		return false, err
 	}
-	_, notFailed := failedCheck(judged, f.check)
-	return notFailed == nil, os.RemoveAll(judged.Directory)
+	_, notFailed := findFailedCheck(result, f.check)
+	return notFailed == nil, os.RemoveAll(result.Directory)
 }
 
 func writeScenario(path string, s *scenario.Scenario) error {

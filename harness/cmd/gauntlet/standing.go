@@ -23,52 +23,53 @@ const (
 
 func newUp() *cobra.Command {
 	var provider, target string
-	plane, replicas := run.ControlPlane{}, 0
+	controlPlane, replicas := run.ControlPlane{}, 0
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring up a control plane that stays up, with or without the four controllers",
-		Long: `Bring up a control plane that stays up after the command, and print how to reach
-it. The four controllers that gauntlet tests are those that --subject names, with
-nothing between them and the API server, and without it there are none.
+		Short: "Start a control plane that stays up",
+		Long: `Start a control plane that stays up after the command ends, and print how to reach
+it. With --subject, the four controllers that gauntlet tests run on it and connect
+directly to the API server, without the fault proxy. Without --subject, nothing
+reconciles their objects.
 
-The path of its kubeconfig is all that goes to standard output.`,
+The command prints only the path of the kubeconfig to standard output.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if plane.Nodes < 1 || plane.Nodes > upNodesMax {
-				return fmt.Errorf("--nodes=%d: expected 1 to %d", plane.Nodes, upNodesMax)
+			if controlPlane.Nodes < 1 || controlPlane.Nodes > upNodesMax {
+				return fmt.Errorf("--nodes=%d: expected 1 to %d", controlPlane.Nodes, upNodesMax)
 			}
-			resident, err := residentOf(target, replicas)
+			installed, err := standingSubject(target, replicas)
 			if err != nil {
 				return err
 			}
 			terminal := newTerminal(cmd.ErrOrStderr())
-			terminal.progress(provider, "bringing up the control plane")
-			c, err := standing.Up(cmd.Context(), provider, plane, resident)
+			terminal.progress(provider, "starting the control plane")
+			c, err := standing.Up(cmd.Context(), provider, controlPlane, installed)
 			if err != nil {
 				return &unfinishedError{err}
 			}
 			terminal.progress(provider, c.Name+" is up")
-			fmt.Fprintf(cmd.ErrOrStderr(), "\n    export KUBECONFIG=%s\n\n`gauntlet down %s` removes it.\n", c.Kubeconfig, c.Name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "\n    export KUBECONFIG=%s\n\nTo remove it: gauntlet down %s\n", c.Kubeconfig, c.Name)
 			fmt.Fprintln(cmd.OutOrStdout(), c.Kubeconfig)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&provider, "provider", "embedded", "the kind of control plane: embedded, kind")
-	f.StringVar(&target, "subject", noSubject, "whose controllers run on it: "+noSubject+", or as for gauntlet run")
-	f.IntVar(&replicas, "replicas", 1, "how many replicas of them there are, of which one leads")
-	nodeImageFlag(f, &plane.NodeImage)
-	upstreamDirFlag(f, &plane.UpstreamDir)
-	f.IntVar(&plane.Nodes, "nodes", upNodesDefault, "how many nodes take pods; on kind, more than one come beside a control plane that takes none")
+	f.StringVar(&provider, "provider", "embedded", "the provider of the control plane: embedded, kind")
+	f.StringVar(&target, "subject", noSubject, "the controllers to run on it: "+noSubject+", or a subject as for \"gauntlet run\"")
+	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
+	nodeImageFlag(f, &controlPlane.NodeImage)
+	upstreamDirFlag(f, &controlPlane.UpstreamDir)
+	f.IntVar(&controlPlane.Nodes, "nodes", upNodesDefault, "how many schedulable nodes to create; on kind, with more than one, the control-plane node is not schedulable")
 	return cmd
 }
 
-// noSubject is what `gauntlet up` is told, or not told, for a control plane
-// without the four controllers.
+// noSubject is the value of --subject for a control plane without the four
+// controllers.
 const noSubject = "none"
 
-// residentOf is the subject that a command line asks for, nil if it asks for none.
-func residentOf(target string, replicas int) (*run.StandingSubject, error) {
+// standingSubject returns the subject that --subject names, and nil for noSubject.
+func standingSubject(target string, replicas int) (*run.StandingSubject, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
 	}
@@ -87,12 +88,12 @@ func newDown() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "down [NAME…]",
-		Short: "Remove control planes that `gauntlet up` left standing",
-		Long: `Remove control planes that "gauntlet up" left standing: those named, or the only
-one there is.`,
+		Short: "Remove control planes that \"gauntlet up\" started",
+		Long: `Remove control planes that "gauntlet up" started: the named ones, or the only one
+that exists.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
-				return fmt.Errorf("--all and %s: expected one or the other", strings.Join(names, ", "))
+				return fmt.Errorf("--all and %s: expected either --all or names", strings.Join(names, ", "))
 			}
 			found, err := standing.List(cmd.Context())
 			if err != nil {
@@ -111,42 +112,42 @@ one there is.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "remove every one that is kept")
+	cmd.Flags().BoolVar(&all, "all", false, "remove all of them")
 	return cmd
 }
 
-// chooseDown returns the clusters to take down. One that a run is using is not
-// for the taking.
+// chooseDown returns the clusters to remove. It refuses a cluster that a running
+// command uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
-	var kept []standing.Cluster
+	var up []standing.Cluster
 	for _, c := range found {
 		byName[c.Name] = c
 		if c.State == standing.Standing {
-			kept = append(kept, c)
+			up = append(up, c)
 		}
 	}
 	if len(names) == 0 {
-		if !all && len(kept) != 1 {
-			return nil, fmt.Errorf("which one? expected a NAME or --all, found %d: %s", len(kept), listed(kept))
+		if !all && len(up) != 1 {
+			return nil, fmt.Errorf("found %d standing control planes (%s); expected a NAME or --all", len(up), namesOf(up))
 		}
-		return kept, nil
+		return up, nil
 	}
 	var chosen []standing.Cluster
 	for _, name := range names {
 		c, ok := byName[name]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("no control plane %q: expected one of %s", name, listed(kept))
+			return nil, fmt.Errorf("control plane %q not found: expected one of %s", name, namesOf(up))
 		case c.State == standing.InUse:
-			return nil, fmt.Errorf("%s is in use by a command that runs: end that one", name)
+			return nil, fmt.Errorf("control plane %s is in use by a running command: end that command first", name)
 		}
 		chosen = append(chosen, c)
 	}
 	return chosen, nil
 }
 
-func listed(all []standing.Cluster) string {
+func namesOf(all []standing.Cluster) string {
 	if len(all) == 0 {
 		return "none"
 	}
@@ -162,32 +163,33 @@ func newClean() *cobra.Command {
 	var provider string
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what killed commands left behind",
-		Long: `Remove what killed commands left behind: containers, networks and state of
-control planes that nobody uses and nobody asked to keep. With
---provider=existing, what a run left on a cluster that somebody else made.`,
+		Short: "Remove the leftovers of killed commands",
+		Long: `Remove the containers, networks and state directories of control planes whose
+command was killed. Control planes that "gauntlet up" started, or that a running
+command uses, stay. With --provider=existing, remove the objects that a killed run left
+on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if provider != "" && provider != faults.Existing {
-				return fmt.Errorf("--provider=%s: expected existing, or nothing for all others", provider)
+				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
 			}
 			if provider != "" {
 				return cleanExisting(cmd, onExisting)
 			}
 			removed, spared, err := standing.Clean(cmd.Context())
-			tell(cmd.OutOrStdout(), removed, spared)
+			printCleaned(cmd.OutOrStdout(), removed, spared)
 			if err != nil {
 				return &unfinishedError{err}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&provider, "provider", "", "existing for a cluster that somebody else made; nothing for all others")
+	cmd.Flags().StringVar(&provider, "provider", "", "existing to clean an existing cluster; empty for everything on this machine")
 	existingFlags(cmd.Flags(), &onExisting)
 	return cmd
 }
 
-// cleanExisting removes what a killed run left on a cluster.
+// cleanExisting removes the objects that a killed run left on an existing cluster.
 func cleanExisting(cmd *cobra.Command, o existing.Options) error {
 	removed, err := standing.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
 	switch {
@@ -196,12 +198,12 @@ func cleanExisting(cmd *cobra.Command, o existing.Options) error {
 	case removed:
 		fmt.Fprintf(cmd.OutOrStdout(), "namespace %s: removed\n", existing.Namespace)
 	default:
-		fmt.Fprintln(cmd.OutOrStdout(), "nothing was left behind")
+		fmt.Fprintln(cmd.OutOrStdout(), "nothing to remove")
 	}
 	return nil
 }
 
-func tell(out io.Writer, removed, spared []standing.Cluster) {
+func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	for _, c := range removed {
 		fmt.Fprintf(out, "%s: removed\n", c.Name)
 	}
@@ -209,15 +211,16 @@ func tell(out io.Writer, removed, spared []standing.Cluster) {
 		fmt.Fprintf(out, "%s: %s\n", c.Name, c.State)
 	}
 	if len(removed) == 0 {
-		fmt.Fprintln(out, "nothing was left behind")
+		fmt.Fprintln(out, "nothing to remove")
 	}
 }
 
-// newKeeper is what `gauntlet up` runs in the background; see package keep.
-func newKeeper() *cobra.Command {
+// newStandingHost returns the hidden command that "gauntlet up" runs in the background
+// to host an embedded control plane; see package standing.
+func newStandingHost() *cobra.Command {
 	return &cobra.Command{
 		Use:    standing.HostCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
-		Short:  "Keep an embedded control plane",
+		Short:  "Host a standing embedded control plane",
 		Hidden: true,
 		Args:   cobra.RangeArgs(3, 6),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,7 +228,7 @@ func newKeeper() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("NODES: %w", err)
 			}
-			var resident *run.StandingSubject
+			var installed *run.StandingSubject
 			if len(args) == 6 {
 				replicas, err := strconv.Atoi(args[4])
 				if err != nil {
@@ -235,10 +238,10 @@ func newKeeper() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				resident = &run.StandingSubject{Target: target, Replicas: replicas, Ours: args[5]}
+				installed = &run.StandingSubject{Target: target, Replicas: replicas, Ours: args[5]}
 			}
-			plane := run.ControlPlane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}
-			return standing.Host(cmd.Context(), plane, resident, cmd.OutOrStdout())
+			controlPlane := run.ControlPlane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}
+			return standing.Host(cmd.Context(), controlPlane, installed, cmd.OutOrStdout())
 		},
 	}
 }

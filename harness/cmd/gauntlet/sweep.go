@@ -12,16 +12,16 @@ import (
 func newSweep(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep",
-		Short: "Run everything of a kind, and keep what did not pass",
+		Short: "Run a scenario for each seed of a range, or for each write of the subject",
 	}
 	cmd.AddCommand(newSweepSeeds(code), newSweepCrash(code))
 	return cmd
 }
 
-// sweepSeedsFlags are the flags of `gauntlet sweep seeds`.
+// sweepSeedsFlags are the flags of "gauntlet sweep seeds".
 type sweepSeedsFlags struct {
-	huntFlags
-	generated generatedFlags
+	campaignFlags
+	generated generateFlags
 	from, to  uint64
 }
 
@@ -29,12 +29,12 @@ func newSweepSeeds(code *int) *cobra.Command {
 	flags := sweepSeedsFlags{}
 	cmd := &cobra.Command{
 		Use:   "seeds --from=N --to=N",
-		Short: "Run the scenarios that a range of seeds generates",
+		Short: "Run the generated scenario of each seed in a range",
 		Long: `Run the scenario that each seed of a range generates, on every subject.
 
-Runs that did not pass are kept. At the end each distinct failure is printed in
-a line; the same lines, and the reports of the runs that were kept, are in the
-directory seeds-TIME beside them.`,
+The directories of runs that passed are deleted, the others are kept. At the end the
+command prints one line for each failure group. The directory seeds-TIME contains the
+same lines and the reports of all runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -44,22 +44,22 @@ directory seeds-TIME beside them.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	flags.generated.profile(f)
-	flags.generated.duration(f)
+	flags.generated.addProfile(f)
+	flags.generated.addDuration(f)
 	f.Uint64Var(&flags.from, "from", 1, "the first seed")
 	f.Uint64Var(&flags.to, "to", 20, "the last seed")
 	return cmd
 }
 
-// run makes the runs of all seeds, and returns what the verdicts amount to.
+// run makes the runs of all seeds, and returns the exit code of the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected the first seed, from 1 on, and the last", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first seed of at least 1 and a last seed that is not smaller", f.from, f.to)
 	}
-	round := func(seed uint64) ([]campaign.Attempt, error) { return f.seed(cmd, f.generated, seed) }
+	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {
-		return exitPass, err // before anything is written
+		return exitPass, err // nothing is written yet
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sweeping through the seeds %d to %d\n", f.from, f.to)
-	return f.hunt(cmd, "seeds", campaign.Options{Series: rounds(f.from, f.to, round)})
+	fmt.Fprintf(cmd.ErrOrStderr(), "running seeds %d to %d\n", f.from, f.to)
+	return f.runCampaign(cmd, "seeds", campaign.Options{Series: seriesOfRounds(f.from, f.to, round)})
 }

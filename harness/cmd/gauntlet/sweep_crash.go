@@ -16,11 +16,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/sweep"
 )
 
-// sweepCrashFlags are the flags of `gauntlet sweep crash`.
+// sweepCrashFlags are the flags of "gauntlet sweep crash".
 type sweepCrashFlags struct {
-	huntFlags
-	mishaps  []string
-	from, to int
+	campaignFlags
+	disturbances []string
+	from, to     int
 }
 
 func newSweepCrash(code *int) *cobra.Command {
@@ -31,13 +31,13 @@ func newSweepCrash(code *int) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "crash SCENARIO",
-		Short: "Run a scenario once for every write of the subject, with a mishap at it",
-		Long: `Run the workload of a scenario without faults and count the subject's writes; then
-run it again for each of them, with nothing going wrong but at that one write.
+		Short: "Run a scenario once for each write of the subject, with a fault at that write",
+		Long: `Run the workload of a scenario without faults and record the writes of the subject.
+Then run it again for each of these writes, with a single fault at that write.
 
-Runs that did not pass are kept. At the end each distinct failure is printed in
-a line; the same lines, and the reports of the runs that were kept, are in the
-directory crash-TIME beside them.`,
+The directories of runs that passed are deleted, the others are kept. At the end the
+command prints one line for each failure group. The directory crash-TIME contains the
+same lines and the reports of all runs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -47,50 +47,51 @@ directory crash-TIME beside them.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	f.StringSliceVar(&flags.mishaps, "at", all, "what goes wrong at each write, in turn: "+strings.Join(all, ", "))
-	f.IntVar(&flags.from, "from", 1, "the first write")
-	f.IntVar(&flags.to, "to", 0, "the last write; 0 is the last of all")
-	f.Uint64Var(&flags.runs.seed, "seed", 0, "where random draws start; 0 takes the scenario's own seed, or else a random one")
+	f.StringSliceVar(&flags.disturbances, "at", all, "the faults to inject at each write, one run each: "+strings.Join(all, ", "))
+	f.IntVar(&flags.from, "from", 1, "the number of the first write")
+	f.IntVar(&flags.to, "to", 0, "the number of the last write; 0 means all")
+	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
 	return cmd
 }
 
-// run makes the runs, and returns what the verdicts amount to.
+// run makes the runs, and returns the exit code of the verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected the first write, from 1 on, and the last", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not smaller", f.from, f.to)
 	}
-	var mishaps []sweep.Disturbance
-	for _, name := range f.mishaps {
+	var disturbances []sweep.Disturbance
+	for _, name := range f.disturbances {
 		m, err := sweep.Find(name)
 		if err != nil {
 			return exitPass, err
 		}
-		mishaps = append(mishaps, m)
+		disturbances = append(disturbances, m)
 	}
 	s, err := loadScenario(name)
 	if err != nil {
 		return exitPass, err
 	}
-	if s.Seed = seedOf(f.runs.seed, s.Seed); len(mishaps) == 0 {
+	if s.Seed = seedOf(f.runs.seed, s.Seed); len(disturbances) == 0 {
 		return exitPass, errors.New("--at: found none; expected one or more, separated by commas")
 	}
-	calm := sweep.WithoutFaults(s)
+	withoutFaults := sweep.WithoutFaults(s)
 	var all []campaign.Attempt
 	for _, subject := range f.subjects {
-		attempts, err := f.plan(cmd, calm, mishaps, subject)
+		attempts, err := f.plan(cmd, withoutFaults, disturbances, subject)
 		if err != nil {
 			return exitPass, err
 		}
 		all = append(all, attempts...)
 	}
-	return f.hunt(cmd, "crash", campaign.Options{Series: series(all)})
+	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan finds out what a subject writes, and plans the runs.
-func (f *sweepCrashFlags) plan(cmd *cobra.Command, calm *scenario.Scenario, mishaps []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
-	only := f.huntFlags
+// plan makes a run without faults to learn the writes of a subject, and returns an
+// attempt for each write and fault.
+func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
+	only := f.campaignFlags
 	only.subjects = []string{subject}
-	writes, err := only.writes(cmd, calm)
+	writes, err := only.subjectWrites(cmd, withoutFaults)
 	if err != nil {
 		return nil, err
 	}
@@ -98,38 +99,37 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, calm *scenario.Scenario, mish
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s: %d writes; sweeping through %d to %d with %s\n",
-		calm.Name, subject, len(writes), f.from, last, strings.Join(f.mishaps, ", "))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s: %d writes; injecting at writes %d to %d: %s\n",
+		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.disturbances, ", "))
 	var disturbed []*scenario.Scenario
 	for k := f.from; k <= last; k++ {
-		for _, m := range mishaps {
-			s, err := m.At(calm, k, writes[k-1])
+		for _, m := range disturbances {
+			s, err := m.At(withoutFaults, k, writes[k-1])
 			if err != nil {
 				return nil, err
 			}
 			disturbed = append(disturbed, s)
 		}
 	}
-	return only.attempts(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, calm.Seed)
+	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// writes makes the run in which nothing goes wrong, and reads off what the subject
-// writes in it.
-func (f *huntFlags) writes(cmd *cobra.Command, calm *scenario.Scenario) ([]sweep.Write, error) {
-	attempts, err := f.attempts(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{calm}, nil }, calm.Seed)
+// subjectWrites makes a run without faults and returns the writes of the subject.
+func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]sweep.Write, error) {
+	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults}, nil }, withoutFaults.Seed)
 	if err != nil {
 		return nil, err
 	}
-	judged, err := attempts[0](cmd.Context())
+	result, err := attempts[0](cmd.Context())
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
-	if judged.Verdict == check.Fail {
-		return nil, &unfinishedError{fmt.Errorf("it fails with nothing going wrong, see %s", judged.Directory)}
+	if result.Verdict == check.Fail {
+		return nil, &unfinishedError{fmt.Errorf("the run without faults fails: see %s", result.Directory)}
 	}
-	writes, err := sweep.Writes(history.ReadFile(run.HistoryFile(judged.Directory)))
+	writes, err := sweep.Writes(history.ReadFile(run.HistoryFile(result.Directory)))
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
-	return writes, os.RemoveAll(judged.Directory)
+	return writes, os.RemoveAll(result.Directory)
 }
