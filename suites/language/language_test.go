@@ -1,0 +1,197 @@
+package language
+
+import (
+	"bufio"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the root directory of the source tree.
+const root = "../.."
+
+// TestComments bounds the sentences of comments in Go files, and refuses replaced words.
+// A doc comment is a comment before a package clause or a declaration.
+func TestComments(t *testing.T) {
+	goFiles(t, func(path string, set *token.FileSet, file *ast.File) {
+		docs := docComments(file)
+		for _, group := range file.Comments {
+			at := func(message string, args ...any) {
+				t.Errorf("%s:%d: %s", path, set.Position(group.Pos()).Line, fmt.Sprintf(message, args...))
+			}
+			if word, replacement := replacedIn(group.Text(), replaced); word != "" {
+				at("the comment has the word %q; use %s", word, replacement)
+			}
+			for i, sentence := range docSentences(group) {
+				limit := sentenceWordsMax
+				if i == 0 && docs[group] {
+					limit = firstSentenceWordsMax
+				}
+				if n := words(sentence); n > limit {
+					at("a sentence has %d words; expected at most %d: %.100q", n, limit, sentence)
+				}
+			}
+		}
+	})
+}
+
+// TestIdentifiers refuses replaced words in the identifiers that Go files declare, and in
+// file names.
+func TestIdentifiers(t *testing.T) {
+	goFiles(t, func(path string, set *token.FileSet, file *ast.File) {
+		if word, replacement := replacedIn(identifierWords(strings.TrimSuffix(filepath.Base(path), ".go")), replaced, replacedIdentifiers); word != "" {
+			t.Errorf("%s: the file name has the word %q; use %s", path, word, replacement)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || id.Obj == nil || id.Pos() != id.Obj.Pos() {
+				return true
+			}
+			if word, replacement := replacedIn(identifierWords(id.Name), replaced, replacedIdentifiers); word != "" {
+				t.Errorf("%s:%d: the identifier %s has the word %q; use %s", path, set.Position(id.Pos()).Line, id.Name, word, replacement)
+			}
+			return true
+		})
+	})
+}
+
+// TestText refuses replaced words and British spelling in string literals of Go files and
+// in Markdown, YAML and template files. CHANGELOG.md and lines that document an old
+// name may have them.
+func TestText(t *testing.T) {
+	goFiles(t, func(path string, set *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "suites/language") || strings.HasSuffix(path, "renamed.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			if word, replacement := replacedIn(literal.Value, replaced, american); word != "" {
+				t.Errorf("%s:%d: the string has the word %q; use %s", path, set.Position(literal.Pos()).Line, word, replacement)
+			}
+			return true
+		})
+	})
+	walk(t, func(path string) {
+		switch filepath.Ext(path) {
+		case ".md", ".yaml", ".yml", ".tmpl":
+		default:
+			return
+		}
+		if filepath.Base(path) == "CHANGELOG.md" {
+			return
+		}
+		scanLines(t, path, func(n int, line string) {
+			if strings.Contains(line, "old name") || strings.Contains(line, "format 1") {
+				return
+			}
+			if word, replacement := replacedIn(line, replaced, american); word != "" {
+				t.Errorf("%s:%d: the line has the word %q; use %s", path, n, word, replacement)
+			}
+		})
+	})
+}
+
+// TestSentences tests the functions of this package on examples.
+func TestSentences(t *testing.T) {
+	got := sentences("Run runs it, e.g. twice. It returns an error: the first one. See a.b.c for more")
+	want := []string{"Run runs it, e.g. twice.", "It returns an error: the first one.", "See a.b.c for more"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("sentences %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{"podTally": "pod Tally", "late_pods": "late pods", "HTTPTruth": "HTTPTruth", "rolloutJudge": "rollout Judge"} {
+		if got := identifierWords(name); got != want {
+			t.Errorf("identifierWords(%s) = %q, want %q", name, got, want)
+		}
+	}
+	if word, _ := replacedIn("two Ledgers of it", replaced); word != "Ledgers" {
+		t.Errorf("found %q in a text with a replaced word, want Ledgers", word)
+	}
+}
+
+// docComments returns the comment groups of a file that document a package or a
+// declaration.
+func docComments(file *ast.File) map[*ast.CommentGroup]bool {
+	docs := map[*ast.CommentGroup]bool{file.Doc: true}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			docs[d.Doc] = true
+		case *ast.GenDecl:
+			docs[d.Doc] = true
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					docs[s.Doc] = true
+				case *ast.ValueSpec:
+					docs[s.Doc] = true
+				}
+			}
+		}
+	}
+	return docs
+}
+
+// goFiles calls visit with each parsed Go file of the tree, except generated ones.
+func goFiles(t *testing.T, visit func(path string, set *token.FileSet, file *ast.File)) {
+	t.Helper()
+	walk(t, func(path string) {
+		if filepath.Ext(path) != ".go" {
+			return
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, filepath.Join(root, path), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ast.IsGenerated(file) {
+			visit(path, set, file)
+		}
+	})
+}
+
+// walk calls visit with the path of each file of the source tree, relative to its root.
+func walk(t *testing.T, visit func(path string)) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path == ".git" || path == "bin" || path == "out" || entry.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		visit(path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scanLines calls visit with each line of a file, numbered from 1.
+func scanLines(t *testing.T, path string, visit func(n int, line string)) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for n := 1; lines.Scan(); n++ {
+		visit(n, lines.Text())
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

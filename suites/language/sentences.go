@@ -1,0 +1,56 @@
+package language
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+)
+
+const (
+	// firstSentenceWordsMax bounds the first sentence of a doc comment.
+	firstSentenceWordsMax = 20
+	// sentenceWordsMax bounds every other sentence of a comment.
+	sentenceWordsMax = 30
+)
+
+// docSentences splits a comment into sentences. It leaves out code blocks, lists,
+// headings and directives.
+func docSentences(group *ast.CommentGroup) []string {
+	var prose []string
+	for _, paragraph := range strings.Split(group.Text(), "\n\n") {
+		if paragraph == "" || strings.ContainsAny(paragraph[:1], " \t#-0123456789") || strings.Contains(paragraph, "\n  ") || strings.Contains(paragraph, "\n\t") {
+			continue
+		}
+		prose = append(prose, sentences(paragraph)...)
+	}
+	return prose
+}
+
+var (
+	// sentenceEnd is a period, colon or similar before white space and a capital letter, or
+	// at the end of the text.
+	sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*(\s+|$)`)
+	// abbreviation ends with a period that ends no sentence.
+	abbreviation = regexp.MustCompile(`(?i)(\b(e\.g|i\.e|etc|vs|cf|no|approx)\.|…)$`)
+)
+
+// sentences splits a paragraph into sentences.
+func sentences(paragraph string) []string {
+	var all []string
+	start := 0
+	for _, end := range sentenceEnd.FindAllStringIndex(paragraph, -1) {
+		candidate := strings.TrimSpace(paragraph[start:end[1]])
+		if abbreviation.MatchString(candidate) {
+			continue
+		}
+		all = append(all, candidate)
+		start = end[1]
+	}
+	if rest := strings.TrimSpace(paragraph[start:]); rest != "" {
+		all = append(all, rest)
+	}
+	return all
+}
+
+// words counts the words of a sentence. A number, a path or an identifier is one word.
+func words(sentence string) int { return len(strings.Fields(sentence)) }

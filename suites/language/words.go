@@ -1,0 +1,105 @@
+package language
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// replaced maps a word that the project no longer uses to the term that it uses. The
+// words are in the singular and in lower case; an identifier is split into its words
+// first. Words that also have an everyday meaning are in replacedIdentifiers only.
+var replaced = map[string]string{
+	"abreast":     "parallel",
+	"bereft":      "without owner",
+	"deed":        "operation",
+	"hibernate":   "pause",
+	"hibernation": "pause",
+	"judge":       "checker, check",
+	"judged":      "checked",
+	"judgment":    "verdict",
+	"kinship":     "owner lookup",
+	"ledger":      "owner state",
+	"lookout":     "trigger dispatcher",
+	"mishap":      "fault",
+	"obstacle":    "admission fault",
+	"quitter":     "stack dumper",
+	"spoil":       "inject",
+	"stray":       "orphaned, released, without owner",
+	"tale":        "test case",
+	"teller":      "debug client",
+	"tenure":      "lease",
+	"truth":       "committed state, commit",
+	"weakness":    "known upstream issue",
+}
+
+// replacedIdentifiers are words that are replaced in identifiers. In prose they may have
+// their everyday meaning.
+var replacedIdentifiers = map[string]string{
+	"bag":      "results",
+	"faces":    "pod versions",
+	"hunt":     "campaign",
+	"keeper":   "host",
+	"kin":      "owner",
+	"lane":     "row, connection pool",
+	"resident": "standing subject",
+	"seat":     "runner entry",
+	"stranger": "other client",
+	"tally":    "counts",
+	"trap":     "allowed behavior",
+	"witness":  "recorder",
+	"world":    "object set",
+}
+
+// american maps the British spelling of frequent words to the American one, for
+// files that the misspell linter does not read.
+var american = map[string]string{
+	"behaviour": "behavior", "cancelled": "canceled", "catalogue": "catalog", "colour": "color", "favour": "favor",
+	"honour": "honor", "initialise": "initialize", "judgement": "judgment", "labelled": "labeled", "licence": "license",
+	"neighbour": "neighbor", "normalise": "normalize", "normalised": "normalized", "organise": "organize",
+	"recognise": "recognize", "recognised": "recognized", "relabelled": "relabeled", "serialise": "serialize",
+	"summarise": "summarize", "unrecognised": "unrecognized",
+}
+
+var proseWord = regexp.MustCompile(`[A-Za-z]+`)
+
+// replacedIn returns the first word of a text that is in one of the tables, and its
+// replacement.
+func replacedIn(text string, tables ...map[string]string) (word, replacement string) {
+	for _, word := range proseWord.FindAllString(text, -1) {
+		for _, table := range tables {
+			if replacement := lookUp(table, strings.ToLower(word)); replacement != "" {
+				return word, replacement
+			}
+		}
+	}
+	return "", ""
+}
+
+// lookUp finds a word or its plural.
+func lookUp(table map[string]string, word string) string {
+	if replacement := table[word]; replacement != "" {
+		return replacement
+	}
+	return table[strings.TrimSuffix(word, "s")]
+}
+
+// identifierWords splits an identifier in camel case or with underscores into words,
+// separated by spaces.
+func identifierWords(name string) string {
+	var b strings.Builder
+	previousLower := false
+	for _, r := range name {
+		switch {
+		case r == '_':
+			b.WriteByte(' ')
+		case unicode.IsUpper(r) && previousLower:
+			b.WriteByte(' ')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+		previousLower = unicode.IsLower(r) || unicode.IsDigit(r)
+	}
+	return b.String()
+}
