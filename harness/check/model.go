@@ -312,11 +312,3 @@ func (p *perLedger[T]) of(l *ledger) *T {
 	p.states[l] = new(T)
 	return p.states[l]
 }
-
-// podIn names a pod in evidence.
-func podIn(p *pod) *history.Ref {
-	if p == nil {
-		return nil
-	}
-	return &p.Ref
-}

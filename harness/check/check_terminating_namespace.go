@@ -10,7 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file judges what a controller does in a namespace that is being deleted.
+// terminatingNamespaceCheck is the row of terminating-namespace in All.
+var terminatingNamespaceCheck = Check{
+	ID:               "terminating-namespace",
+	Guarantee:        "What is refused because its namespace is being deleted is not tried again, but for a ReplicaSet or Endpoints at news.",
+	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
+	Property:         Safety,
+	AllowedBehaviors: []int{12, 13, 18},
+	New:              newShutOut,
+}
 
 // delayedMax is how many more tries without news are let pass of what is no pod: a
 // controller that comes back to look at a deadline, or at what it read too early,

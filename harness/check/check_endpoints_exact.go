@@ -8,32 +8,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// newConverged judges the owners of pods.
-func newConverged(s Settings) Checker {
-	backingOff := newWaiting()
-	return newSettlement(s, realm{
-		nothing: "there was nothing to converge",
-		touched: func(w *world) bool {
-			for uid := range w.touched {
-				if w.owners[uid] != nil {
-					return true
-				}
-			}
-			return false
-		},
-		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.owners, namespace) },
-		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			o := m.truth.owners[uid]
-			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.now))
-		},
-		watch: backingOff.observe,
-		weakness: func(m *Model, uid types.UID) *KnownIssue {
-			if backingOff.explains(m, uid) {
-				return longBackOff
-			}
-			return nil
-		},
-	})
+// endpointsExactCheck is the row of endpoints-exact in All.
+var endpointsExactCheck = Check{
+	ID:               "endpoints-exact",
+	Guarantee:        "Once faults are healed, the Endpoints of every Service with a selector list exactly its pods, ready or not, at the ports that they have.",
+	Contract:         "Endpoints 2 to 10",
+	Property:         Liveness,
+	AllowedBehaviors: []int{32, 34, 35},
+	New:              newEndpointsExact,
 }
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.

@@ -8,7 +8,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file judges whether the subject stays up.
+// processAliveCheck is the row of process-alive in All.
+var processAliveCheck = Check{
+	ID:               "process-alive",
+	Guarantee:        "No process of the subject dies of itself, unless it could not renew its lease.",
+	Contract:         "The binary",
+	Property:         Safety,
+	AllowedBehaviors: []int{36},
+	New:              newAlive,
+}
 
 // leaseGrace is within what time of a failure to renew its lease a leader may
 // exit because of it.

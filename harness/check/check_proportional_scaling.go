@@ -9,6 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// proportionalScalingCheck is the row of proportional-scaling in All.
+var proportionalScalingCheck = Check{
+	ID:               "proportional-scaling",
+	Guarantee:        "While a Deployment rolls, only its new ReplicaSet is scaled up, no further than its replicas, and old ones give up available pods the oldest first; while it is scaled or paused, each ReplicaSet gets just its share.",
+	Contract:         "Deployment 9, 10, 11, 12, 13",
+	Property:         Safety,
+	AllowedBehaviors: []int{6, 14, 22, 39},
+	New:              newSizes,
+}
+
 // sizesJudge: each time a ReplicaSet is scaled, it goes where the Deployment has
 // it go, in some way in which the process may have had them in mind.
 //

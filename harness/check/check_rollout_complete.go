@@ -8,6 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// rolloutCompleteCheck is the row of rollout-complete in All.
+var rolloutCompleteCheck = Check{
+	ID:               "rollout-complete",
+	Guarantee:        "Once faults are healed, every Deployment has rolled out its template, to a ReplicaSet with its annotations, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
+	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
+	Property:         Liveness,
+	AllowedBehaviors: []int{28, 29, 30},
+	New:              newRolloutComplete,
+}
+
 // rolloutCompleteJudge: Deployments converge, and one that is paused gets no new
 // ReplicaSet meanwhile.
 type rolloutCompleteJudge struct {

@@ -6,6 +6,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// cacheSyncedCheck is the row of cache-synced in All.
+var cacheSyncedCheck = Check{
+	ID:        "cache-synced",
+	Guarantee: "Before a process has been told once of all owners, pods, ReplicaSets, Services and Endpoints that decide about an object, it writes nothing for it.",
+	Contract:  "The binary",
+	Property:  Safety,
+	New:       newInformed,
+}
+
 // informedJudge: a process writes nothing for an object before it has been told, once,
 // of all there is of each resource that decides about the object, as far as it has
 // asked for that. One that never lists a resource may go by something else.

@@ -7,6 +7,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// noWritesWhenSettledCheck is the row of no-writes-when-settled in All.
+var noWritesWhenSettledCheck = Check{
+	ID:               "no-writes-when-settled",
+	Guarantee:        "Once converged, the subject writes nothing but leases and events.",
+	Contract:         "ReplicaSet 14",
+	Property:         Liveness,
+	AllowedBehaviors: []int{31, 32},
+	New:              newQuiet,
+}
+
 // quietJudge: once the run has found that all had converged, the subject writes
 // nothing. It is granted the lag, within the first half of that time, to finish
 // what it was doing. When the cluster itself goes on to change, it may react.

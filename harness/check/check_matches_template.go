@@ -9,6 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// matchesTemplateCheck is the row of matches-template in All.
+var matchesTemplateCheck = Check{
+	ID:               "matches-template",
+	Guarantee:        "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, the ReplicaSet with the Deployment's annotations, and controlled by that owner alone.",
+	Contract:         "ReplicaSet 11, Deployment 3, 19",
+	Property:         Safety,
+	AllowedBehaviors: []int{37},
+	New:              newContent,
+}
+
 // contentJudge: what a controller creates is what the template of its owner says,
 // as the process was shown that at some time, and names the owner as its
 // controller: pods of ReplicaSets and ReplicationControllers, and ReplicaSets of

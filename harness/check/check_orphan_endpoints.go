@@ -11,6 +11,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// orphanEndpointsCheck is the row of orphan-endpoints in All.
+var orphanEndpointsCheck = Check{
+	ID:               "orphan-endpoints",
+	Guarantee:        "Endpoints whose Service is gone are deleted; those of leader elections and of Services that select nothing are left alone.",
+	Contract:         "Endpoints 2, 14",
+	Property:         Liveness,
+	AllowedBehaviors: []int{8, 33},
+	New:              newOrphanEndpoints,
+}
+
 // orphanEndpointsJudge: Endpoints without a Service go, and nobody else's are
 // touched.
 //

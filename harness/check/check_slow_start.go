@@ -1,0 +1,119 @@
+package check
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// slowStartCheck is the row of slow-start in All.
+var slowStartCheck = Check{
+	ID:               "slow-start",
+	Guarantee:        "Creates of one owner go out in batches of 1, 2, 4, and so on, each only after the one before has succeeded, and from 1 again after a failure.",
+	Contract:         "ReplicaSet 8",
+	Property:         Safety,
+	AllowedBehaviors: []int{13, 16},
+	New:              newSlowStart,
+}
+
+// slowStartJudge: the creates in flight are at most one more than those that
+// have succeeded since the sync began.
+//
+// The history does not show where a sync begins. It certainly does after a
+// failure, once the calls of the failed batch are sent, and after an idle spell
+// unless creates were still to come: a subject may be starved in mid-sync.
+// A refusal after which the client repeats the call by itself is no failure yet:
+// the call counts as in flight until it is sent again. A refusal because the
+// namespace is terminating is none either: nothing is to be tried again there.
+type slowStartJudge struct {
+	findings
+	states perLedger[slowStart]
+}
+
+// slowStart is what is known of the creates of one owner.
+type slowStart struct {
+	spell     int
+	goal      int // how many creates the sync, and those before it in the spell, are for
+	succeeded int // since a sync may have begun
+	inFlight  map[uint64]bool
+	repeating int // refused, and perhaps to be sent again by the client
+	// siblings is how many calls of a failed batch may still be sent; doomed is
+	// those of it that were in flight when it failed.
+	siblings int
+	doomed   map[uint64]bool
+}
+
+func newSlowStart(Settings) Checker { return &slowStartJudge{} }
+
+func (j *slowStartJudge) Observe(m *Model, _ *history.Record) {
+	switch {
+	case m.sent != nil && m.sent.verb == callCreate:
+		j.send(m, m.sent)
+	case m.answered != nil && m.answered.verb == callCreate:
+		j.states.of(m.answered.ledger).answer(m.answered)
+	}
+}
+
+func (j *slowStartJudge) send(m *Model, c *call) {
+	s := j.states.of(c.ledger)
+	missing := c.ledger.ceiling.recent.bounds(m.at).high - c.ledger.tally.replicas
+	if s.inFlight == nil || s.spell != c.process.spells && s.succeeded >= s.goal {
+		*s = slowStart{goal: min(missing, burstLimit), inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
+	}
+	s.spell = c.process.spells
+	if missing > 1 {
+		j.tested++ // it could have sent several at once
+	}
+	switch sent := s.succeeded + len(s.inFlight); {
+	case s.goal <= 0: // it may be the first of a sync that follows a failure
+		s.goal = min(missing, burstLimit)
+	case sent >= s.goal: // and what is more than a sync was for, that of another one
+		s.goal = sent + min(c.ledger.ceiling.recent.value.high-c.ledger.tally.replicas, burstLimit)
+	}
+	switch {
+	case s.repeating > 0:
+		s.repeating--
+	case s.siblings > 0:
+		s.siblings--
+		return
+	}
+	s.inFlight[c.id] = true
+	if n := len(s.inFlight) + s.repeating; n > 1+s.succeeded {
+		j.violate(func() Evidence {
+			return Evidence{
+				Summary: fmt.Sprintf("%s: %d creates in flight when %d had succeeded since %s began to create",
+					c.ledger.name(), n, s.succeeded, c.process.name),
+				Expected: fmt.Sprintf("at most %d in flight", 1+s.succeeded),
+				Object:   c.ledger.ref(),
+				At:       m.now,
+				Records:  append(c.ledger.creates.records(), m.seq),
+			}
+		})
+	}
+}
+
+func (s *slowStart) answer(a *answer) {
+	switch failed := !a.response.OK() && a.response.Cause != string(corev1.NamespaceTerminatingCause); {
+	case !failed && !s.doomed[a.id]:
+		s.succeeded++
+	case failed && repeats(a.response) && s.inFlight[a.id]:
+		s.repeating++
+	case failed && repeats(a.response):
+		s.siblings++
+	case failed && s.inFlight[a.id]:
+		s.fail()
+	}
+	delete(s.inFlight, a.id)
+	delete(s.doomed, a.id)
+}
+
+// fail ends the batch that is in flight. Its size was at most one more than had
+// succeeded; what of it has not been sent may still come. What succeeds of it
+// says nothing for the next sync.
+func (s *slowStart) fail() {
+	s.siblings = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.repeating
+	s.goal, s.succeeded, s.repeating = 0, 0, 0
+	s.doomed, s.inFlight = s.inFlight, map[uint64]bool{}
+}
