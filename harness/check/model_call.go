@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -11,16 +13,135 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file finds out what the calls about Deployments and Endpoints do.
+// repeats reports whether the client library repeats a call by itself after this
+// answer: it does after a 429 or a 5xx that carries Retry-After.
+func repeats(r *history.Response) bool {
+	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
+}
 
-// rollout returns the account with a Deployment, opening it if need be.
-func (p *process) rollout(deployment types.UID) *rollout {
-	r := p.rollouts[deployment]
-	if r == nil {
-		r = newRollout(p, deployment)
-		p.rollouts[deployment] = r
+// isFailure reports whether the controller must take the answer for a failure:
+// a pod that is gone already needs no deleting, adopting or releasing.
+func isFailure(a *answer) bool {
+	switch {
+	case a.response.OK():
+		return false
+	case a.verb == callDelete, a.publication != nil:
+		return a.response.Code != 404
+	case a.verb == callClaim:
+		return a.response.Code != 404 && a.response.Code != 422
 	}
-	return r
+	return true
+}
+
+// hitsActive reports whether a delete is of a pod that the view shows active.
+func (c *call) hitsActive() bool {
+	p := c.process.view.pods[c.pod.UID]
+	return p != nil && p.active
+}
+
+// reports returns the owner on which a call reports by what the process was told of it
+// last; nil if it does something else, or reports what it cannot be judged by.
+func (c *call) reports(r *history.Request) *owner {
+	if c.verb != callStatus || c.ledger == nil || r.Subresource != "status" || r.Object == nil || !c.ledger.ready {
+		return nil
+	}
+	o := c.ledger.owner()
+	if r.Object.Version != o.Version || o.Version == c.process.reads[c.ledger.uid].version {
+		return nil
+	}
+	return o
+}
+
+// update is what an update writes.
+type update struct {
+	history.Ref
+	// same: the process was shown that the object lists and is labelled just so.
+	same bool
+	// there is the version that was there when it was sent, if it names none.
+	there history.Version
+}
+
+// updateOf reads an update, of what has been written before.
+func (p *process) updateOf(r *history.Request) *update {
+	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
+		return nil
+	}
+	u := &update{Ref: r.Object.Ref}
+	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
+	if r.Resource == endpointsResource {
+		u.same = p.view.endpointsNamed(serviceName(u.Ref)).same(r.Object)
+	}
+	return u
+}
+
+// same reports whether an object is written from just these Endpoints and lists and
+// is labelled as they are. Truncated ones are not compared: they are sent each time
+// (trap 32).
+func (e *endpoints) same(o *history.Object) bool {
+	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
+		maps.Equal(e.labels, o.Labels) && e.capacity == "" && o.Annotations[capacityAnnotation] == ""
+}
+
+// saw reports whether the process may have the call's pod in mind in such a way.
+func (c *call) saw(such func(sighting) bool) bool {
+	for _, s := range c.process.view.sightings(c.pod.UID) {
+		if such(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// classify finds out what a call does, to what and for whom.
+func (p *process) classify(c *call, r *history.Request) {
+	switch kind := kindByResource(r.Resource); {
+	case r.Resource == deploymentResource || r.Resource == setResource && p.isRollout(r):
+		p.classifyRollout(c, r)
+	case r.Resource == endpointsResource && r.IsWrite():
+		p.classifyPublication(c, r)
+	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
+		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
+			c.verb, c.ledger = callCreate, p.ledger(ref.UID)
+			c.key += string(ref.UID)
+		}
+	case r.Resource == podResource && r.Verb == "delete":
+		c.verb = callDelete
+		c.pod = p.view.lookup(r.Namespace, r.Name, r.PreconditionUID)
+		if c.pod != nil {
+			c.ledger = p.managerOf(c.pod)
+		}
+	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
+		c.verb = callClaim
+		c.pod = p.view.lookup(r.Namespace, r.Name, "")
+		// The API server refuses what cannot be read here, so nothing comes of it.
+		c.claim, _ = claimOf(r)
+		if c.claim.owner != "" {
+			c.ledger = p.ledger(c.claim.owner)
+		}
+	case kind != nil && (r.Verb == "update" || r.Verb == "patch"):
+		c.verb = callStatus
+		if o := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); o != nil {
+			c.ledger = p.ledger(o.UID)
+			c.unsaid, c.ledger.knew.unsaid = c.ledger.knew.unsaid, false
+		}
+	case kind != nil && r.Verb == "get":
+		c.verb = callRead
+	}
+}
+
+// managerOf returns the ledger of the owner for which the process deletes a
+// pod: the one that controls it, or did so of late, in the view.
+func (p *process) managerOf(target *pod) *ledger {
+	if uid, ok := p.adopted[target.UID]; ok {
+		return p.ledger(uid)
+	}
+	seen := p.view.sightings(target.UID)
+	for i := len(seen) - 1; i >= 0; i-- {
+		if seen[i].pod.managed() {
+			return p.ledger(seen[i].pod.controller.UID)
+		}
+	}
+	return nil
 }
 
 // isRollout reports whether a request about ReplicaSets is of the controller of

@@ -8,23 +8,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// publication is the account of one process with one name of a Service and of
-// its Endpoints: how it may have had the two in mind of late.
-type publication struct {
-	window
-	name      objectName // the Service's
-	service   stance
-	endpoints stance
-	// services is the versions of the Service of late; nil says that there was none.
-	services []shown[*service]
-	// version is the highest of the Endpoints in view so far, and when it came first.
-	version shown[history.Version]
-	// answered is when the process was last answered to a write of the Endpoints, and
-	// doubted whether that failed: then it may have read what there is past its watch.
-	answered time.Duration
-	doubted  bool
-}
-
 // stance is how an object of some name stands, and until when it stood in
 // other ways.
 type stance struct {

@@ -1,6 +1,53 @@
 package check
 
-import "time"
+import (
+	"math"
+	"time"
+)
+
+// shown is something as a process had it from some time on.
+type shown[T any] struct {
+	since time.Duration
+	value T
+}
+
+// recent drops what was replaced by a given time.
+func recent[T any](all []shown[T], from time.Duration) []shown[T] {
+	old := 0
+	for old+1 < len(all) && all[old+1].since <= from {
+		old++
+	}
+	return all[old:]
+}
+
+// window is the time from which a process' present decisions about one object
+// may date: since it was last idle about it, and for some time before that.
+type window struct {
+	working int // calls in flight
+	lastAt  time.Duration
+	from    time.Duration
+}
+
+// memory bounds the window. A call that takes longer has timed out.
+const memory = 90 * time.Second
+
+// send moves the window on, if the process was idle about the object.
+func (w *window) send(p *process, at time.Duration) {
+	if w.working == 0 && at-w.lastAt >= p.drain && !p.napping(at) {
+		w.from = at - p.drain
+	}
+	w.from = max(w.from, at-memory)
+	w.working++
+	w.lastAt = at
+}
+
+func (w *window) settle(at time.Duration) {
+	w.working--
+	w.lastAt = at
+}
+
+// never is a time before all others.
+const never = time.Duration(math.MinInt64)
 
 // lag is how long a subject may take to notice what was handed to it, and to
 // act on what it noticed. What held within the lag counts as what it knew.

@@ -2,9 +2,7 @@ package check
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,31 +52,9 @@ func (f *faces) drop(uid types.UID, at time.Duration) {
 	f.gone = f.gone[old:]
 }
 
-// covers reports whether it says all that another one says.
-func (l listing) covers(other listing) bool {
-	for p, ready := range other {
-		if said, ok := l[p]; !ok || said != ready {
-			return false
-		}
-	}
-	return true
-}
-
-// count is how many addresses there are, as the limit counts them.
-func (l listing) count() int {
-	total, _ := l.size()
-	return total
-}
-
-// String is how evidence says what is listed.
-func (l listing) String() string {
-	if len(l) == 0 {
-		return "nothing"
-	}
-	var all []string
-	for p, ready := range l {
-		all = append(all, fmt.Sprintf("%s %s", map[bool]string{true: "ready", false: "not ready"}[ready], p))
-	}
-	slices.Sort(all)
-	return first(all)
+// face is a pod as Endpoints may show it: one version of it, and how it can be
+// reached.
+type face struct {
+	*pod
+	*address
 }

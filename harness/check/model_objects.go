@@ -9,57 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// world is a set of objects as someone has them: the truth, or the view of one
-// process. It keeps count of each owner's pods, so that no check has to.
-type world struct {
-	pods        map[types.UID]*pod
-	owners      map[types.UID]*owner
-	deployments map[types.UID]*deployment
-	services    map[types.UID]*service
-	endpoints   map[types.UID]*endpoints
-	names       map[objectName]types.UID
-
-	controlled map[types.UID]map[types.UID]*pod   // by the UID of the controller
-	orphans    map[string]map[types.UID]*pod      // by namespace
-	tallies    map[types.UID]*tally               // of each owner
-	sets       map[types.UID]map[types.UID]*owner // by the UID of the controller
-
-	// touched is the owners whose own version, pods or matching orphans have
-	// changed since it was last cleared, and how; and the Deployments of which
-	// that is true or one of whose ReplicaSets has changed.
-	touched map[types.UID]touch
-	// published is the same of Services, by name: their own versions, their pods
-	// and their Endpoints.
-	published map[objectName]touch
-	// addresses is how each pod is reached, of the truth only.
-	addresses map[types.UID]*address
-	// bereft is the Services that were deleted while they had Endpoints, which
-	// are still there.
-	bereft map[objectName]bool
-	// departed is the pods that have ceased to be active in the same time.
-	departed []types.UID
-}
-
 // objectName is what an object can be asked for by.
 type objectName struct{ resource, namespace, name string }
-
-// touch is how an owner was touched.
-type touch struct {
-	itself   bool        // by a version of its own, not only by pods
-	arrivals []types.UID // pods it controls that were not there before
-}
-
-// tally counts the active pods that matter to an owner, and those that are on
-// their way out.
-type tally struct {
-	controlled int // it controls
-	replicas   int // it controls, and its selector matches: what it manages
-	labeled    int // of the replicas, those that carry every label of the template
-	ready      int // of the replicas, those that are ready
-	orphans    int // nobody controls, and its selector matches: what it may adopt
-	dying      int // it controls, and they are being deleted
-	leaving    int // of the dying, those that its selector matches and that have not ended
-}
 
 func newWorld() *world {
 	return &world{
@@ -143,11 +94,15 @@ func (w *world) refs(resource string) map[types.UID]history.Ref {
 // referrer is any object of a world: they all embed a Ref.
 type referrer interface{ ref() *history.Ref }
 
-func (p *pod) ref() *history.Ref        { return &p.Ref }
-func (o *owner) ref() *history.Ref      { return &o.Ref }
+func (p *pod) ref() *history.Ref { return &p.Ref }
+
+func (o *owner) ref() *history.Ref { return &o.Ref }
+
 func (d *deployment) ref() *history.Ref { return &d.Ref }
-func (s *service) ref() *history.Ref    { return &s.Ref }
-func (e *endpoints) ref() *history.Ref  { return &e.Ref }
+
+func (s *service) ref() *history.Ref { return &s.Ref }
+
+func (e *endpoints) ref() *history.Ref { return &e.Ref }
 
 func collect[T referrer](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {

@@ -3,16 +3,33 @@ package check
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
+
+// unmarshalSome leaves into alone when there is nothing to read.
+func unmarshalSome(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return history.Unmarshal(raw, into)
+}
+
+// wholeNumber reads an annotation; one that is missing or no number is none.
+func wholeNumber(s string, none int64) int64 {
+	if s == "" { // most often, and an error is costly
+		return none
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return none
+	}
+	return n
+}
 
 // decoder turns recorded objects into pods and owners. One version is recorded
 // up to three times (truth, delivery, response), most often within a moment, so
@@ -129,132 +146,4 @@ func recall[T any](d *decoder, uid types.UID, at history.Version) *T {
 		known, _ = d.known[version{uid: uid, at: at, skewed: true}].(*T)
 	}
 	return known
-}
-
-// phases is the phases of pods that have not ended, in the order in which pods go.
-var phases = []string{"Pending", "Unknown", "Running"}
-
-// costAnnotation says what it costs to delete a pod.
-const costAnnotation = "controller.kubernetes.io/pod-deletion-cost"
-
-func decodePod(o *history.Object) (*pod, error) {
-	var body struct {
-		Spec   struct{ NodeName string }
-		Status struct {
-			Phase      string
-			Conditions []struct {
-				Type, Status       string
-				LastTransitionTime time.Time
-			}
-			ContainerStatuses []struct{ RestartCount int }
-		}
-	}
-	if err := unmarshalSome(o.Body, &body); err != nil {
-		return nil, err
-	}
-	p := &pod{
-		Ref:         o.Ref,
-		labels:      maps.Clone(o.Labels),
-		terminating: o.Terminating(),
-	}
-	if ref := o.ControllerRef(); ref != nil {
-		p.controller = *ref
-	}
-	phase := body.Status.Phase
-	p.ended = phase == "Failed" || phase == "Succeeded"
-	p.active = !p.terminating && !p.ended
-	for _, condition := range body.Status.Conditions {
-		if condition.Type == "Ready" && condition.Status == "True" {
-			p.ready, p.readySince = true, condition.LastTransitionTime
-		}
-	}
-	p.priority = priority{
-		assigned: body.Spec.NodeName != "",
-		phase:    max(0, slices.Index(phases, phase)),
-		cost:     int(wholeNumber(o.Annotations[costAnnotation], 0)),
-		created:  o.Created,
-	}
-	for _, container := range body.Status.ContainerStatuses {
-		p.restarts = max(p.restarts, container.RestartCount)
-	}
-	return p, nil
-}
-
-// statusBody is an owner's status as it is written.
-type statusBody struct {
-	ownerStatus
-	Conditions []deploymentCondition
-}
-
-// failing reports whether the status says that pods could not be made or deleted.
-func (s *statusBody) failing() bool {
-	return slices.ContainsFunc(s.Conditions, deploymentCondition.failure)
-}
-
-func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error) {
-	var body struct {
-		Spec struct {
-			Replicas        *int
-			MinReadySeconds int
-			Selector        json.RawMessage
-			Template        json.RawMessage
-		}
-		Status statusBody
-	}
-	if err := unmarshalSome(o.Body, &body); err != nil {
-		return nil, err
-	}
-	selector, err := d.selectors[kind].read(body.Spec.Selector, kind.selector)
-	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	pods, err := d.templates.read(body.Spec.Template, readTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("spec.template: %w", err)
-	}
-	set := setFacts{
-		labels:   maps.Clone(o.Labels),
-		template: pods,
-		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
-		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
-		most:     int(wholeNumber(o.Annotations[mostAnnotation], 0)),
-		created:  o.Created,
-
-		annotations: inheritable(o.Annotations),
-	}
-	if ref := o.ControllerRef(); ref != nil {
-		set.controller = *ref
-	}
-	return &owner{
-		Ref:         o.Ref,
-		kind:        kind,
-		generation:  o.Generation,
-		terminating: o.Terminating(),
-		replicas:    orOne(body.Spec.Replicas),
-		selector:    selector,
-		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
-		status:      body.Status.ownerStatus,
-		failing:     body.Status.failing(),
-		setFacts:    set,
-	}, nil
-}
-
-// orOne is spec.replicas with the API's default.
-func orOne(replicas *int) int {
-	if replicas == nil {
-		return 1
-	}
-	return *replicas
-}
-
-// wholeNumber reads an annotation; one that is missing or no number is none.
-func wholeNumber(s string, none int64) int64 {
-	if s == "" { // most often, and an error is costly
-		return none
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return none
-	}
-	return n
 }

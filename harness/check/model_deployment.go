@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +12,94 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
+
+// rollbackAnnotation asks for a rollback to a revision, 0 for the last one.
+const rollbackAnnotation = "deprecated.deployment.rollback.to"
+
+// oldestOf is the oldest ReplicaSet of a template, nil if there is none.
+func oldestOf(sets []*owner, pods *template) (oldest *owner) {
+	for _, set := range sets {
+		if set.template.same(pods) && (oldest == nil || set.before(oldest)) {
+			oldest = set
+		}
+	}
+	return oldest
+}
+
+// availability is the condition Available of a Deployment of which enough
+// replicas are available, or not.
+func availability(enough bool) deploymentCondition {
+	if enough {
+		return deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
+	}
+	return deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
+}
+
+// Reasons of the condition Progressing.
+const (
+	setAvailable     = "NewReplicaSetAvailable"
+	setUpdated       = "ReplicaSetUpdated"
+	setCreateError   = "ReplicaSetCreateError"
+	deadlineExceeded = "ProgressDeadlineExceeded"
+	deploymentPaused = "DeploymentPaused"
+	resumed          = "DeploymentResumed"
+)
+
+// split tells the ReplicaSets that have the Deployment's template from the others.
+func (d *deployment) split(sets []*owner) (current, old []*owner) {
+	for _, set := range sets {
+		if set.template.same(d.template) {
+			current = append(current, set)
+		} else {
+			old = append(old, set)
+		}
+	}
+	return current, old
+}
+
+// complete reports whether nothing but the new ReplicaSet's pods is left, and
+// all of them are available.
+func (d *deployment) complete(sets []*owner, now *owner) bool {
+	return total(sets, actual) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+}
+
+// mayRoll is the same for a rolling update.
+func (d *deployment) mayRoll(sets []*owner, now *owner, old []*owner) bool {
+	specs, left := total(sets, asked), total(old, asked)
+	switch {
+	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.mostPods():
+		return true
+	case left == 0:
+		return false
+	}
+	spare := specs - d.fewestAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	unhealthy := total(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
+	return spare > 0 && (unhealthy > 0 || total(sets, available) > d.fewestAvailable())
+}
+
+// What a ReplicaSet counts, for total.
+func asked(set *owner) int { return set.replicas }
+
+func actual(set *owner) int { return set.status.Replicas }
+
+func available(set *owner) int { return set.status.AvailableReplicas }
+
+// total adds up something over ReplicaSets.
+func total(sets []*owner, of func(*owner) int) int {
+	sum := 0
+	for _, set := range sets {
+		sum += of(set)
+	}
+	return sum
+}
+
+// ended reports whether the rollout is at its end, by its status or by its
+// ReplicaSets.
+func (d *deployment) ended(sets []*owner, now *owner) bool {
+	s := &d.status
+	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
+	return reported || now != nil && d.complete(sets, now)
+}
 
 const (
 	deploymentResource = "deployments.apps"
@@ -197,18 +284,6 @@ func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (sur
 		unavailable = 1
 	}
 	return surge, min(unavailable, replicas), nil
-}
-
-// setsOf returns the ReplicaSets of a Deployment in order of names.
-func (w *world) setsOf(d *deployment) []*owner {
-	var sets []*owner
-	for _, set := range w.sets[d.UID] {
-		if d.owns(set) {
-			sets = append(sets, set)
-		}
-	}
-	slices.SortFunc(sets, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
-	return sets
 }
 
 // highest is the highest revision of some ReplicaSets, 0 of none.

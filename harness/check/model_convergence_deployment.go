@@ -3,12 +3,8 @@ package check
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
-
-// This file says what is not yet as it is to become with a Deployment, and
-// whose turn it is.
 
 // pendingDeployment compares a Deployment with its ReplicaSets as they are. How
 // many pods those have is their own affair (pending).
@@ -32,31 +28,6 @@ func (w *world) pendingDeployment(d *deployment, now time.Time) []pending {
 	}
 	d.pendingStatus(&list, sets, current, now)
 	return list.all
-}
-
-// orphanSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
-func (w *world) orphanSets(d *deployment) []*owner {
-	var orphans []*owner
-	w.anySet(func(set *owner) bool {
-		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
-			orphans = append(orphans, set)
-		}
-		return false
-	})
-	slices.SortFunc(orphans, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
-	return orphans
-}
-
-// split tells the ReplicaSets that have the Deployment's template from the others.
-func (d *deployment) split(sets []*owner) (current, old []*owner) {
-	for _, set := range sets {
-		if set.template.same(d.template) {
-			current = append(current, set)
-		} else {
-			old = append(old, set)
-		}
-	}
-	return current, old
 }
 
 func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
@@ -84,12 +55,6 @@ func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
 	}
 }
 
-// complete reports whether nothing but the new ReplicaSet's pods is left, and
-// all of them are available.
-func (d *deployment) complete(sets []*owner, now *owner) bool {
-	return total(sets, actual) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
-}
-
 // mayMove reports whether the rules of the strategy let the controller scale
 // something now; if not, the rollout waits for pods.
 func (w *world) mayMove(d *deployment, sets []*owner, now *owner, old []*owner) bool {
@@ -97,33 +62,6 @@ func (w *world) mayMove(d *deployment, sets []*owner, now *owner, old []*owner) 
 		return total(old, asked) > 0 || w.running(old, func(*pod) bool { return true }) == nil
 	}
 	return d.mayRoll(sets, now, old)
-}
-
-// mayRoll is the same for a rolling update.
-func (d *deployment) mayRoll(sets []*owner, now *owner, old []*owner) bool {
-	specs, left := total(sets, asked), total(old, asked)
-	switch {
-	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.mostPods():
-		return true
-	case left == 0:
-		return false
-	}
-	spare := specs - d.fewestAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
-	unhealthy := total(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
-	return spare > 0 && (unhealthy > 0 || total(sets, available) > d.fewestAvailable())
-}
-
-// running returns such a pod of the given ReplicaSets that has neither failed
-// nor succeeded, the first in order of names; nil if there is none.
-func (w *world) running(sets []*owner, such func(*pod) bool) (first *pod) {
-	for _, set := range sets {
-		for _, p := range w.controlled[set.UID] {
-			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
-				first = p
-			}
-		}
-	}
-	return first
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.
@@ -177,18 +115,4 @@ func (d *deployment) overdue(now time.Time) bool {
 func (l *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
 	got := s.condition(want.Type)
 	l.expect(got == want, "the condition %s is %s (%s), expected %s (%s)", want.Type, got.Status, got.Reason, want.Status, want.Reason)
-}
-
-// What a ReplicaSet counts, for total.
-func asked(set *owner) int     { return set.replicas }
-func actual(set *owner) int    { return set.status.Replicas }
-func available(set *owner) int { return set.status.AvailableReplicas }
-
-// total adds up something over ReplicaSets.
-func total(sets []*owner, of func(*owner) int) int {
-	sum := 0
-	for _, set := range sets {
-		sum += of(set)
-	}
-	return sum
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -16,6 +15,35 @@ import (
 // This file says what the Endpoints of a Service must list. It knows nothing of
 // how a controller arranges that: both sides are taken apart into single pairs
 // of an address and a port, and the pairs are compared.
+
+// covers reports whether it says all that another one says.
+func (l listing) covers(other listing) bool {
+	for p, ready := range other {
+		if said, ok := l[p]; !ok || said != ready {
+			return false
+		}
+	}
+	return true
+}
+
+// count is how many addresses there are, as the limit counts them.
+func (l listing) count() int {
+	total, _ := l.size()
+	return total
+}
+
+// String is how evidence says what is listed.
+func (l listing) String() string {
+	if len(l) == 0 {
+		return "nothing"
+	}
+	var all []string
+	for p, ready := range l {
+		all = append(all, fmt.Sprintf("%s %s", map[bool]string{true: "ready", false: "not ready"}[ready], p))
+	}
+	slices.Sort(all)
+	return first(all)
+}
 
 // addressesMax is how many addresses Endpoints hold at the most.
 const addressesMax = 1000
@@ -138,13 +166,6 @@ func (w *world) wanted(s *service, running map[types.UID]time.Duration) (listing
 		}
 	}
 	return all, nil
-}
-
-// face is a pod as Endpoints may show it: one version of it, and how it can be
-// reached.
-type face struct {
-	*pod
-	*address
 }
 
 // list adds what the Endpoints of the Service must list of a pod.
@@ -290,69 +311,9 @@ func (l listing) size() (total, ready int) {
 	return total, ready
 }
 
-// wantedLabels are the labels that the Endpoints of a Service must have.
-func (s *service) wantedLabels() map[string]string {
-	want := map[string]string{}
-	maps.Copy(want, s.labels)
-	want[managedByLabel] = managedBy
-	delete(want, headlessLabel)
-	if s.headless() {
-		want[headlessLabel] = ""
-	}
-	return want
-}
-
 func text(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
-}
-
-// pendingService says what is not yet as it is to become with the Endpoints of a
-// Service. None of it waits for anybody but the subject.
-func (w *world) pendingService(s *service) []pending { return w.pendingServiceWith(s, nil) }
-
-// pendingServiceWith is the same if some of the pods ran that have ended.
-func (w *world) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
-	if !s.managed() || s.terminating {
-		return nil
-	}
-	list := pendings{subject: s.String()}
-	e := w.endpointsNamed(nameOf(s.Ref))
-	if e == nil {
-		list.expect(false, "no Endpoints")
-		return list.all
-	}
-	if e.terminating {
-		return nil
-	}
-	want, err := w.wanted(s, running)
-	if err != nil {
-		list.expect(false, "%v", err)
-		return list.all
-	}
-	got, err := e.listed()
-	if err != nil {
-		list.expect(false, "%v", err)
-		return list.all
-	}
-	wrong := difference(got, want)
-	list.expect(wrong == "", "its Endpoints %s", wrong)
-	list.expect(maps.Equal(e.labels, s.wantedLabels()), "its Endpoints have the labels %v, expected %v", e.labels, s.wantedLabels())
-	total, _ := want.size()
-	list.expect((e.capacity == "truncated") == (total > addressesMax), "its Endpoints of %d addresses have the annotation %s=%q",
-		total, capacityAnnotation, e.capacity)
-	return list.all
-}
-
-// pendingOrphan says whether Endpoints have lost their Service and are still
-// there. Those that never had one are left until the next start of the
-// controller (trap 33).
-func (w *world) pendingOrphan(e *endpoints) []pending {
-	list := pendings{subject: e.String()}
-	name := serviceName(e.Ref)
-	ours := e.labels[managedByLabel] == managedBy || w.bereft[name]
-	list.expect(w.serviceNamed(name) != nil || e.record || e.terminating || !ours, "left behind by a Service that is gone")
-	return list.all
 }

@@ -12,6 +12,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// perLedger is what a judge keeps for each ledger. Closed ledgers are swept out
+// when the number has doubled.
+type perLedger[T any] struct {
+	states  map[*ledger]*T
+	sweepAt int
+}
+
+// of returns the state kept for a ledger, a zero one at first.
+func (p *perLedger[T]) of(l *ledger) *T {
+	if s := p.states[l]; s != nil {
+		return s
+	}
+	if p.states == nil {
+		p.states = map[*ledger]*T{}
+	}
+	if len(p.states) >= p.sweepAt {
+		for old := range p.states {
+			if old.closed || old.process.ended {
+				delete(p.states, old)
+			}
+		}
+		p.sweepAt = 2*len(p.states) + 64
+	}
+	p.states[l] = new(T)
+	return p.states[l]
+}
+
 const (
 	// burstLimit is how many pods a controller may have created, or deleted, for
 	// one owner without having observed it (contract ReplicaSet 8, 9).
@@ -23,56 +50,6 @@ const (
 	// unlimited is the floor of an owner of which nothing may be deleted.
 	unlimited = math.MaxInt32
 )
-
-// ledger is the account of one process with one owner: what it has called for
-// without having been shown the effect, and what its view asked of it.
-type ledger struct {
-	process *process
-	uid     types.UID // of the owner
-	closed  bool      // nothing will be entered any more
-
-	creates account
-	deletes account
-
-	// credit counts pods of this owner that came into view though the process
-	// was not told that it made them: a controller that counts arrivals takes
-	// them for its own (traps 12, 13).
-	credit   int
-	creditAt time.Duration
-	// early is pods that came into view while creates were in flight, so that
-	// an answer may yet say that the process made them.
-	early map[types.UID]bool
-
-	// ceiling is what creates must stay within, floor what deletes must leave:
-	// the replicas that the owner asks for, unless it is being deleted or is not
-	// in view, when nothing may be created and nothing be deleted.
-	ceiling sinceIdle
-	floor   sinceIdle
-	// joined and left count the active pods that the owner won and lost in the
-	// view otherwise than by this process' own hand.
-	joined countSinceIdle
-	left   countSinceIdle
-	// knew is what the process may report of the owner.
-	knew knowledge
-
-	// ready: the process has seen the owner, and all pods at least once.
-	ready bool
-	tally tally // as of the last look at the view
-	// selector is the owner's; reselected, that it has changed before our eyes.
-	selector   string
-	reselected bool
-	// templates is what the process was shown of the owner's template, the latest
-	// last.
-	templates []*template
-}
-
-// account is one direction of a ledger.
-type account struct {
-	inFlight map[uint64]*call    // sent and not answered
-	unseen   map[types.UID]*call // succeeded; the effect on the pod is not in view
-	oldest   time.Duration       // when the oldest of unseen was sent, or earlier
-	lapsed   map[types.UID]*call // was unseen for so long that it is waited for no more
-}
 
 func newLedger(p *process, uid types.UID) *ledger {
 	return &ledger{

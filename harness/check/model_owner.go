@@ -3,7 +3,9 @@ package check
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +14,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
-
-// podResource is the resource that the owners' children are of.
-const podResource = "pods"
 
 // ownerKind is a kind of object whose pods the subject manages.
 type ownerKind struct {
@@ -71,56 +70,6 @@ func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
 	return set.AsSelectorPreValidated(), nil
 }
 
-// unmarshalSome leaves into alone when there is nothing to read.
-func unmarshalSome(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	return history.Unmarshal(raw, into)
-}
-
-// pod is what the checks need of one version of a pod. It never changes.
-type pod struct {
-	history.Ref
-	labels      labels.Set
-	controller  history.Owner // without UID: the pod is an orphan
-	terminating bool
-	ended       bool // Failed or Succeeded
-	active      bool // neither terminating nor ended
-	ready       bool
-	readySince  time.Time
-	priority
-}
-
-// priority is what else decides which of an owner's pods goes first when there
-// are too many (contract ReplicaSet 10).
-type priority struct {
-	assigned bool // to a node
-	phase    int  // its place in the order in which phases go: 0 goes first
-	cost     int  // of its deletion
-	restarts int  // of the container that has restarted most
-	created  time.Time
-}
-
-// managed reports whether the subject runs the controller of the pod's owner.
-func (p *pod) managed() bool {
-	return p.controller.UID != "" && kindByName(p.controller.Kind) != nil
-}
-
-func (p *pod) orphan() bool { return p.controller.UID == "" }
-
-// sameClaim reports whether two versions of a pod are alike in what decides who
-// may claim it.
-func (p *pod) sameClaim(other *pod) bool {
-	return p.controller == other.controller && p.active == other.active && maps.Equal(p.labels, other.labels)
-}
-
-// stands reports whether two versions of a pod are alike in all that decides
-// which goes first.
-func (p *pod) stands(other *pod) bool {
-	return p.sameClaim(other) && p.priority == other.priority && p.ready == other.ready && p.readySince.Equal(other.readySince)
-}
-
 // owner is what the checks need of one version of an owner. It never changes.
 type owner struct {
 	history.Ref
@@ -166,3 +115,81 @@ func (o *owner) before(other *owner) bool {
 
 // String is how evidence names the owner: kind namespace/name.
 func (o *owner) String() string { return o.kind.name + " " + o.Namespace + "/" + o.Name }
+
+// statusBody is an owner's status as it is written.
+type statusBody struct {
+	ownerStatus
+	Conditions []deploymentCondition
+}
+
+// failing reports whether the status says that pods could not be made or deleted.
+func (s *statusBody) failing() bool {
+	return slices.ContainsFunc(s.Conditions, deploymentCondition.failure)
+}
+
+func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error) {
+	var body struct {
+		Spec struct {
+			Replicas        *int
+			MinReadySeconds int
+			Selector        json.RawMessage
+			Template        json.RawMessage
+		}
+		Status statusBody
+	}
+	if err := unmarshalSome(o.Body, &body); err != nil {
+		return nil, err
+	}
+	selector, err := d.selectors[kind].read(body.Spec.Selector, kind.selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	pods, err := d.templates.read(body.Spec.Template, readTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	set := setFacts{
+		labels:   maps.Clone(o.Labels),
+		template: pods,
+		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
+		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
+		most:     int(wholeNumber(o.Annotations[mostAnnotation], 0)),
+		created:  o.Created,
+
+		annotations: inheritable(o.Annotations),
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		set.controller = *ref
+	}
+	return &owner{
+		Ref:         o.Ref,
+		kind:        kind,
+		generation:  o.Generation,
+		terminating: o.Terminating(),
+		replicas:    orOne(body.Spec.Replicas),
+		selector:    selector,
+		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
+		status:      body.Status.ownerStatus,
+		failing:     body.Status.failing(),
+		setFacts:    set,
+	}, nil
+}
+
+// orOne is spec.replicas with the API's default.
+func orOne(replicas *int) int {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+// manages reports whether a pod counts for the owner.
+func (o *owner) manages(p *pod) bool {
+	return p.active && p.controller.UID == o.UID && o.selector.Matches(p.labels)
+}
+
+// toClaim reports whether a pod is to be adopted or released by the owner.
+func (o *owner) toClaim(p *pod) bool {
+	return p.active && (p.orphan() && p.Namespace == o.Namespace || p.controller.UID == o.UID) &&
+		p.orphan() == o.selector.Matches(p.labels)
+}

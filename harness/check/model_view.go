@@ -9,30 +9,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// view is what one process has been told: the objects as a cache that lists and
-// watches has them, and what it may still remember of how they were before.
-type view struct {
-	*world
-	facts *decoder
-	// reached is how far each resource's lists and watches have come. What the
-	// process wrote at a version up to there, it has been shown.
-	reached map[string]history.Version
-	asked   map[string]bool           // of which resources the process has asked for all
-	pages   map[feed][]history.Object // of lists of which more is to come
-	// claims is since which record each pod stands as it does to whoever may
-	// claim it; former is how pods stood before, of late.
-	claims map[types.UID]int64
-	former map[types.UID][]sighting
-	// standings is how each pod has stood of late among those that may be deleted.
-	standings map[types.UID][]shown[*pod]
-	// shown is when each pod came into view.
-	shown map[types.UID]time.Duration
-	faces faces
-	// replaced: the present look is at a list, which a cache takes in one object
-	// after another.
-	replaced bool
-}
-
 // sighting is a pod as the process had it for a time.
 type sighting struct {
 	pod   *pod

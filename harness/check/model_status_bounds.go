@@ -7,19 +7,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// reports returns the owner on which a call reports by what the process was told of it
-// last; nil if it does something else, or reports what it cannot be judged by.
-func (c *call) reports(r *history.Request) *owner {
-	if c.verb != callStatus || c.ledger == nil || r.Subresource != "status" || r.Object == nil || !c.ledger.ready {
-		return nil
-	}
-	o := c.ledger.owner()
-	if r.Object.Version != o.Version || o.Version == c.process.reads[c.ledger.uid].version {
-		return nil
-	}
-	return o
-}
-
 // knowledge is between which bounds lies what a process may know of an owner and
 // its pods when it reports them from the version of the owner that it was told
 // last: since it was told of that, and for the lag before. Whoever writes from it
