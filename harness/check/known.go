@@ -4,9 +4,77 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
+
+// newsOf is what a process is told, and of which resource; no type of event is a list.
+func newsOf(r *history.Record) (news history.EventType, of string) {
+	switch {
+	case r.Delivery != nil:
+		return r.Delivery.Type, r.Delivery.Resource
+	case r.List != nil:
+		return "", r.List.Resource
+	}
+	return "", ""
+}
+
+// newsOfService reports whether what came wakes a Service (contract Endpoints 1), and
+// which of its pods have ended besides. A list says of most pods what was known.
+func newsOfService(m *Model, r *history.Record, i item) (wakes bool, ended []types.UID) {
+	news, of := newsOf(r)
+	switch {
+	case of == endpointsResource:
+		return news == history.Deleted, nil
+	case of != podResource:
+		return true, nil
+	}
+	pods := maps.Keys(i.process.view.faces.of)
+	if news.HasObject() {
+		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
+	}
+	for uid := range pods {
+		switch podWakes, ends := newsOfPod(m, i.process, uid); {
+		case podWakes:
+			return true, nil
+		case ends:
+			ended = append(ended, uid)
+		}
+	}
+	return false, ended
+}
+
+// newsOfPod reports whether what a process was just told of a pod wakes its Services,
+// and, if not, whether it has ended by it.
+func newsOfPod(m *Model, p *process, uid types.UID) (wakes, ends bool) {
+	known := p.view.faces.of[uid]
+	n := len(known)
+	switch {
+	case n > 0 && known[n-1].since < m.at: // nothing that Endpoints show
+		return false, false
+	case n < 2: // it was not known before
+		return true, false
+	}
+	before, now := known[n-2].value, known[n-1].value
+	if !now.sameMember(before) {
+		return true, false
+	}
+	return false, now.ended && !before.ended
+}
+
+// sameMember reports whether two versions of a pod, which always has the same hostname
+// and subdomain, differ in nothing that wakes its Services by contract Endpoints 1.
+func (f face) sameMember(before face) bool {
+	if f.pod == nil || before.pod == nil || f.ready != before.ready || f.terminating != before.terminating || !maps.Equal(f.labels, before.labels) {
+		return false
+	}
+	a, err := f.reachable()
+	b, errBefore := before.reachable()
+	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
+}
 
 // KnownIssue is a way in which upstream's controllers of Kubernetes v1.36 break a
 // promise, as is known of them. TRAPS.md lists all that are known; here are those
@@ -164,43 +232,4 @@ func hasKey(m *Model, of map[item]bool, i item) bool {
 		}
 	}
 	return false
-}
-
-// abandonment is the Deployments of which the last that was written of any of their
-// ReplicaSets failed to scale one down.
-type abandonment map[item]bool
-
-func (a abandonment) observe(m *Model, r *history.Record) {
-	switch {
-	case begins(r):
-		forgetEnded(a)
-	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == setResource:
-		maps.DeleteFunc(a, func(i item, _ bool) bool { return i.uid == m.sent.rollout.uid })
-	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
-		s := m.answered.scaling
-		if down := all(s.states, func(sets []*owner) bool { return s.to < s.before(sets) }); down && !s.creates {
-			a[m.answered.item] = true
-		}
-	}
-}
-
-// lostWrites is the Services of whose Endpoints a write was made that the process
-// was not told of, and none since that it was told of.
-type lostWrites map[item]bool
-
-func (l lostWrites) observe(m *Model, r *history.Record) {
-	if begins(r) {
-		forgetEnded(l)
-		return
-	}
-	a := m.answered
-	if a == nil || a.publication == nil {
-		return
-	}
-	switch name := a.publication.name; {
-	case a.response.OK():
-		maps.DeleteFunc(l, func(i item, _ bool) bool { return i.service == name })
-	case a.response.Reached && (a.response.ServerCode == 0 || a.response.ServerCode < 300):
-		l[a.item] = true
-	}
 }
