@@ -13,6 +13,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// settles makes a ReplicaSet of two pods with a true status, the faults healed.
+func settles(s *story) *history.Object {
+	rs := told(s, 2)
+	s.phase(history.PhaseSettle)
+	s.deliver(s.createAll(rs, 2)...)
+	return s.status("web", 2)
+}
+
 const (
 	replicaSets = "replicasets.apps"
 	controllers = "replicationcontrollers"

@@ -11,7 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file lets stories tell of Deployments, Services and Endpoints.
+// publish asks for Endpoints to be made.
+func (s *story) publish(name string, subsets ...any) *ask {
+	o := endpointsOf(name, subsets...)
+	return s.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
+}
 
 type fields = map[string]any
 

@@ -7,6 +7,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// A view may go back, and come again: what was known since its first time is not
+// older for that.
+func TestClaimsWhereAListGoesBack(t *testing.T) {
+	judge(t, "adopt-and-release", []tale{
+		{name: "an orphan came while a round was under way", want: Pass, tell: func(s *story) {
+			set := told(s, 1)
+			s.wait(3 * time.Second)
+			latest := s.revise("web", "status", nil)
+			s.deliver(latest)
+			s.wait(3 * time.Second)
+			making := s.create(set)
+			s.wait(100 * time.Millisecond)
+			s.deliver(s.pod(nil, "web"))
+			s.wait(1500 * time.Millisecond)
+			s.deliver(set)
+			s.deliver(latest)
+			succeed(making)
+			s.says(latest, fields{
+				"replicas": 0, "fullyLabeledReplicas": 0, "readyReplicas": 0, "availableReplicas": 0, "observedGeneration": 1,
+			}).answered(200)
+		}},
+	})
+}
+
 func TestClaims(t *testing.T) {
 	// renewed is a version of the owner that the subject has just been told of.
 	renewed := func(s *story) *history.Object {

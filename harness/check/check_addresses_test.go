@@ -93,6 +93,32 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+// A pod whose first version in view is ready was not there before.
+func TestAddressesWithoutAPodThatIsNew(t *testing.T) {
+	const one, two = "10.1.0.1", "10.1.0.2"
+	begin := func(s *story) *history.Object {
+		s.service("web", nil)
+		known := s.reached(s.pod(nil, "web"), one, true, nil)
+		s.wait(3 * time.Second)
+		fresh := edited(*s.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
+		s.commit(history.Modified, edited(fresh, "status", fields{
+			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
+		}))
+		s.list(podResource)
+		return known
+	}
+	judge(t, "addresses", []tale{
+		{name: "listed just now", want: Pass, tell: func(s *story) {
+			s.publish("web", subset([]any{at(begin(s), one)}, nil)).answered(201)
+		}},
+		{name: "listed long ago", want: Fail, says: "list nothing of pod", tell: func(s *story) {
+			known := begin(s)
+			s.wait(time.Minute)
+			s.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
+		}},
+	})
+}
+
 // endpointsOf is Endpoints as the controller labels them.
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
@@ -100,10 +126,4 @@ func endpointsOf(name string, subsets ...any) history.Object {
 		Labels: map[string]string{managedByLabel: managedBy},
 		Body:   encoded(fields{"subsets": subsets}),
 	}
-}
-
-// publish asks for Endpoints to be made.
-func (s *story) publish(name string, subsets ...any) *ask {
-	o := endpointsOf(name, subsets...)
-	return s.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
 }

@@ -104,57 +104,41 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-func TestAlive(t *testing.T) {
-	died := func(s *story) {
-		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exit status 2"}})
+func TestBackOffOfDeploymentsAndServices(t *testing.T) {
+	report := func(s *story) {
+		s.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web"}).answered(422)
 	}
-	trouble := func(s *story, code int) {
-		s.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l"}).answered(code)
-	}
-	judge(t, "process-alive", []tale{
-		{name: "lives", want: Pass, tell: func(*story) {}},
-		{name: "dies", want: Fail, says: "subject-0 died: exit status 2", tell: died},
-		{name: "was stopped", want: Pass, tell: func(s *story) {
-			s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
-			s.restart("subject-0")
-		}},
-		{name: "exits for it lost its lease", want: Pass, tell: func(s *story) {
-			trouble(s, 500)
-			s.wait(10 * time.Second)
-			died(s)
-		}},
-		{name: "exits for its lease gets no answer", want: Pass, tell: func(s *story) {
-			s.leads()
-			s.wait(8 * time.Second)
-			s.renew("me")
+	judge(t, "back-off", []tale{
+		{name: "a status that is refused, in a hot loop (D20)", want: Fail, says: "Deployment ns/web: update deployments.apps status", tell: func(s *story) {
+			s.deployment("web", 1, rollingUpdate(1, 0))
 			s.wait(2 * time.Second)
-			died(s)
+			retry(s, 100, 2*time.Millisecond, 1, func() { report(s) })
 		}},
-		{name: "dies while a call for its lease gets no answer, and has the time to try again", want: Fail, says: "died", tell: func(s *story) {
-			s.leads()
+		{name: "the same with back-off", want: Pass, tell: func(s *story) {
+			s.deployment("web", 1, rollingUpdate(1, 0))
+			retry(s, 11, 5*time.Millisecond, 2, func() { report(s) })
+		}},
+		{name: "a ReplicaSet that is refused, in a hot loop", want: Fail, says: "create replicasets.apps", tell: func(s *story) {
+			s.deployment("web", 1, rollingUpdate(1, 0))
 			s.wait(2 * time.Second)
-			s.renew("me")
-			s.wait(1100 * time.Millisecond)
-			died(s)
+			retry(s, 100, 2*time.Millisecond, 1, func() { s.make("web", "v1", 1).answered(500) })
 		}},
-		{name: "dies with a call for its lease just sent", want: Fail, says: "died", tell: func(s *story) {
-			s.leads()
-			s.wait(10 * time.Second)
-			s.renew("me")
-			s.wait(100 * time.Millisecond)
-			died(s)
+		{name: "Endpoints that cannot be written, in a hot loop (E15)", want: Fail, says: "Service ns/web: update endpoints", tell: func(s *story) {
+			s.service("web", nil)
+			s.endpoints("web")
+			s.wait(2 * time.Second)
+			retry(s, 100, 2*time.Millisecond, 1, func() { s.writeEndpoints("update", "web").answered(500) })
 		}},
-		{name: "dies long after trouble with its lease", want: Fail, says: "died", tell: func(s *story) {
-			trouble(s, 500)
-			s.wait(time.Minute)
-			trouble(s, 200)
-			died(s)
+		{name: "as often, with news of a pod each time", want: Pass, tell: func(s *story) {
+			s.service("web", nil)
+			for range 50 {
+				s.deliver(s.pod(nil, "web"))
+				s.writeEndpoints("update", "web").answered(500)
+			}
 		}},
-		{name: "it dies before it has said a word", want: Fail, says: "subject-9 died", tell: func(s *story) {
-			s.append(history.Record{Process: &history.Process{Name: "subject-9", Event: history.ProcessDied}})
-		}},
-		{name: "something else dies", want: Pass, tell: func(s *story) {
-			s.append(history.Record{Process: &history.Process{Name: "kwok", Event: history.ProcessDied}})
+		{name: "Endpoints that are gone already need no deleting", want: legal, tell: func(s *story) {
+			s.remove(s.service("web", nil))
+			retry(s, 100, 2*time.Millisecond, 1, func() { s.writeEndpoints("delete", "web").answered(404) })
 		}},
 	})
 }
