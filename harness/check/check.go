@@ -57,18 +57,18 @@ type Settings struct {
 	Exercises []string
 }
 
-// rest is how long an instance must do nothing to count as idle: the lag, and
+// idleAfter is how long an instance must do nothing to count as idle: the lag, and
 // what its own rate limit may hold back.
-func (s Settings) rest() time.Duration {
+func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
 	}
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// drain is in what time a whole batch of calls gets past the rate limit, the lag
+// batchTime is in what time a whole batch of calls gets past the rate limit, the lag
 // included.
-func (s Settings) drain() time.Duration {
+func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
 	}

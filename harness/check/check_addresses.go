@@ -17,37 +17,37 @@ var addressesCheck = Check{
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	AllowedBehaviors: []int{32, 34, 35},
-	New:              newAddresses,
+	New:              newAddressesChecker,
 }
 
-// addressesJudge: Endpoints that a process writes list, of each pod, what their
+// addressesChecker: Endpoints that a process writes list, of each pod, what their
 // Service asks for by one of the versions in which the process may have had the pod
 // in mind, and of no pod that it cannot have known; and they are labelled as the
 // Service is. Where there are more addresses than fit, a pod may be left out.
-type addressesJudge struct{ findings }
+type addressesChecker struct{ findings }
 
-func newAddresses(Settings) Checker { return &addressesJudge{} }
+func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
 
-func (j *addressesJudge) Observe(m *Model, r *history.Record) {
+func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || c.publication == nil || r.Request.Object == nil || r.Request.Verb != "create" && r.Request.Verb != "update" {
+	if c == nil || c.serviceState == nil || r.Request.Object == nil || r.Request.Verb != "create" && r.Request.Verb != "update" {
 		return
 	}
-	view, p := c.process.view, c.publication
-	if view.reached[podResource] == 0 || view.reached[serviceResource] == 0 {
+	view, state := c.process.view, c.serviceState
+	if view.reachedVersion[podResource] == 0 || view.reachedVersion[serviceResource] == 0 {
 		return
 	}
 	e := newEndpoints(r.Request.Object)
-	got, err := e.listed()
+	got, err := e.decodeAddresses()
 	if err != nil {
 		return // the API server refuses what cannot be read
 	}
-	since := p.dates(e.Version)
+	since := state.earliestDecision(e.Version)
 	wrong, expected := "", ""
-	for _, each := range recent(p.services, since) {
+	for _, each := range keepSince(state.services, since) {
 		if s := each.value; s != nil && s.managed() {
-			if wrong, expected = view.faces.wrong(s, e, got, since); wrong == "" {
-				j.tested++
+			if wrong, expected = view.podVersions.mismatch(s, e, got, since); wrong == "" {
+				checker.exercised++
 				return
 			}
 		}
@@ -55,46 +55,46 @@ func (j *addressesJudge) Observe(m *Model, r *history.Record) {
 	if wrong == "" {
 		return // whether it may write them at all, orphan-endpoints asks
 	}
-	j.violate(func() Evidence {
-		ref := history.Ref{Resource: endpointsResource, Namespace: p.name.namespace, Name: p.name.name}
+	checker.addViolation(func() Evidence {
+		ref := history.Ref{Resource: endpointsResource, Namespace: state.name.namespace, Name: state.name.name}
 		return m.evidenceOf(&ref, fmt.Sprintf("%s wrote Endpoints %s/%s that %s", c.process.name, ref.Namespace, ref.Name, wrong), expected)
 	})
 }
 
-// wrong says in what Endpoints are not what the Service asks for, however the
+// mismatch says in what Endpoints are not what the Service asks for, however the
 // process has had its pods in mind since some time; "" if they may be.
-func (f *faces) wrong(s *service, e *endpoints, got listing, since time.Duration) (wrong, expected string) {
-	if want := s.wantedLabels(); !maps.Equal(e.labels, want) {
+func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, since time.Duration) (wrong, expected string) {
+	if want := s.expectedLabels(); !maps.Equal(e.labels, want) {
 		return fmt.Sprintf("have the labels %v", e.labels), fmt.Sprintf("%v, as the Service has it", want)
 	}
-	truncated := e.capacity == "truncated"
+	truncated := e.overCapacity == "truncated"
 	if n := got.count(); truncated != (n >= addressesMax) && (truncated || n > addressesMax) {
-		return fmt.Sprintf("list %d addresses, with the annotation %s=%q", n, capacityAnnotation, e.capacity),
+		return fmt.Sprintf("list %d addresses, with the annotation %s=%q", n, overCapacityAnnotation, e.overCapacity),
 			fmt.Sprintf("at most %d, and that annotation only where there are more", addressesMax)
 	}
-	byPod := map[types.UID]listing{}
+	byPod := map[types.UID]addressSet{}
 	for p, ready := range got {
 		if byPod[p.uid] == nil {
-			byPod[p.uid] = listing{}
+			byPod[p.uid] = addressSet{}
 		}
 		byPod[p.uid][p] = ready
 	}
 	for uid, listed := range byPod {
-		if f.of[uid] == nil {
+		if versions.byPod[uid] == nil {
 			return "list " + listed.String(), "no pod listed that it was never shown, or long ago"
 		}
 	}
 	first, ready := "", 0
-	for uid, known := range f.of {
+	for uid, known := range versions.byPod {
 		listed := byPod[uid]
-		if truncated && s.alwaysReady(recent(known, since)) {
+		if truncated && s.readyInEach(keepSince(known, since)) {
 			ready++
 		}
 		if truncated && len(listed) == 0 {
 			continue
 		}
-		if want, ok := s.allows(listed, recent(known, since), truncated); !ok && (first == "" || nameIn(known) < first) {
-			first = nameIn(known)
+		if want, ok := s.someVersionLists(listed, keepSince(known, since), truncated); !ok && (first == "" || podNameOf(known) < first) {
+			first = podNameOf(known)
 			wrong, expected = fmt.Sprintf("list %s of pod %s", listed, first), want.String()+", by what it knew of it"
 		}
 	}
@@ -104,12 +104,12 @@ func (f *faces) wrong(s *service, e *endpoints, got listing, since time.Duration
 	return wrong, expected
 }
 
-// alwaysReady reports whether the Service has each of these versions of a pod listed,
+// readyInEach reports whether the Service has each of these versions of a pod listed,
 // and as ready.
-func (s *service) alwaysReady(versions []shown[face]) bool {
-	return all(versions, func(each shown[face]) bool {
-		want := listing{}
-		if each.value.pod == nil || s.list(want, each.value) != nil {
+func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
+	return every(versions, func(each cachedVersion[podVersion]) bool {
+		want := addressSet{}
+		if each.value.pod == nil || s.addAddresses(want, each.value) != nil {
 			return false
 		}
 		_, ready := want.size()
@@ -117,8 +117,8 @@ func (s *service) alwaysReady(versions []shown[face]) bool {
 	})
 }
 
-// nameIn is the name of the pod that the faces are of.
-func nameIn(known []shown[face]) string {
+// podNameOf is the name of the pod that the faces are of.
+func podNameOf(known []cachedVersion[podVersion]) string {
 	for _, each := range known {
 		if each.value.pod != nil {
 			return each.value.Name
@@ -127,13 +127,13 @@ func nameIn(known []shown[face]) string {
 	return ""
 }
 
-// allows reports whether some version of a pod has the Service list it so, in part if
+// someVersionLists reports whether some version of a pod has the Service list it so, in part if
 // that will do; if none has, it returns what the latest would have it list.
-func (s *service) allows(listed listing, versions []shown[face], part bool) (want listing, ok bool) {
+func (s *service) someVersionLists(listed addressSet, versions []cachedVersion[podVersion], part bool) (want addressSet, ok bool) {
 	for _, each := range versions {
-		want = listing{}
+		want = addressSet{}
 		if each.value.pod != nil {
-			if err := s.list(want, each.value); err != nil {
+			if err := s.addAddresses(want, each.value); err != nil {
 				return want, true
 			}
 		}

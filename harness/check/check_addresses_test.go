@@ -11,110 +11,110 @@ func TestAddresses(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type cast struct{ service, one, two *history.Object }
 	// begin tells of a Service with a ready pod and another that is not, long ago.
-	begin := func(s *story) cast {
-		c := cast{service: s.service("web", nil)}
-		c.one = s.reached(s.pod(nil, "web"), one, true, nil)
-		c.two = s.reached(s.pod(nil, "web"), two, false, nil)
-		s.wait(3 * time.Second)
+	begin := func(h *historyBuilder) cast {
+		c := cast{service: h.service("web", nil)}
+		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		c.two = h.podWithAddress(h.pod(nil, "web"), two, false, nil)
+		h.wait(3 * time.Second)
 		return c
 	}
-	told := func(tell func(s *story, c cast)) func(s *story) {
-		return func(s *story) { tell(s, begin(s)) }
+	told := func(tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+		return func(h *historyBuilder) { tell(h, begin(h)) }
 	}
 	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
-	judge(t, "addresses", []tale{
-		{name: "as its pods are", want: Pass, tell: told(func(s *story, c cast) { s.publish("web", both(c)).answered(201) })},
-		{name: "a pod is left out", want: Fail, says: "list nothing of pod web-2", tell: told(func(s *story, c cast) {
-			s.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
+	runTestCases(t, "addresses", []testCase{
+		{name: "as its pods are", want: Pass, build: told(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
+		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: told(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "one that is not ready is listed as if it were", want: Fail, says: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", tell: told(func(s *story, c cast) {
-			s.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
+		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: told(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
-		{name: "it was not ready until a moment ago", want: Pass, tell: told(func(s *story, c cast) {
-			s.reached(c.two, two, true, nil)
-			s.publish("web", both(c)).answered(201)
+		{name: "it was not ready until a moment ago", want: Pass, build: told(func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.two, two, true, nil)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has been ready for long", want: Fail, says: "of pod web-2", tell: told(func(s *story, c cast) {
-			s.reached(c.two, two, true, nil)
-			s.wait(3 * time.Second)
-			s.publish("web", both(c)).answered(201)
+		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: told(func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.two, two, true, nil)
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it became ready, and another write has been answered since", want: Fail, says: "of pod web-2", tell: told(func(s *story, c cast) {
+		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: told(func(h *historyBuilder, c cast) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
-			s.reached(c.two, two, true, nil)
+			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
-				s.publish("web", ready).answered(500)
-				s.wait(200 * time.Millisecond)
+				h.publish("web", ready).answered(500)
+				h.wait(200 * time.Millisecond)
 			}
-			s.publish("web", both(c)).answered(201)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "the client repeats what was decided before", want: Pass, tell: told(func(s *story, c cast) {
-			s.publish("web", both(c)).deferred(503)
-			s.reached(c.two, two, true, nil)
-			s.wait(1500 * time.Millisecond)
-			s.publish("web", both(c)).answered(201)
+		{name: "the client repeats what was decided before", want: Pass, build: told(func(h *historyBuilder, c cast) {
+			h.publish("web", both(c)).deferred(503)
+			h.podWithAddress(c.two, two, true, nil)
+			h.wait(1500 * time.Millisecond)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that is being deleted", want: Fail, says: "of pod web-1", tell: told(func(s *story, c cast) {
-			s.deliver(s.terminate(c.one))
-			s.wait(3 * time.Second)
-			s.publish("web", both(c)).answered(201)
+		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+			h.deliver(h.terminate(c.one))
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has just gone", want: Pass, tell: told(func(s *story, c cast) {
-			s.remove(c.one)
-			s.publish("web", both(c)).answered(201)
+		{name: "a pod that has just gone", want: Pass, build: told(func(h *historyBuilder, c cast) {
+			h.remove(c.one)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has long gone", want: Fail, says: "of pod web-1", tell: told(func(s *story, c cast) {
-			s.remove(c.one)
-			s.wait(3 * time.Second)
-			s.publish("web", both(c)).answered(201)
+		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+			h.remove(c.one)
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that nobody has shown it", want: Fail, says: "list ready 10.1.0.9:8080", tell: told(func(s *story, c cast) {
-			s.publish("web", subset([]any{at(c.one, one), at(s.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
+		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: told(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
 		})},
-		{name: "the Service had another selector a moment ago", want: Pass, tell: told(func(s *story, c cast) {
-			s.deliver(s.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
-			s.publish("web", both(c)).answered(201)
+		{name: "the Service had another selector a moment ago", want: Pass, build: told(func(h *historyBuilder, c cast) {
+			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has had it for long", want: Fail, says: "of pod web-1", tell: told(func(s *story, c cast) {
-			s.deliver(s.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
-			s.wait(3 * time.Second)
-			s.publish("web", both(c)).answered(201)
+		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "without the Service's labels", want: Fail, says: "have the labels", tell: told(func(s *story, c cast) {
+		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: told(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
-			s.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
-		{name: "said to be truncated, of two", want: Fail, says: "over-capacity=\"truncated\"", tell: told(func(s *story, c cast) {
+		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: told(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
-			o.Annotations = map[string]string{capacityAnnotation: "truncated"}
-			s.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
+			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
 	})
 }
 
 // A pod whose first version in view is ready was not there before.
-func TestAddressesWithoutAPodThatIsNew(t *testing.T) {
+func TestAddressesWithoutNewPod(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
-	begin := func(s *story) *history.Object {
-		s.service("web", nil)
-		known := s.reached(s.pod(nil, "web"), one, true, nil)
-		s.wait(3 * time.Second)
-		fresh := edited(*s.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
-		s.commit(history.Modified, edited(fresh, "status", fields{
+	begin := func(h *historyBuilder) *history.Object {
+		h.service("web", nil)
+		known := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		h.wait(3 * time.Second)
+		fresh := edited(*h.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
+		h.commit(history.Modified, edited(fresh, "status", fields{
 			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
 		}))
-		s.list(podResource)
+		h.list(podResource)
 		return known
 	}
-	judge(t, "addresses", []tale{
-		{name: "listed just now", want: Pass, tell: func(s *story) {
-			s.publish("web", subset([]any{at(begin(s), one)}, nil)).answered(201)
+	runTestCases(t, "addresses", []testCase{
+		{name: "listed just now", want: Pass, build: func(h *historyBuilder) {
+			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
 		}},
-		{name: "listed long ago", want: Fail, says: "list nothing of pod", tell: func(s *story) {
-			known := begin(s)
-			s.wait(time.Minute)
-			s.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
+		{name: "listed long ago", want: Fail, evidence: "list nothing of pod", build: func(h *historyBuilder) {
+			known := begin(h)
+			h.wait(time.Minute)
+			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
 		}},
 	})
 }

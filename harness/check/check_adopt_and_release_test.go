@@ -9,94 +9,94 @@ import (
 
 // A view may go back, and come again: what was known since its first time is not
 // older for that.
-func TestClaimsWhereAListGoesBack(t *testing.T) {
-	judge(t, "adopt-and-release", []tale{
-		{name: "an orphan came while a round was under way", want: Pass, tell: func(s *story) {
-			set := told(s, 1)
-			s.wait(3 * time.Second)
-			latest := s.revise("web", "status", nil)
-			s.deliver(latest)
-			s.wait(3 * time.Second)
-			making := s.create(set)
-			s.wait(100 * time.Millisecond)
-			s.deliver(s.pod(nil, "web"))
-			s.wait(1500 * time.Millisecond)
-			s.deliver(set)
-			s.deliver(latest)
+func TestStatusAfterOlderList(t *testing.T) {
+	runTestCases(t, "adopt-and-release", []testCase{
+		{name: "an orphan came while a round was under way", want: Pass, build: func(h *historyBuilder) {
+			set := deliveredReplicaSet(h, 1)
+			h.wait(3 * time.Second)
+			latest := h.revise("web", "status", nil)
+			h.deliver(latest)
+			h.wait(3 * time.Second)
+			making := h.create(set)
+			h.wait(100 * time.Millisecond)
+			h.deliver(h.pod(nil, "web"))
+			h.wait(1500 * time.Millisecond)
+			h.deliver(set)
+			h.deliver(latest)
 			succeed(making)
-			s.says(latest, fields{
+			h.updateStatus(latest, fields{
 				"replicas": 0, "fullyLabeledReplicas": 0, "readyReplicas": 0, "availableReplicas": 0, "observedGeneration": 1,
 			}).answered(200)
 		}},
 	})
 }
 
-func TestClaims(t *testing.T) {
+func TestAdoptAndRelease(t *testing.T) {
 	// renewed is a version of the owner that the subject has just been told of.
-	renewed := func(s *story) *history.Object {
-		s.wait(3 * time.Second)
-		rs := s.revise("web", "status", nil)
-		s.deliver(rs)
+	renewed := func(h *historyBuilder) *history.Object {
+		h.wait(3 * time.Second)
+		rs := h.revise("web", "status", nil)
+		h.deliver(rs)
 		return rs
 	}
 	counts := func(n int) fields {
 		return fields{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n, "observedGeneration": 1}
 	}
-	stray := func(s *story, pod *history.Object) { s.deliver(s.relabel(pod, "other")) }
-	judge(t, "adopt-and-release", []tale{
-		{name: "nothing to claim", want: Pass, tell: func(s *story) {
-			s.running(told(s, 1), 1)
-			s.says(renewed(s), counts(1)).answered(200)
+	stray := func(h *historyBuilder, pod *history.Object) { h.deliver(h.relabel(pod, "other")) }
+	runTestCases(t, "adopt-and-release", []testCase{
+		{name: "nothing to claim", want: Pass, build: func(h *historyBuilder) {
+			h.running(deliveredReplicaSet(h, 1), 1)
+			h.updateStatus(renewed(h), counts(1)).answered(200)
 		}},
-		{name: "a pod that matches no more is left", want: Fail, says: "had not tried to release pod web-1", tell: func(s *story) {
-			stray(s, s.running(told(s, 1), 1)[0])
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "a pod that matches no more is left", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+			stray(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it is released", want: Pass, tell: func(s *story) {
-			rs := told(s, 1)
-			pod := s.running(rs, 1)[0]
-			stray(s, pod)
-			s.release(pod, rs).answered(200)
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "it is released", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			stray(h, pod)
+			h.release(pod, rs).answered(200)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "its release was refused", want: Pass, tell: func(s *story) {
-			rs := told(s, 1)
-			pod := s.running(rs, 1)[0]
-			stray(s, pod)
-			s.release(pod, rs).answered(500)
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "its release was refused", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			stray(h, pod)
+			h.release(pod, rs).answered(500)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it was released once, and has strayed again", want: Fail, says: "had not tried to release pod web-1", tell: func(s *story) {
-			rs := told(s, 1)
-			pod := s.running(rs, 1)[0]
-			stray(s, pod)
-			s.release(pod, rs).answered(422)
-			s.wait(time.Second)
-			s.deliver(s.relabel(pod, "web"))
-			s.wait(time.Second)
-			stray(s, pod)
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "it was released once, and has strayed again", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			stray(h, pod)
+			h.release(pod, rs).answered(422)
+			h.wait(time.Second)
+			h.deliver(h.relabel(pod, "web"))
+			h.wait(time.Second)
+			stray(h, pod)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it has strayed only now", want: Pass, tell: func(s *story) {
-			pod := s.running(told(s, 1), 1)[0]
-			rs := renewed(s)
-			stray(s, pod)
-			s.says(rs, counts(1)).answered(200)
+		{name: "it has strayed only now", want: Pass, build: func(h *historyBuilder) {
+			pod := h.running(deliveredReplicaSet(h, 1), 1)[0]
+			rs := renewed(h)
+			stray(h, pod)
+			h.updateStatus(rs, counts(1)).answered(200)
 		}},
-		{name: "an orphan is left", want: Fail, says: "had not tried to adopt pod web-1", tell: func(s *story) {
-			told(s, 1)
-			s.deliver(s.pod(nil, "web"))
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "an orphan is left", want: Fail, evidence: "had not tried to adopt pod web-1", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.pod(nil, "web"))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "an orphan that has failed (trap 21)", want: Pass, tell: func(s *story) {
-			told(s, 1)
-			s.deliver(s.fail(s.pod(nil, "web")))
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "an orphan that has failed (trap 21)", want: Pass, build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.failPod(h.pod(nil, "web")))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "an owner that is being deleted claims nothing", want: legal, tell: func(s *story) {
-			stray(s, s.running(told(s, 1), 1)[0])
-			s.deliver(s.terminate(s.find("web")))
-			s.says(renewed(s), counts(0)).answered(200)
+		{name: "an owner that is being deleted claims nothing", want: notFailed, build: func(h *historyBuilder) {
+			stray(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			h.deliver(h.terminate(h.find("web")))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 	})
 }

@@ -15,7 +15,7 @@ var backOffCheck = Check{
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	AllowedBehaviors: []int{4, 13, 15, 36},
-	New:              newBackOff,
+	New:              newBackOffChecker,
 }
 
 const (
@@ -24,26 +24,26 @@ const (
 	// and doubles comes to 8 tries in the first second; a try may send a status
 	// twice, and forgetting a key begins anew.
 	failuresMax = 30
-	// wakeByOwner is for how many more failures a new version of the object itself
+	// failuresPerObjectEvent is for how many more failures a new version of the object itself
 	// is good: the work it asks for may end the failing and begin it anew. News of
 	// what belongs to it is good for one.
-	wakeByOwner = 10
-	backOffSpan = time.Second
+	failuresPerObjectEvent = 10
+	backOffSpan            = time.Second
 )
 
-// backOffJudge: within any second, a call fails no more often than a queue with
+// backOffChecker: within any second, a call fails no more often than a queue with
 // exponential back-off would repeat it.
-type backOffJudge struct {
+type backOffChecker struct {
 	findings
-	drain   time.Duration // in which a whole batch gets past the client's rate limit
-	states  map[item]*repetition
-	sweepAt int
+	batchTime time.Duration // in which a whole batch gets past the client's rate limit
+	byKey     map[workQueueKey]*keyFailures
+	sweepAt   int
 }
 
-// repetition is how the calls for one object have been failing.
-type repetition struct {
-	wakes tail
-	calls map[string]*streak // by the call's key
+// keyFailures is how the calls for one object have been failing.
+type keyFailures struct {
+	events  slidingSum
+	streaks map[string]*failureStreak // by the call's key
 	// The siblings of one batch of creates count as one try: as many more may
 	// fail as a batch may have had at the last success.
 	created     int
@@ -51,125 +51,125 @@ type repetition struct {
 	siblings    int
 }
 
-// streak is failures of one call without a success between.
-type streak struct {
+// failureStreak is failures of one call without a success between.
+type failureStreak struct {
 	failed   int64 // the record by which the latest try was known to have failed
-	failures tail
+	failures slidingSum
 	records  []int64 // the latest few
 }
 
-func newBackOff(s Settings) Checker {
-	return &backOffJudge{drain: s.drain(), states: map[item]*repetition{}}
+func newBackOffChecker(s Settings) Checker {
+	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}}
 }
 
 // of returns what is kept of an item. When their number has doubled, those of
 // which nothing counts any more are swept out.
-func (j *backOffJudge) of(i item, at time.Duration) *repetition {
-	if s := j.states[i]; s != nil {
+func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
+	if s := checker.byKey[key]; s != nil {
 		return s
 	}
-	if len(j.states) >= j.sweepAt {
-		maps.DeleteFunc(j.states, func(i item, s *repetition) bool { return i.process.ended || s.over(at, j.drain) })
-		j.sweepAt = 2*len(j.states) + 64
+	if len(checker.byKey) >= checker.sweepAt {
+		maps.DeleteFunc(checker.byKey, func(key workQueueKey, s *keyFailures) bool { return key.process.ended || s.over(at, checker.batchTime) })
+		checker.sweepAt = 2*len(checker.byKey) + 64
 	}
-	j.states[i] = &repetition{}
-	return j.states[i]
+	checker.byKey[key] = &keyFailures{}
+	return checker.byKey[key]
 }
 
 // over reports whether nothing that happened so far can count any more.
-func (s *repetition) over(at, drain time.Duration) bool {
-	for _, run := range s.calls {
+func (s *keyFailures) over(at, drain time.Duration) bool {
+	for _, run := range s.streaks {
 		if run.failures.total(at) > 0 {
 			return false
 		}
 	}
-	return s.wakes.total(at) == 0 && at-s.lastCreated > drain
+	return s.events.total(at) == 0 && at-s.lastCreated > drain
 }
 
-func (j *backOffJudge) Observe(m *Model, _ *history.Record) {
-	for _, w := range m.wakes {
+func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
+	for _, event := range m.events {
 		weight := 1
-		if w.itself {
-			weight = wakeByOwner
+		if event.objectChanged {
+			weight = failuresPerObjectEvent
 		}
-		j.of(w.item, m.at).wakes.add(m.at, weight)
+		checker.of(event.workQueueKey, m.processTime).events.add(m.processTime, weight)
 	}
-	a := m.answered
-	if a == nil || a.item.process == nil {
+	answered := m.answered
+	if answered == nil || answered.queueKey.process == nil {
 		return
 	}
-	s := j.of(a.item, m.at)
-	if !isFailure(a) {
-		delete(s.calls, a.key)
-		if a.verb == callCreate {
+	s := checker.of(answered.queueKey, m.processTime)
+	if !isFailure(answered) {
+		delete(s.streaks, answered.key)
+		if answered.verb == callCreatePod {
 			s.created++
-			s.lastCreated = m.at
+			s.lastCreated = m.processTime
 			s.siblings = min(burstLimit, 1+s.created)
 		}
 		return
 	}
-	j.tested++
-	if a.verb == callCreate && s.siblings > 0 && m.at-s.lastCreated <= j.drain {
+	checker.exercised++
+	if answered.verb == callCreatePod && s.siblings > 0 && m.processTime-s.lastCreated <= checker.batchTime {
 		s.siblings--
 		return
 	}
-	j.fail(m, a, s)
+	checker.fail(m, answered, s)
 }
 
-func (j *backOffJudge) fail(m *Model, a *answer, s *repetition) {
-	if s.calls == nil {
-		s.calls = map[string]*streak{}
+func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFailures) {
+	if s.streaks == nil {
+		s.streaks = map[string]*failureStreak{}
 	}
-	run := s.calls[a.key]
+	run := s.streaks[answered.key]
 	if run == nil {
-		for key, old := range s.calls {
-			if old.failures.total(m.at) == 0 {
-				delete(s.calls, key)
+		for key, old := range s.streaks {
+			if old.failures.total(m.processTime) == 0 {
+				delete(s.streaks, key)
 			}
 		}
-		run = &streak{}
-		s.calls[a.key] = run
+		run = &failureStreak{}
+		s.streaks[answered.key] = run
 	}
-	if a.seq < run.failed {
+	if answered.seq < run.failed {
 		return // sent before the failure was known: part of the same try
 	}
 	run.failed = m.seq
-	run.failures.add(m.at, 1)
-	run.records = append(run.records[max(0, len(run.records)-4):], a.seq)
-	failures, wakes := run.failures.total(m.at), s.wakes.total(m.at)
+	run.failures.add(m.processTime, 1)
+	run.records = append(run.records[max(0, len(run.records)-4):], answered.seq)
+	failures, wakes := run.failures.total(m.processTime), s.events.total(m.processTime)
 	if failures <= failuresMax+wakes {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s failed %d times within %v, with %d to spare for what came in meanwhile",
-				a.item, a.key, failures, backOffSpan, wakes),
+				answered.queueKey, answered.key, failures, backOffSpan, wakes),
 			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+wakes),
-			Object:   a.item.ref(),
+			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), run.records...),
 		}
 	})
 }
 
-// tail sums what was added within the last backOffSpan.
-type tail struct {
-	entries []tailEntry
+// slidingSum sums what was added within the last backOffSpan.
+type slidingSum struct {
+	entries []slidingSumEntry
 	sum     int
 }
 
-type tailEntry struct {
+type slidingSumEntry struct {
 	at time.Duration
 	n  int
 }
 
-func (t *tail) add(at time.Duration, n int) {
+func (t *slidingSum) add(at time.Duration, n int) {
 	t.total(at)
-	t.entries = append(t.entries, tailEntry{at, n})
+	t.entries = append(t.entries, slidingSumEntry{at, n})
 	t.sum += n
 }
 
-func (t *tail) total(at time.Duration) int {
+func (t *slidingSum) total(at time.Duration) int {
 	old := 0
 	for old < len(t.entries) && at-t.entries[old].at > backOffSpan {
 		t.sum -= t.entries[old].n

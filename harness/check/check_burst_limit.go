@@ -13,43 +13,43 @@ var burstLimitCheck = Check{
 	Contract:         "ReplicaSet 8, 9",
 	Property:         Safety,
 	AllowedBehaviors: []int{12, 13, 17},
-	New:              newBurstLimit,
+	New:              newBurstLimitChecker,
 }
 
-// burstLimitJudge: outstanding creates, and deletes, stay within the limit.
-type burstLimitJudge struct{ findings }
+// burstLimitChecker: outstanding creates, and deletes, stay within the limit.
+type burstLimitChecker struct{ findings }
 
-func newBurstLimit(Settings) Checker { return &burstLimitJudge{} }
+func newBurstLimitChecker(Settings) Checker { return &burstLimitChecker{} }
 
-func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
+func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	c := m.sent
-	if c == nil || c.ledger == nil {
+	if c == nil || c.ownerState == nil {
 		return
 	}
-	l := c.ledger
-	var account *account
+	state := c.ownerState
+	var account *outstandingCalls
 	var doing string
 	allowed, wanted := burstLimit, 0
 	switch c.verb {
-	case callCreate:
-		account, doing = &l.creates, "created"
-		wanted = l.ceiling.recent.bounds(m.at).high - l.tally.replicas
-		allowed += l.credit // what it took for its own, it waits for no more
-	case callDelete:
-		account, doing = &l.deletes, "deleted"
-		wanted = l.tally.claimable() - l.floor.recent.bounds(m.at).low
+	case callCreatePod:
+		account, doing = &state.creates, "created"
+		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
+		allowed += state.excessObserved // what it took for its own, it waits for no more
+	case callDeletePod:
+		account, doing = &state.deletes, "deleted"
+		wanted = state.podCounts.claimable() - state.deleteBound.recent.bounds(m.processTime).low
 	default:
 		return
 	}
 	if wanted > burstLimit {
-		j.tested++
+		checker.exercised++
 	}
 	if n := account.outstanding(); n > allowed {
-		j.violate(func() Evidence {
+		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("%s: %d pods being %s by %s, and not observed", l.name(), n, doing, l.process.name),
+				Summary:  fmt.Sprintf("%s: %d pods being %s by %s, and not observed", state.name(), n, doing, state.process.name),
 				Expected: fmt.Sprintf("at most %d at a time", burstLimit),
-				Object:   l.ref(),
+				Object:   state.ref(),
 				At:       m.now,
 				Records:  append(account.records(), m.seq),
 			}

@@ -13,29 +13,29 @@ var convergedCheck = Check{
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
 	AllowedBehaviors: []int{10, 22, 36},
-	New:              newConverged,
+	New:              newConvergedChecker,
 }
 
-// newConverged judges the owners of pods.
-func newConverged(s Settings) Checker {
-	backingOff := newWaiting()
-	return newSettlement(s, realm{
-		nothing: "there was nothing to converge",
-		touched: func(w *world) bool {
-			for uid := range w.touched {
-				if w.owners[uid] != nil {
+// newConvergedChecker judges the owners of pods.
+func newConvergedChecker(s Settings) Checker {
+	backingOff := newBackingOffKeys()
+	return newConvergenceChecker(s, convergingKind{
+		noneReason: "there was nothing to converge",
+		changed: func(objects *objectSet) bool {
+			for uid := range objects.changedObjects {
+				if objects.owners[uid] != nil {
 					return true
 				}
 			}
 			return false
 		},
-		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.owners, namespace) },
+		all: func(m *Model, namespace string) []types.UID { return sortedByName(m.committed.owners, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			o := m.truth.owners[uid]
-			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.now))
+			o := m.committed.owners[uid]
+			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))
 		},
-		watch: backingOff.observe,
-		weakness: func(m *Model, uid types.UID) *KnownIssue {
+		observe: backingOff.observe,
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			if backingOff.explains(m, uid) {
 				return longBackOff
 			}

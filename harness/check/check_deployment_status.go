@@ -15,88 +15,88 @@ var deploymentStatusCheck = Check{
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	AllowedBehaviors: []int{3, 16, 27, 28, 38, 41},
-	New:              newDeploymentStatus,
+	New:              newDeploymentStatusChecker,
 }
 
-// deploymentStatusJudge: what a process writes into a Deployment's status follows
+// deploymentStatusChecker: what a process writes into a Deployment's status follows
 // from what it may have known of the Deployment and its ReplicaSets.
 //
 // A status that repeats the numbers of the version that it was written from says
 // nothing new by them: such is written where only a condition or the
 // collisionCount changes.
-type deploymentStatusJudge struct{ findings }
+type deploymentStatusChecker struct{ findings }
 
-func newDeploymentStatus(Settings) Checker { return &deploymentStatusJudge{} }
+func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
 
-func (j *deploymentStatusJudge) Observe(m *Model, r *history.Record) {
+func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	if c == nil || c.rollout == nil || r.Request.Resource != deploymentResource || r.Request.Subresource != "status" || r.Request.Object == nil {
 		return
 	}
-	from := recall[deployment](m.facts, c.rollout.uid, r.Request.Object.Version)
-	said, err := m.facts.decodeDeployment(r.Request.Object)
-	if from == nil || err != nil || len(c.rollout.sets) == 0 || c.process.view.reached[setResource] == 0 {
+	from := recentlyDecoded[deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
+	said, err := m.decoder.decodeDeployment(r.Request.Object)
+	if from == nil || err != nil || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[replicaSetResource] == 0 {
 		return // the API server refuses what cannot be read
 	}
 	if c.rollout.deployments[0].value != from {
 		return // and what is not written from the version that it has
 	}
-	j.tested++
+	checker.exercised++
 	told := c.rollout.deployments[0]
-	report := &report{
-		rollout: c.rollout, from: from, said: said,
-		start: m.start.Time, now: m.start.Time.Add(m.now), lived: m.start.Time.Add(m.at),
-		soon:  m.start.Time.Add(told.since), // or later, if the process has stood still
-		whole: c.rollout.sets[0].since <= told.since && c.rollout.clear(told.since, m.at),
+	report := &statusWrite{
+		rollout: c.rollout, from: from, written: said,
+		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
+		earliestDecision: m.start.Time.Add(told.since), // or later, if the process has stood still
+		allStatesKnown:   c.rollout.replicaSets[0].since <= told.since && c.rollout.ownershipClear(told.since, m.processTime),
 	}
-	for _, wrong := range report.judge() {
-		j.violate(func() Evidence {
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s wrote %s", from, c.process.name, wrong.did), wrong.expected)
+	for _, wrong := range report.check() {
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s wrote %s", from, c.process.name, wrong.found), wrong.expected)
 		})
 	}
 }
 
-// report is a write of a Deployment's status.
-type report struct {
-	rollout *rollout
-	from    *deployment // the version that it was written from
-	said    *deployment
-	start   time.Time // of the history
-	now     time.Time
-	lived   time.Time // the same by the clock of the process
-	soon    time.Time // from when the decision to write it may date
-	// whole: it is known how its ReplicaSets were in all that time.
-	whole  bool
-	wrongs []wrong
+// statusWrite is a write of a Deployment's status.
+type statusWrite struct {
+	rollout          *rolloutState
+	from             *deployment // the version that it was written from
+	written          *deployment
+	start            time.Time // of the history
+	now              time.Time
+	processNow       time.Time // the same by the clock of the process
+	earliestDecision time.Time // from when the decision to write it may date
+	// allStatesKnown: it is known how its ReplicaSets were in all that time.
+	allStatesKnown bool
+	mismatches     []mismatch
 }
 
-// wrong is something in a report that cannot be so.
-type wrong struct{ did, expected string }
+// mismatch is something in a report that cannot be so.
+type mismatch struct{ found, expected string }
 
 // expect notes what is not so.
-func (r *report) expect(ok bool, did, expected string) {
+func (write *statusWrite) expect(ok bool, did, expected string) {
 	if !ok {
-		r.wrongs = append(r.wrongs, wrong{did, expected})
+		write.mismatches = append(write.mismatches, mismatch{did, expected})
 	}
 }
 
-func (r *report) judge() []wrong {
-	was, is := &r.from.status, &r.said.status
-	r.expect(is.ObservedGeneration >= was.ObservedGeneration && is.ObservedGeneration <= r.from.generation,
+func (write *statusWrite) check() []mismatch {
+	was, is := &write.from.status, &write.written.status
+	write.expect(is.ObservedGeneration >= was.ObservedGeneration && is.ObservedGeneration <= write.from.generation,
 		fmt.Sprintf("status.observedGeneration %d", is.ObservedGeneration),
-		fmt.Sprintf("from %d, which it was, to %d, which it knew of", was.ObservedGeneration, r.from.generation))
-	if r.whole && is.counts() != was.counts() {
-		for _, claim := range r.claims() {
-			r.expect(claim.said >= claim.low && claim.said <= claim.high, fmt.Sprintf("status.%s %d", claim.field, claim.said),
+		fmt.Sprintf("from %d, which it was, to %d, which it knew of", was.ObservedGeneration, write.from.generation))
+	if write.allStatesKnown && is.counts() != was.counts() {
+		for _, claim := range write.countBounds() {
+			write.expect(claim.written >= claim.low && claim.written <= claim.high, fmt.Sprintf("status.%s %d", claim.field, claim.written),
 				fmt.Sprintf("from %d to %d, by what it knew of its ReplicaSets", claim.low, claim.high))
 		}
 	}
 	if is.counts() != was.counts() || is.condition("Available") != was.condition("Available") {
-		r.judgeAvailable()
+		write.checkAvailable()
 	}
-	r.judgeFailure()
-	r.judgeProgress()
-	return r.wrongs
+	write.checkReplicaFailure()
+	write.checkProgressing()
+	return write.mismatches
 }
 
 // counts is the numbers of a status.
@@ -104,42 +104,42 @@ func (s *deploymentStatus) counts() [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
-// claims are the numbers that the status says. Each ReplicaSet may have been in
+// countBounds are the numbers that the status says. Each ReplicaSet may have been in
 // any of the states that it had of late, whatever the others were in: in one
 // round they are written one after another, and some of them are listed anew.
-func (r *report) claims() []statusClaim {
-	s := &r.said.status
-	specs := r.rollout.between(func(set *owner) int { return set.replicas })
-	ready := r.rollout.between(available)
-	bounded := func(field string, said int, of func(*owner) int) statusClaim {
-		between := r.rollout.between(of)
-		return statusClaim{field, said, between.low, between.high}
+func (write *statusWrite) countBounds() []fieldBounds {
+	s := &write.written.status
+	specs := write.rollout.sumRange(func(set *owner) int { return set.replicas })
+	ready := write.rollout.sumRange(availableReplicas)
+	bounded := func(field string, said int, of func(*owner) int) fieldBounds {
+		between := write.rollout.sumRange(of)
+		return fieldBounds{field, said, between.low, between.high}
 	}
 	updated := func(set *owner) int {
-		if set.template.same(r.said.template) {
-			return actual(set)
+		if set.template.same(write.written.template) {
+			return statusReplicas(set)
 		}
 		return 0
 	}
-	all := []statusClaim{
-		bounded("replicas", s.Replicas, actual),
+	all := []fieldBounds{
+		bounded("replicas", s.Replicas, statusReplicas),
 		bounded("updatedReplicas", s.UpdatedReplicas, updated),
 		bounded("readyReplicas", s.ReadyReplicas, func(set *owner) int { return set.status.ReadyReplicas }),
-		bounded("availableReplicas", s.AvailableReplicas, available),
+		bounded("availableReplicas", s.AvailableReplicas, availableReplicas),
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
-	if current, _ := r.said.split(r.rollout.sets[len(r.rollout.sets)-1].value.made); len(current) > 1 {
+	if current, _ := write.written.splitByTemplate(write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
 		all[1].low = 0 // only the oldest of them counts
 	}
 	return all
 }
 
-// between is between which bounds the sum of something over the ReplicaSets may
+// sumRange is between which bounds the sum of something over the ReplicaSets may
 // have been of late.
-func (r *rollout) between(of func(*owner) int) (sum extent) {
-	each := map[string]extent{}
-	for i, state := range r.sets {
-		for _, sets := range [][]*owner{state.value.told, state.value.made} {
+func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
+	each := map[string]valueRange{}
+	for i, state := range r.replicaSets {
+		for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
 			for _, set := range sets {
 				e, known := each[set.Name]
 				if !known && i > 0 {
@@ -150,7 +150,7 @@ func (r *rollout) between(of func(*owner) int) (sum extent) {
 			}
 		}
 		for name, e := range each {
-			if named(state.value.told, name) == nil { // nor was it then
+			if findByName(state.value.cached, name) == nil { // nor was it then
 				e.include(0)
 				each[name] = e
 			}
@@ -162,169 +162,173 @@ func (r *rollout) between(of func(*owner) int) (sum extent) {
 	return sum
 }
 
-// judgeFailure: that pods cannot be made or deleted is said only where some ReplicaSet
+// checkReplicaFailure: that pods cannot be made or deleted is said only where some ReplicaSet
 // says so, and always in a round that estimates progress, if one had long said so then.
 // Other rounds leave the condition as it was.
-func (r *report) judgeFailure() {
-	is := r.said.status.condition("ReplicaFailure")
-	if r.whole && is.failure() && !r.from.status.condition("ReplicaFailure").failure() {
-		r.expect(slices.ContainsFunc(r.rollout.sets, func(s shown[state]) bool { return slices.ContainsFunc(s.value.told, fails) }),
+func (write *statusWrite) checkReplicaFailure() {
+	is := write.written.status.condition("ReplicaFailure")
+	if write.allStatesKnown && is.failure() && !write.from.status.condition("ReplicaFailure").failure() {
+		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
+			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
+		}),
 			"the condition ReplicaFailure", "none, for none of its ReplicaSets has it")
 	}
-	if r.estimates() && r.rollout.clear(r.rollout.from, r.lived.Sub(r.start)) && slices.ContainsFunc(r.rollout.sets[0].value.told, r.failsThroughout) {
-		r.expect(is.failure(), fmt.Sprintf("the condition Progressing (%s), and no condition ReplicaFailure", r.said.status.condition("Progressing").Reason),
+	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
+		write.expect(is.failure(), fmt.Sprintf("the condition Progressing (%s), and no condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
 			"both, for one of its ReplicaSets could not make or delete pods")
 	}
 }
 
-func fails(set *owner) bool { return set.failing }
+func hasReplicaFailure(set *owner) bool { return set.failing }
 
 // failsThroughout reports whether a ReplicaSet says that it fails in every way in which
 // the process may have had it in mind.
-func (r *report) failsThroughout(set *owner) bool {
+func (write *statusWrite) failsThroughout(set *owner) bool {
 	in := func(sets []*owner) bool {
-		as := named(sets, set.Name)
+		as := findByName(sets, set.Name)
 		return as != nil && as.failing
 	}
-	return all(r.rollout.sets, func(s shown[state]) bool { return in(s.value.told) && in(s.value.made) })
+	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimates reports whether the report tells of progress, or of none, as only a round
+// estimatesProgress reports whether the report tells of progress, or of none, as only a round
 // does that has looked at all ReplicaSets for it, and whether it is known how these
 // stood then: the write may have been under way for long (trap 16).
-func (r *report) estimates() bool {
-	is := r.said.status.dated("Progressing")
-	known := r.start.Add(r.rollout.sets[0].since + lag)
-	if is == r.from.status.dated("Progressing") || is.LastUpdateTime.Before(known) || is.LastUpdateTime.After(r.lived) {
+func (write *statusWrite) estimatesProgress() bool {
+	is := write.written.status.conditionWithTime("Progressing")
+	known := write.start.Add(write.rollout.replicaSets[0].since + lag)
+	if is == write.from.status.conditionWithTime("Progressing") || is.LastUpdateTime.Before(known) || is.LastUpdateTime.After(write.processNow) {
 		return false
 	}
-	return is.Reason == setUpdated || is.Reason == setAvailable || is.Reason == deadlineExceeded
+	return is.Reason == replicaSetUpdated || is.Reason == newReplicaSetAvailable || is.Reason == deadlineExceeded
 }
 
-// judgeAvailable judges the condition Available by the number beside it.
-func (r *report) judgeAvailable() {
-	enough := r.said.status.AvailableReplicas >= r.said.fewestAvailable()
+// checkAvailable judges the condition Available by the number beside it.
+func (write *statusWrite) checkAvailable() {
+	enough := write.written.status.AvailableReplicas >= write.written.minAvailable()
 	want := availability(enough)
-	is := r.said.status.condition("Available")
-	r.expect(is == want, fmt.Sprintf("the condition Available %s (%s) with %d available", is.Status, is.Reason, r.said.status.AvailableReplicas),
-		fmt.Sprintf("%s (%s), for at least %d must be", want.Status, want.Reason, r.said.fewestAvailable()))
+	is := write.written.status.condition("Available")
+	write.expect(is == want, fmt.Sprintf("the condition Available %s (%s) with %d available", is.Status, is.Reason, write.written.status.AvailableReplicas),
+		fmt.Sprintf("%s (%s), for at least %d must be", want.Status, want.Reason, write.written.minAvailable()))
 }
 
 // progressStatus is with which status each reason goes.
 var progressStatus = map[string]string{
 	"NewReplicaSetCreated": "True",
 	"FoundNewReplicaSet":   "True",
-	setUpdated:             "True",
-	setAvailable:           "True",
-	setCreateError:         "False",
+	replicaSetUpdated:      "True",
+	newReplicaSetAvailable: "True",
+	replicaSetCreateError:  "False",
 	deadlineExceeded:       "False",
 	deploymentPaused:       "Unknown",
-	resumed:                "Unknown",
+	deploymentResumed:      "Unknown",
 }
 
-// judgeProgress judges the condition Progressing, where the report changes it.
-func (r *report) judgeProgress() {
-	r.judgeOverdue()
-	was, is := r.from.status.dated("Progressing"), r.said.status.dated("Progressing")
-	if is == was || is == (datedCondition{}) {
+// checkProgressing judges the condition Progressing, where the report changes it.
+func (write *statusWrite) checkProgressing() {
+	write.checkOverdue()
+	was, is := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
+	if is == was || is == (deploymentConditionWithTime{}) {
 		return
 	}
 	said := fmt.Sprintf("the condition Progressing %s (%s)", is.Status, is.Reason)
-	r.expect(r.said.deadline > 0, said, "none, for it has no deadline")
+	write.expect(write.written.deadline > 0, said, "none, for it has no deadline")
 	status, known := progressStatus[is.Reason]
-	r.expect(known && status == is.Status, said, "a reason that there is, and its status")
+	write.expect(known && status == is.Status, said, "a reason that there is, and its status")
 	if is.Reason != was.Reason {
-		r.expect(!is.LastUpdateTime.Before(r.soon.Truncate(time.Second).Add(-tolerance)),
+		write.expect(!is.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
 			fmt.Sprintf("%s as of %s", said, is.LastUpdateTime.Format(time.TimeOnly)), "the time at which it came to be so")
 	}
 	switch is.Reason {
-	case setAvailable:
-		r.expect(r.complete(), said, "all replicas new and available, and no others")
-	case setUpdated:
-		r.expect(r.progressed(), said+" anew", "something that has come closer to the end")
+	case newReplicaSetAvailable:
+		write.expect(write.complete(), said, "all replicas new and available, and no others")
+	case replicaSetUpdated:
+		write.expect(write.progressed(), said+" anew", "something that has come closer to the end")
 	case deadlineExceeded:
-		r.judgeDeadline(said, was)
+		write.checkDeadline(said, was)
 	case deploymentPaused:
-		r.expect(r.said.paused, said, "so only where it is paused")
-	case resumed:
-		r.expect(!r.said.paused && was.Reason == deploymentPaused, said, "so only after a pause")
+		write.expect(write.written.paused, said, "so only where it is paused")
+	case deploymentResumed:
+		write.expect(!write.written.paused && was.Reason == deploymentPaused, said, "so only after a pause")
 	}
 }
 
-// judgeDeadline: a rollout is too late when a deadline has passed since the last
+// checkDeadline: a rollout is too late when a deadline has passed since the last
 // progress, is neither paused nor at its end, and has not been there before:
 // what ended in time stays so, whatever becomes of its pods (trap 28).
-func (r *report) judgeDeadline(said string, was datedCondition) {
-	due := was.LastUpdateTime.Add(r.said.deadline)
-	r.expect(was != datedCondition{} && !r.now.Add(tolerance).Before(due), said,
+func (write *statusWrite) checkDeadline(said string, was deploymentConditionWithTime) {
+	due := was.LastUpdateTime.Add(write.written.deadline)
+	write.expect(was != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), said,
 		fmt.Sprintf("so only after %s", due.Format(time.TimeOnly)))
-	r.expect(was.Reason != setAvailable, said, "first news of a rollout, for the last one had come to its end")
-	r.expect(!r.said.paused, said, "no verdict while it is paused")
-	r.expect(!r.complete(), said, "none, for it has come to its end")
-	r.expect(!r.idled(), said, "to go on, for it might have scaled a ReplicaSet all the while")
+	write.expect(was.Reason != newReplicaSetAvailable, said, "first news of a rollout, for the last one had come to its end")
+	write.expect(!write.written.paused, said, "no verdict while it is paused")
+	write.expect(!write.complete(), said, "none, for it has come to its end")
+	write.expect(!write.couldHaveScaled(), said, "to go on, for it might have scaled a ReplicaSet all the while")
 }
 
-// idled reports whether the controller has left undone what the rules of a rolling
+// couldHaveScaled reports whether the controller has left undone what the rules of a rolling
 // update let it do, in each state of the ReplicaSets that it has had in mind for long
 // before the report.
-func (r *report) idled() bool {
-	d, at := r.said, r.lived.Sub(r.start)
-	if d.recreate || d.paused || r.lived.Sub(r.soon) < untoldMax || r.rollout.troubled(at) || !r.rollout.clear(at-2*lag, at) {
+func (write *statusWrite) couldHaveScaled() bool {
+	d, at := write.written, write.processNow.Sub(write.start)
+	if d.recreate || d.paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
 		return false
 	}
-	states := recent(r.rollout.sets, at-2*lag)
-	return states[0].since <= at-2*lag && all(states, func(s shown[state]) bool {
-		return all([][]*owner{s.value.told, s.value.made}, func(sets []*owner) bool {
-			current, old := d.split(sets)
-			return len(current) == 1 && !slices.ContainsFunc(old, lingers) && d.mayRoll(sets, current[0], old)
+	states := keepSince(write.rollout.replicaSets, at-2*lag)
+	return states[0].since <= at-2*lag && every(states, func(s cachedVersion[replicaSetsState]) bool {
+		return every([][]*owner{s.value.cached, s.value.withOwnWrites}, func(sets []*owner) bool {
+			current, old := d.splitByTemplate(sets)
+			return len(current) == 1 && !slices.ContainsFunc(old, hasExcessAvailable) && d.canRoll(sets, current[0], old)
 		})
 	})
 }
 
-// lingers reports whether a ReplicaSet has more pods available than it asks for: those
+// hasExcessAvailable reports whether a ReplicaSet has more pods available than it asks for: those
 // cannot be deleted, and no other is scaled down meanwhile (trap 38).
-func lingers(set *owner) bool { return set.replicas > 0 && set.status.AvailableReplicas > set.replicas }
+func hasExcessAvailable(set *owner) bool {
+	return set.replicas > 0 && set.status.AvailableReplicas > set.replicas
+}
 
-// untoldMax is how long after a deadline a report may be the first to come, in which
+// deadlineReportMax is how long after a deadline a report may be the first to come, in which
 // something new has been found.
-const untoldMax = 3 * lag
+const deadlineReportMax = 3 * lag
 
-// judgeOverdue: a rollout that has missed its deadline is said to have, soon, by who
+// checkOverdue: a rollout that has missed its deadline is said to have, soon, by who
 // has known since then the version that says so, and has reported nothing since. Of
 // one that is being deleted only numbers are reported.
-func (r *report) judgeOverdue() {
-	c := r.from.status.dated("Progressing")
+func (write *statusWrite) checkOverdue() {
+	c := write.from.status.conditionWithTime("Progressing")
 	switch c.Reason {
-	case "", deadlineExceeded, setAvailable, setCreateError, deploymentPaused:
+	case "", deadlineExceeded, newReplicaSetAvailable, replicaSetCreateError, deploymentPaused:
 		return
 	}
-	due := c.LastUpdateTime.Add(r.said.deadline)
-	late := r.lived.Sub(due)
-	if r.rollout.reported >= r.rollout.toldOf(r.from) {
+	due := c.LastUpdateTime.Add(write.written.deadline)
+	late := write.processNow.Sub(due)
+	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
 		return // what was reported after it may say so, and be on its way
 	}
-	if r.said.deadline == 0 || r.from.paused || r.from.terminating || r.soon.After(due) || late <= untoldMax || r.rollout.troubled(due.Sub(r.start)) {
+	if write.written.deadline == 0 || write.from.paused || write.from.terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return
 	}
-	r.expect(r.said.status.condition("Progressing").Reason == deadlineExceeded,
-		fmt.Sprintf("the condition Progressing (%s) %s after its deadline of %s", r.said.status.condition("Progressing").Reason, seconds(late), r.said.deadline),
+	write.expect(write.written.status.condition("Progressing").Reason == deadlineExceeded,
+		fmt.Sprintf("the condition Progressing (%s) %s after its deadline of %s", write.written.status.condition("Progressing").Reason, seconds(late), write.written.deadline),
 		deadlineExceeded+", soon after that")
 }
 
-// troubled reports whether there is a reason for a process not to have told of a
+// mayBeDelayed reports whether there is a reason for a process not to have told of a
 // deadline that was missed at some time: a call for the Deployment failed since, or
 // took long, or its scaling went on, which comes before all else.
-func (r *rollout) troubled(due time.Duration) bool {
-	return r.hindered >= due-memory || slices.ContainsFunc(r.deployments, func(d shown[*deployment]) bool {
-		return slices.ContainsFunc(r.sets, func(s shown[state]) bool {
-			return d.value.beingScaled(s.value.told) || d.value.beingScaled(s.value.made)
+func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
+	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*deployment]) bool {
+		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
+			return d.value.scalingPending(s.value.cached) || d.value.scalingPending(s.value.withOwnWrites)
 		})
 	})
 }
 
-// toldOf is since when the process has known a version of the Deployment, as far as
+// cachedSince is since when the process has known a version of the Deployment, as far as
 // that is remembered.
-func (r *rollout) toldOf(version *deployment) time.Duration {
+func (r *rolloutState) cachedSince(version *deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
 			return d.since
@@ -334,15 +338,15 @@ func (r *rollout) toldOf(version *deployment) time.Duration {
 }
 
 // complete reports whether the report itself says that the rollout is at its end.
-func (r *report) complete() bool {
-	s, replicas := &r.said.status, r.said.replicas
+func (write *statusWrite) complete() bool {
+	s, replicas := &write.written.status, write.written.replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
 // progressed reports whether the rollout has come closer to its end since the
 // version that the report was written from.
-func (r *report) progressed() bool {
-	was, is := &r.from.status, &r.said.status
+func (write *statusWrite) progressed() bool {
+	was, is := &write.from.status, &write.written.status
 	return is.UpdatedReplicas > was.UpdatedReplicas ||
 		is.Replicas-is.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
 		is.ReadyReplicas > was.ReadyReplicas ||

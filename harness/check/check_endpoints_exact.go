@@ -15,32 +15,32 @@ var endpointsExactCheck = Check{
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
 	AllowedBehaviors: []int{32, 34, 35},
-	New:              newEndpointsExact,
+	New:              newEndpointsExactChecker,
 }
 
-// newEndpointsExact judges the Services whose Endpoints the subject keeps.
-func newEndpointsExact(s Settings) Checker {
-	lost, ends := lostWrites{}, unnoticed{}
-	givenUp := newDropped(func(c *call) bool { return c.publication != nil })
-	return newSettlement(s, realm{
-		nothing: "there was no Service with a selector",
-		touched: func(w *world) bool { return len(w.published) > 0 },
+// newEndpointsExactChecker judges the Services whose Endpoints the subject keeps.
+func newEndpointsExactChecker(s Settings) Checker {
+	lost, ends := lostEndpointsWrites{}, unnoticedEnds{}
+	givenUp := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
+	return newConvergenceChecker(s, convergingKind{
+		noneReason: "there was no Service with a selector",
+		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
 		all: func(m *Model, namespace string) []types.UID {
-			w := m.truth
-			return slices.DeleteFunc(inOrder(w.services, namespace), func(uid types.UID) bool { return !w.services[uid].managed() })
+			objects := m.committed
+			return slices.DeleteFunc(sortedByName(objects.services, namespace), func(uid types.UID) bool { return !objects.services[uid].managed() })
 		},
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			s := m.truth.services[uid]
-			return &s.Ref, m.truth.pendingService(s)
+			s := m.committed.services[uid]
+			return &s.Ref, m.committed.pendingService(s)
 		},
-		watch: func(m *Model, r *history.Record) {
+		observe: func(m *Model, r *history.Record) {
 			lost.observe(m, r)
 			givenUp.observe(m, r)
 			ends.observe(m, r)
 		},
-		weakness: func(m *Model, uid types.UID) *KnownIssue {
-			s := m.truth.services[uid]
-			key := item{service: nameOf(s.Ref)}
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
+			s := m.committed.services[uid]
+			key := workQueueKey{service: nameOf(s.Ref)}
 			switch {
 			case hasKey(m, lost, key):
 				return lostEndpoints

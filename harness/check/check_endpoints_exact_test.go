@@ -12,76 +12,76 @@ func TestEndpointsExact(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type cast struct{ one, two *history.Object }
 	// begin tells of the pods; exact, of Endpoints that list them.
-	begin := func(s *story, spec fields) cast {
-		s.service("web", spec)
+	begin := func(h *historyBuilder, spec fields) cast {
+		h.service("web", spec)
 		c := cast{
-			one: s.reached(s.pod(nil, "web"), one, true, nil),
-			two: s.reached(s.pod(nil, "web"), two, false, nil),
+			one: h.podWithAddress(h.pod(nil, "web"), one, true, nil),
+			two: h.podWithAddress(h.pod(nil, "web"), two, false, nil),
 		}
-		s.reached(s.pod(nil, "other"), "10.1.0.3", true, nil)
-		s.reached(s.pod(nil, "web"), "", true, nil)
-		s.fail(s.reached(s.pod(nil, "web"), "10.1.0.4", true, nil))
-		s.terminate(s.reached(s.pod(nil, "web"), "10.1.0.5", true, nil))
-		s.phase(history.PhaseSettle)
+		h.podWithAddress(h.pod(nil, "other"), "10.1.0.3", true, nil)
+		h.podWithAddress(h.pod(nil, "web"), "", true, nil)
+		h.failPod(h.podWithAddress(h.pod(nil, "web"), "10.1.0.4", true, nil))
+		h.terminate(h.podWithAddress(h.pod(nil, "web"), "10.1.0.5", true, nil))
+		h.phase(history.PhaseSettle)
 		return c
 	}
-	told := func(spec fields, tell func(s *story, c cast)) func(s *story) {
-		return func(s *story) {
-			tell(s, begin(s, spec))
-			s.wait(time.Minute)
+	told := func(spec fields, tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+		return func(h *historyBuilder) {
+			tell(h, begin(h, spec))
+			h.wait(time.Minute)
 		}
 	}
-	judge(t, "endpoints-exact", []tale{
-		{name: "all as it should be", want: Pass, tell: told(nil, func(s *story, c cast) {
-			s.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+	runTestCases(t, "endpoints-exact", []testCase{
+		{name: "all as it should be", want: Pass, build: told(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "missing (E4)", want: Fail, says: "Service ns/web: no Endpoints", tell: told(nil, func(*story, cast) {})},
-		{name: "a pod that is ready is said not to be (E1)", want: Fail, says: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
-			tell: told(nil, func(s *story, c cast) {
-				s.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))
+		{name: "missing (E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: told(nil, func(*historyBuilder, cast) {})},
+		{name: "a pod that is ready is said not to be (E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
+			build: told(nil, func(h *historyBuilder, c cast) {
+				h.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))
 			})},
-		{name: "an address is missing", want: Fail, says: "lack 10.1.0.2:8080", tell: told(nil, func(s *story, c cast) {
-			s.endpoints("web", subset([]any{at(c.one, one)}, nil))
+		{name: "an address is missing", want: Fail, evidence: "lack 10.1.0.2:8080", build: told(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, nil))
 		})},
-		{name: "an address too many", want: Fail, says: "should not list 10.1.0.9:8080", tell: told(nil, func(s *story, c cast) {
-			s.endpoints("web", subset([]any{at(c.one, one), at(c.one, "10.1.0.9")}, []any{at(c.two, two)}))
+		{name: "an address too many", want: Fail, evidence: "should not list 10.1.0.9:8080", build: told(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.one, "10.1.0.9")}, []any{at(c.two, two)}))
 		})},
-		{name: "listed both ready and not: not ready wins", want: Pass, tell: told(nil, func(s *story, c cast) {
-			s.endpoints("web", subset([]any{at(c.one, one), at(c.two, two)}, []any{at(c.two, two)}))
+		{name: "listed both ready and not: not ready wins", want: Pass, build: told(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two)}, []any{at(c.two, two)}))
 		})},
-		{name: "published though not ready (trap 34)", want: Pass, tell: told(fields{"publishNotReadyAddresses": true}, func(s *story, c cast) {
-			dying := s.find("web-6")
-			s.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(dying, "10.1.0.5")}, nil))
+		{name: "published though not ready (trap 34)", want: Pass, build: told(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c cast) {
+			dying := h.find("web-6")
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(dying, "10.1.0.5")}, nil))
 		})},
-		{name: "a port by name", want: Pass, tell: told(fields{"ports": []any{
+		{name: "a port by name", want: Pass, build: told(fields{"ports": []any{
 			fields{"name": "web", "port": 80, "protocol": "TCP", "targetPort": "http"},
 			fields{"name": "none", "port": 81, "protocol": "TCP", "targetPort": "metrics"},
-		}}, func(s *story, c cast) {
-			s.endpoints("web", fields{
+		}}, func(h *historyBuilder, c cast) {
+			h.endpoints("web", fields{
 				"addresses": []any{at(c.one, one)}, "notReadyAddresses": []any{at(c.two, two)},
 				"ports": []any{fields{"name": "web", "port": 8080, "protocol": "TCP"}},
 			})
 		})},
-		{name: "headless without ports (E8)", want: Fail, says: "lack 10.1.0.1 (pod", tell: told(fields{"clusterIP": "None", "ports": nil}, func(s *story, _ cast) {
-			s.endpoints("web")
+		{name: "headless without ports (E8)", want: Fail, evidence: "lack 10.1.0.1 (pod", build: told(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
 		})},
-		{name: "the label of a headless one is missing", want: Fail, says: "have the labels", tell: told(fields{"clusterIP": "None"}, func(s *story, c cast) {
-			s.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+		{name: "the label of a headless one is missing", want: Fail, evidence: "have the labels", build: told(fields{"clusterIP": "None"}, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "a hostname under the Service's name", want: Fail, says: "lack 10.1.0.1:8080", tell: told(nil, func(s *story, c cast) {
-			s.reached(c.one, one, true, fields{"hostname": "first", "subdomain": "web"})
-			s.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+		{name: "a hostname under the Service's name", want: Fail, evidence: "lack 10.1.0.1:8080", build: told(nil, func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.one, one, true, fields{"hostname": "first", "subdomain": "web"})
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "the Service's first family is one that no pod has", want: Pass, tell: told(fields{"ipFamilies": []any{"IPv6", "IPv4"}}, func(s *story, _ cast) {
-			s.endpoints("web")
+		{name: "the Service's first family is one that no pod has", want: Pass, build: told(fields{"ipFamilies": []any{"IPv6", "IPv4"}}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
 		})},
-		{name: "no pods, and empty Endpoints", want: Pass, tell: told(fields{"selector": fields{"app": "nobody"}}, func(s *story, _ cast) {
-			s.endpoints("web")
+		{name: "no pods, and empty Endpoints", want: Pass, build: told(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
 		})},
-		{name: "said to be truncated", want: Fail, says: "over-capacity", tell: told(fields{"selector": fields{"app": "nobody"}}, func(s *story, _ cast) {
-			s.annotate(s.endpoints("web"), capacityAnnotation, "truncated")
+		{name: "said to be truncated", want: Fail, evidence: "over-capacity", build: told(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+			h.annotate(h.endpoints("web"), overCapacityAnnotation, "truncated")
 		})},
-		{name: "nothing but a Service that selects nothing", want: NotExercised, tell: told(fields{"selector": nil}, func(*story, cast) {})},
-		{name: "one elsewhere (E6)", want: NotExercised, tell: told(fields{"type": "ExternalName"}, func(*story, cast) {})},
+		{name: "nothing but a Service that selects nothing", want: NotExercised, build: told(fields{"selector": nil}, func(*historyBuilder, cast) {})},
+		{name: "one elsewhere (E6)", want: NotExercised, build: told(fields{"type": "ExternalName"}, func(*historyBuilder, cast) {})},
 	})
 }

@@ -14,10 +14,10 @@ var leaseHolderWritesCheck = Check{
 	Contract:         "The binary",
 	Property:         Safety,
 	AllowedBehaviors: []int{36, 41},
-	New:              newLeadership,
+	New:              newLeaseHolderWritesChecker,
 }
 
-// leadershipJudge: what a process writes for its work, it writes while the lease
+// leaseHolderWritesChecker: what a process writes for its work, it writes while the lease
 // is its own by what it was told: since its last renewal the lease has not run
 // out by its own clock, which stands still while the process does (trap 41).
 //
@@ -26,56 +26,58 @@ var leaseHolderWritesCheck = Check{
 // machine may have stood still with that call under way. Nor, for a moment, what it
 // sends when the machine goes on, if the lease has run out meanwhile: workers go on
 // at once, before the one that renews it finds it lost (trap 41).
-type leadershipJudge struct {
+type leaseHolderWritesChecker struct {
 	findings
-	sent  map[*process]time.Duration // when each sent its latest call
-	awake time.Duration              // until when one that stood still may not have noticed
+	lastSent      map[*process]time.Duration // when each sent its latest call
+	resumingUntil time.Duration              // until when one that stood still may not have noticed
 }
 
-// waking bounds how long a process that stood still with its machine may take to
+// resumeMax bounds how long a process that stood still with its machine may take to
 // notice; it may take no longer than it stood still.
-const waking = time.Second
+const resumeMax = time.Second
 
-func newLeadership(Settings) Checker { return &leadershipJudge{sent: map[*process]time.Duration{}} }
+func newLeaseHolderWritesChecker(Settings) Checker {
+	return &leaseHolderWritesChecker{lastSent: map[*process]time.Duration{}}
+}
 
-func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
+func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	if r.Stall != nil {
-		j.awake = max(j.awake, m.now+min(r.Stall.Duration, waking))
+		checker.resumingUntil = max(checker.resumingUntil, m.now+min(r.Stall.Duration, resumeMax))
 	}
 	c := m.sent
 	if c == nil {
 		return
 	}
-	before := j.sent[c.process]
-	j.sent[c.process] = m.at
-	if !r.Request.IsWrite() || c.process.tenure.identity == "" {
+	before := checker.lastSent[c.process]
+	checker.lastSent[c.process] = m.processTime
+	if !r.Request.IsWrite() || c.process.lease.identity == "" {
 		return
 	}
-	j.tested++
-	t := &c.process.tenure
+	checker.exercised++
+	lease := &c.process.lease
 	// Within the lag, calls that were in the client when its time ended are still sent.
-	stoodStill := t.held && m.now <= j.awake && m.at-t.stalled <= t.ends()+lag
-	if t.seq != 0 && (before <= t.ends()+lag || stoodStill) {
+	stoodStill := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
+	if lease.seq != 0 && (before <= lease.expiresAt()+lag || stoodStill) {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		e := Evidence{
 			Expected: "writes only of the process that holds the lease",
-			Object:   refOf(r.Request),
+			Object:   requestRef(r.Request),
 			At:       m.now,
 			Records:  []int64{m.seq},
 		}
-		did := fmt.Sprintf("%s wrote to %s (%s)", c.process.name, refOf(r.Request), r.Request.Verb)
+		did := fmt.Sprintf("%s wrote to %s (%s)", c.process.name, requestRef(r.Request), r.Request.Verb)
 		switch {
-		case t.seq == 0:
+		case lease.seq == 0:
 			e.Summary = did + " before it was told that the lease is its own"
 			return e
-		case t.held:
-			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which lasts %s", did, seconds(m.at-t.since), seconds(t.lasts))
+		case lease.held:
+			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which lasts %s", did, seconds(m.processTime-lease.since), seconds(lease.duration))
 		default:
-			e.Summary = fmt.Sprintf("%s %s after it gave the lease back", did, seconds(m.at-t.since))
+			e.Summary = fmt.Sprintf("%s %s after it gave the lease back", did, seconds(m.processTime-lease.since))
 		}
-		e.Records = []int64{t.seq, m.seq}
+		e.Records = []int64{lease.seq, m.seq}
 		return e
 	})
 }

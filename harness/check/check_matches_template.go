@@ -16,97 +16,97 @@ var matchesTemplateCheck = Check{
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
 	AllowedBehaviors: []int{37},
-	New:              newContent,
+	New:              newMatchesTemplateChecker,
 }
 
-// contentJudge: what a controller creates is what the template of its owner says,
+// matchesTemplateChecker: what a controller creates is what the template of its owner says,
 // as the process was shown that at some time, and names the owner as its
 // controller: pods of ReplicaSets and ReplicationControllers, and ReplicaSets of
 // Deployments.
-type contentJudge struct{ findings }
+type matchesTemplateChecker struct{ findings }
 
-func newContent(Settings) Checker { return &contentJudge{} }
+func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
 
-// making is something created for an owner.
-type making struct {
-	what   string // a pod or a ReplicaSet
-	owner  history.Ref
-	kind   string // of the owner
-	object *history.Object
-	facts  *decoder
-	wishes []wish // of the owner, that the process was shown, the latest last
-	// wrong says in what the object is not as wished; "" if it is.
-	wrong func(*making, wish) string
+// createdObject is something created for an owner.
+type createdObject struct {
+	kindName string // a pod or a ReplicaSet
+	owner    history.Ref
+	kind     string // of the owner
+	object   *history.Object
+	decoder  *decoder
+	allowed  []desiredContent // of the owner, that the process was shown, the latest last
+	// compare says in what the object is not as wished; "" if it is.
+	compare func(*createdObject, desiredContent) string
 }
 
-// wish is what an owner says of what is made for it.
-type wish struct {
+// desiredContent is what an owner says of what is made for it.
+type desiredContent struct {
 	*template
 	annotations map[string]string // of a ReplicaSet
 }
 
-func (j *contentJudge) Observe(m *Model, r *history.Record) {
+func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	if c == nil || r.Request.Verb != "create" || r.Request.Object == nil {
 		return
 	}
-	made := &making{object: r.Request.Object, facts: m.facts}
+	made := &createdObject{object: r.Request.Object, decoder: m.decoder}
 	switch {
-	case c.verb == callCreate && c.ledger.owner() != nil:
-		o := c.ledger.owner()
-		made.what, made.owner, made.kind = "pod", o.Ref, o.kind.name
-		for _, each := range c.ledger.templates {
-			made.wishes = append(made.wishes, wish{template: each})
+	case c.verb == callCreatePod && c.ownerState.owner() != nil:
+		o := c.ownerState.owner()
+		made.kindName, made.owner, made.kind = "pod", o.Ref, o.kind.name
+		for _, each := range c.ownerState.templates {
+			made.allowed = append(made.allowed, desiredContent{template: each})
 		}
-		made.wrong = (*making).wrongPod
+		made.compare = (*createdObject).podMismatch
 	case c.scaling != nil && c.scaling.creates && len(c.rollout.deployments) > 0:
 		for _, each := range c.rollout.deployments {
-			made.wishes = append(made.wishes, wish{each.value.template, each.value.annotations})
+			made.allowed = append(made.allowed, desiredContent{each.value.template, each.value.annotations})
 			made.owner = each.value.Ref
 		}
-		made.what, made.kind, made.wrong = "ReplicaSet", deploymentKind, (*making).wrongSet
-	case r.Request.Resource == podResource && c.verb != callCreate:
-		j.nobodys(m, c, r.Request)
+		made.kindName, made.kind, made.compare = "ReplicaSet", deploymentKind, (*createdObject).replicaSetMismatch
+	case r.Request.Resource == podResource && c.verb != callCreatePod:
+		checker.reportUncontrolled(m, c, r.Request)
 		return
 	default:
 		return
 	}
-	j.tested++
+	checker.exercised++
 	problem := made.problem()
 	if problem == "" {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return m.evidenceOf(&made.owner, fmt.Sprintf("%s %s/%s: %s created a %s %s",
-			made.kind, made.owner.Namespace, made.owner.Name, c.process.name, made.what, problem),
+			made.kind, made.owner.Namespace, made.owner.Name, c.process.name, made.kindName, problem),
 			"what the template of its owner says, controlled by the owner")
 	})
 }
 
-// nobodys notes a pod that is created for no owner of the subject's kinds.
-func (j *contentJudge) nobodys(m *Model, c *call, r *history.Request) {
-	j.tested++
-	j.violate(func() Evidence {
-		return m.evidenceOf(refOf(r), fmt.Sprintf("%s created a pod with the owners %+v", c.process.name, r.Object.Owners),
+// reportUncontrolled notes a pod that is created for no owner of the subject's kinds.
+func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *history.Request) {
+	checker.exercised++
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(requestRef(r), fmt.Sprintf("%s created a pod with the owners %+v", c.process.name, r.Object.Owners),
 			"one that a ReplicaSet or a ReplicationController controls")
 	})
 }
 
 // problem says what is wrong by the latest wish, if something is by each.
-func (made *making) problem() string {
-	if problem := made.wrongOwner(); problem != "" {
+func (made *createdObject) problem() string {
+	if problem := made.ownerMismatch(); problem != "" {
 		return problem
 	}
 	problem := ""
-	for _, each := range made.wishes {
-		if problem = made.wrong(made, each); problem == "" {
+	for _, each := range made.allowed {
+		if problem = made.compare(made, each); problem == "" {
 			return ""
 		}
 	}
 	return problem
 }
 
-func (made *making) wrongOwner() string {
+func (made *createdObject) ownerMismatch() string {
 	if made.object.Namespace != "" && made.object.Namespace != made.owner.Namespace {
 		return fmt.Sprintf("in namespace %s", made.object.Namespace)
 	}
@@ -121,8 +121,8 @@ func (made *making) wrongOwner() string {
 // a dash behind it.
 const longestName = 253
 
-// wrongPod compares a pod with a template (contract ReplicaSet 11).
-func (made *making) wrongPod(as wish) string {
+// podMismatch compares a pod with a template (contract ReplicaSet 11).
+func (made *createdObject) podMismatch(as desiredContent) string {
 	pod, want := made.object, as.pods
 	containers := containersOf(pod)
 	switch {
@@ -148,23 +148,23 @@ func containersOf(pod *history.Object) []container {
 	return body.Spec.Containers
 }
 
-// wrongSet compares a ReplicaSet with a Deployment's template and annotations
+// replicaSetMismatch compares a ReplicaSet with a Deployment's template and annotations
 // (contract Deployment 3, 19).
-func (made *making) wrongSet(as wish) string {
-	set, err := made.facts.decodeOwner(kindByResource(setResource), made.object)
+func (made *createdObject) replicaSetMismatch(as desiredContent) string {
+	set, err := made.decoder.decodeOwner(kindByResource(replicaSetResource), made.object)
 	if err != nil {
 		return ""
 	}
 	hash := set.labels[hashLabel]
 	selected, _ := set.selector.RequiresExactMatch(hashLabel)
-	_, applied := made.object.Annotations[appliedAnnotation]
+	_, applied := made.object.Annotations[lastAppliedAnnotation]
 	switch {
 	case !set.template.same(as.template):
 		return fmt.Sprintf("with the template %s, not %s", set.template.text, as.text)
 	case !maps.Equal(set.annotations, as.annotations):
 		return fmt.Sprintf("with the annotations %v of its Deployment, not %v", set.annotations, as.annotations)
 	case applied:
-		return "with the annotation " + appliedAnnotation
+		return "with the annotation " + lastAppliedAnnotation
 	case hash == "" || set.template.hash != hash || selected != hash:
 		return fmt.Sprintf("labelled %s=%q, whose pods are labelled %q and selected by %q", hashLabel, hash, set.template.hash, selected)
 	case !strings.HasPrefix(made.object.Name, made.owner.Name+"-"):

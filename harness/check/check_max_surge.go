@@ -14,33 +14,33 @@ var maxSurgeCheck = Check{
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
 	AllowedBehaviors: []int{6, 10, 12, 14, 37, 39},
-	New:              newMaxSurge,
+	New:              newMaxSurgeChecker,
 }
 
-// maxSurgeJudge: each time a ReplicaSet of a rolling Deployment is made or scaled
+// maxSurgeChecker: each time a ReplicaSet of a rolling Deployment is made or scaled
 // up, what its ReplicaSets ask for together is no more than replicas and maxSurge
 // allow, for some way in which the process may have had them in mind.
-type maxSurgeJudge struct{ findings }
+type maxSurgeChecker struct{ findings }
 
-func newMaxSurge(Settings) Checker { return &maxSurgeJudge{} }
+func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }
 
-func (j *maxSurgeJudge) Observe(m *Model, _ *history.Record) {
-	s := judgeableScaling(m)
-	if s == nil || !s.rolling() || !s.up() {
+func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
+	s := checkableScaling(m)
+	if s == nil || !s.isRollingUpdate() || !s.scalesUp() {
 		return
 	}
-	j.tested++
+	checker.exercised++
 	most, least := 0, math.MaxInt
 	for _, d := range s.deployments {
-		most = max(most, d.mostPods())
+		most = max(most, d.maxPods())
 	}
-	for _, sets := range s.states {
-		least = min(least, total(sets, asked)-s.before(sets)+s.to)
+	for _, sets := range s.replicaSetStates {
+		least = min(least, sumOf(sets, specReplicas)-s.replicasBefore(sets)+s.to)
 	}
 	if least <= most {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return s.evidence(m, fmt.Sprintf("raised ReplicaSet %s to %d, which makes %d", s.name, s.to, least),
 			fmt.Sprintf("at most %d replicas over all its ReplicaSets", most))
 	})

@@ -7,80 +7,80 @@ import (
 
 func TestMaxUnavailable(t *testing.T) {
 	// Ten replicas of which two may be unavailable, none more than ten.
-	rolls := func(s *story, v1, available, v2, ready int) {
-		s.deployment("web", 10, rollingUpdate(0, "25%"))
-		s.set("web", "v1", v1, available)
-		s.set("web", "v2", v2, ready)
-		s.rollTo("web", "v2")
+	rolls := func(h *historyBuilder, v1, available, v2, ready int) {
+		h.deployment("web", 10, rollingUpdate(0, "25%"))
+		h.replicaSetOf("web", "v1", v1, available)
+		h.replicaSetOf("web", "v2", v2, ready)
+		h.rollTo("web", "v2")
 	}
-	judge(t, "max-unavailable", []tale{
-		{name: "as much as it may", want: Pass, tell: func(s *story) {
-			rolls(s, 10, 10, 0, 0)
-			s.resize(s.find("web-v1"), 8).takes()
+	runTestCases(t, "max-unavailable", []testCase{
+		{name: "as much as it may", want: Pass, build: func(h *historyBuilder) {
+			rolls(h, 10, 10, 0, 0)
+			h.resize(h.find("web-v1"), 8).applyAndAnswer()
 		}},
-		{name: "a percentage of unavailability rounds down", want: Fail, says: "lowered ReplicaSet web-v1 to 7, which leaves 7 available", tell: func(s *story) {
-			rolls(s, 10, 10, 0, 0)
-			s.resize(s.find("web-v1"), 7).takes()
+		{name: "a percentage of unavailability rounds down", want: Fail, evidence: "lowered ReplicaSet web-v1 to 7, which leaves 7 available", build: func(h *historyBuilder) {
+			rolls(h, 10, 10, 0, 0)
+			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
-		{name: "though the new pods are not available (D16)", want: Fail, says: "which leaves 6 available", tell: func(s *story) {
-			rolls(s, 8, 8, 2, 0)
-			s.resize(s.find("web-v1"), 6).takes()
+		{name: "though the new pods are not available (D16)", want: Fail, evidence: "which leaves 6 available", build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 0)
+			h.resize(h.find("web-v1"), 6).applyAndAnswer()
 		}},
-		{name: "only what is not available (D15)", want: legal, tell: func(s *story) {
-			rolls(s, 8, 3, 2, 0)
-			s.resize(s.find("web-v1"), 3).takes()
+		{name: "only what is not available (D15)", want: notFailed, build: func(h *historyBuilder) {
+			rolls(h, 8, 3, 2, 0)
+			h.resize(h.find("web-v1"), 3).applyAndAnswer()
 		}},
-		{name: "pods have died, and it has not been told (trap 11)", want: Pass, tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			known := s.find("web-v1")
-			s.revise("web-v1", "status", fields{"availableReplicas": 0})
-			s.resize(known, 6).takes()
+		{name: "pods have died, and it has not been told (trap 11)", want: Pass, build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			known := h.find("web-v1")
+			h.revise("web-v1", "status", fields{"availableReplicas": 0})
+			h.resize(known, 6).applyAndAnswer()
 		}},
-		{name: "it has just been told that pods died", want: legal, tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			known := s.find("web-v1")
-			s.deliver(s.revise("web-v2", "status", fields{"availableReplicas": 0}))
-			s.resize(known, 6).takes()
+		{name: "it has just been told that pods died", want: notFailed, build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			known := h.find("web-v1")
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 0}))
+			h.resize(known, 6).applyAndAnswer()
 		}},
-		{name: "twice in a round, told of the first before its answer (trap 39)", want: Pass, tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			first := s.resize(s.find("web-v1"), 7)
-			s.deliver(s.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this round
-			s.deliver(first.lands())
+		{name: "twice in a round, told of the first before its answer (trap 39)", want: Pass, build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			first := h.resize(h.find("web-v1"), 7)
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this round
+			h.deliver(first.apply())
 			first.answered(200)
-			s.resize(first.made, 6).takes()
+			h.resize(first.made, 6).applyAndAnswer()
 		}},
-		{name: "in proportion, as the Deployment was scaled", want: legal, tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			s.deliver(s.revise("web", "spec", fields{"replicas": 5}))
-			s.wait(3 * time.Second)
-			s.resize(s.find("web-v1"), 1).takes()
+		{name: "in proportion, as the Deployment was scaled", want: notFailed, build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			h.deliver(h.revise("web", "spec", fields{"replicas": 5}))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "once that is done", want: Fail, says: "lowered ReplicaSet web-v1 to 1", tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			s.resize(s.find("web-v1"), 1).takes()
+		{name: "once that is done", want: Fail, evidence: "lowered ReplicaSet web-v1 to 1", build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "while it is paused, ReplicaSets are scaled at once", want: legal, tell: func(s *story) {
-			rolls(s, 8, 8, 2, 2)
-			s.deliver(s.revise("web", "spec", fields{"paused": true}))
-			s.resize(s.find("web-v1"), 1).takes()
+		{name: "while it is paused, ReplicaSets are scaled at once", want: notFailed, build: func(h *historyBuilder) {
+			rolls(h, 8, 8, 2, 2)
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "of two ReplicaSets in one go", want: Fail, says: "lowered ReplicaSet web-v2 to 0, which leaves 4 available", tell: func(s *story) {
-			s.deployment("web", 10, rollingUpdate(0, 2))
+		{name: "of two ReplicaSets in one go", want: Fail, evidence: "lowered ReplicaSet web-v2 to 0, which leaves 4 available", build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(0, 2))
 			for _, version := range []string{"v1", "v2"} {
-				s.set("web", version, 4, 4)
+				h.replicaSetOf("web", version, 4, 4)
 			}
-			s.set("web", "v3", 2, 2)
-			s.rollTo("web", "v3")
-			known := s.find("web-v2")
-			lowered := s.resize(s.find("web-v1"), 2).takes()
-			s.deliver(lowered, s.revise("web-v1", "status", fields{"availableReplicas": 2}))
-			s.wait(3 * time.Second)
-			s.resize(known, 0).takes()
+			h.replicaSetOf("web", "v3", 2, 2)
+			h.rollTo("web", "v3")
+			known := h.find("web-v2")
+			lowered := h.resize(h.find("web-v1"), 2).applyAndAnswer()
+			h.deliver(lowered, h.revise("web-v1", "status", fields{"availableReplicas": 2}))
+			h.wait(3 * time.Second)
+			h.resize(known, 0).applyAndAnswer()
 		}},
-		{name: "that of a user", want: legal, tell: func(s *story) {
-			rolls(s, 10, 10, 0, 0)
-			s.deliver(s.scale("web-v1", 1))
+		{name: "that of a user", want: notFailed, build: func(h *historyBuilder) {
+			rolls(h, 10, 10, 0, 0)
+			h.deliver(h.scale("web-v1", 1))
 		}},
 	})
 }

@@ -15,7 +15,7 @@ var needlessWritesCheck = Check{
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	AllowedBehaviors: []int{12, 32, 35},
-	New:              newNeedless,
+	New:              newNeedlessWritesChecker,
 }
 
 // needlessMax is how many needless writes of one object are let pass in a life of
@@ -23,7 +23,7 @@ var needlessWritesCheck = Check{
 // is needed, and between a look and a write somebody else may write the same.
 const needlessMax = 5
 
-// needlessJudge: a controller does not write what is there already. Of Endpoints,
+// needlessWritesChecker: a controller does not write what is there already. Of Endpoints,
 // that is told by what it was shown of the version that it writes from: a new
 // trigger time alone is no change. Of all else, by the answer, which is the very
 // version that was written from, or that was there when what names no version was sent:
@@ -32,83 +32,83 @@ const needlessMax = 5
 // A write after one of the same object that failed is not counted, nor is one of
 // a Deployment after a call for its ReplicaSets that failed: the failure is
 // written into its status each time.
-type needlessJudge struct {
+type needlessWritesChecker struct {
 	findings
-	lives map[*process]map[objectName]*needless
+	byProcess map[*process]map[objectName]*needlessWrites
 }
 
-// needless is what is kept of an object that a process writes.
-type needless struct {
+// needlessWrites is what is kept of an object that a process writes.
+type needlessWrites struct {
 	failed  bool // the latest write
 	count   int
 	records []int64 // of the latest few
 }
 
-func newNeedless(Settings) Checker {
-	return &needlessJudge{lives: map[*process]map[objectName]*needless{}}
+func newNeedlessWritesChecker(Settings) Checker {
+	return &needlessWritesChecker{byProcess: map[*process]map[objectName]*needlessWrites{}}
 }
 
-func (j *needlessJudge) Observe(m *Model, r *history.Record) {
+func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
-		maps.DeleteFunc(j.lives, func(p *process, _ map[objectName]*needless) bool { return p.ended })
+		maps.DeleteFunc(checker.byProcess, func(p *process, _ map[objectName]*needlessWrites) bool { return p.ended })
 	}
-	a := m.answered
-	if a == nil {
+	answered := m.answered
+	if answered == nil {
 		return
 	}
-	if d := a.deployment(); d != nil && !a.response.OK() {
-		j.of(a.process, nameOf(d.Ref)).failed = true
+	if d := answered.deployment(); d != nil && !answered.response.OK() {
+		checker.of(answered.process, nameOf(d.Ref)).failed = true
 	}
-	if a.update == nil {
+	if answered.update == nil {
 		return
 	}
-	j.tested++
-	kept := j.of(a.process, nameOf(a.update.Ref))
+	checker.exercised++
+	kept := checker.of(answered.process, nameOf(answered.update.Ref))
 	again := kept.failed
-	kept.failed = !a.response.OK()
-	if kept.failed || again || !a.repeats() {
+	kept.failed = !answered.response.OK()
+	if kept.failed || again || !answered.changesNothing() {
 		if !kept.failed && kept.count == 0 { // nothing that counts
-			delete(j.lives[a.process], nameOf(a.update.Ref))
+			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))
 		}
 		return
 	}
 	kept.count++
-	kept.records = append(kept.records, a.seq)
+	kept.records = append(kept.records, answered.seq)
 	kept.records = kept.records[max(0, len(kept.records)-needlessMax):]
 	if kept.count <= needlessMax {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s wrote %s %s though nothing in it was to change", a.process.name, a.update.Ref, times(kept.count)),
+			Summary:  fmt.Sprintf("%s wrote %s %s though nothing in it was to change", answered.process.name, answered.update.Ref, times(kept.count)),
 			Expected: "writes of what differs from what is there",
-			Object:   &a.update.Ref,
+			Object:   &answered.update.Ref,
 			At:       m.now,
 			Records:  append([]int64{}, kept.records...),
 		}
 	})
 }
 
-func (j *needlessJudge) of(p *process, name objectName) *needless {
-	if j.lives[p] == nil {
-		j.lives[p] = map[objectName]*needless{}
+func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
+	if checker.byProcess[p] == nil {
+		checker.byProcess[p] = map[objectName]*needlessWrites{}
 	}
-	if j.lives[p][name] == nil {
-		j.lives[p][name] = &needless{}
+	if checker.byProcess[p][name] == nil {
+		checker.byProcess[p][name] = &needlessWrites{}
 	}
-	return j.lives[p][name]
+	return checker.byProcess[p][name]
 }
 
 // deployment is the Deployment that the call was for, nil if it was for none.
-func (a *answer) deployment() *deployment {
-	if a.rollout == nil {
+func (answered *answeredCall) deployment() *deployment {
+	if answered.rollout == nil {
 		return nil
 	}
-	return a.process.view.deployments[a.rollout.uid]
+	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// repeats reports whether an update that succeeded wrote what was there.
-func (a *answer) repeats() bool {
-	from := cmp.Or(a.update.Version, a.update.there)
-	return a.update.same || a.response.Object != nil && a.response.Object.Version == from
+// changesNothing reports whether an update that succeeded wrote what was there.
+func (answered *answeredCall) changesNothing() bool {
+	from := cmp.Or(answered.update.Version, answered.update.committedVersion)
+	return answered.update.unchanged || answered.response.Object != nil && answered.response.Object.Version == from
 }

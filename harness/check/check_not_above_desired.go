@@ -14,10 +14,10 @@ var notAboveDesiredCheck = Check{
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	AllowedBehaviors: []int{9, 10, 12, 13, 17, 24},
-	New:              newNotAboveDesired,
+	New:              newNotAboveDesiredChecker,
 }
 
-// notAboveDesiredJudge: at each create, the pods that the process knows of and
+// notAboveDesiredChecker: at each create, the pods that the process knows of and
 // those that it has on the way are no more than the owner asked for at any time
 // since the process was last idle.
 //
@@ -28,40 +28,40 @@ var notAboveDesiredCheck = Check{
 // Pods that the process was told it made are on the way however long its watch takes
 // to show them. A ReplicaSet's controller waits for what it wrote (contract ReplicaSet
 // 1); that upstream's for ReplicationControllers does not is known.
-type notAboveDesiredJudge struct{ findings }
+type notAboveDesiredChecker struct{ findings }
 
-func newNotAboveDesired(s Settings) Checker {
-	return &notAboveDesiredJudge{findings{upstream: s.Upstream}}
+func newNotAboveDesiredChecker(s Settings) Checker {
+	return &notAboveDesiredChecker{findings{upstream: s.Upstream}}
 }
 
-func (j *notAboveDesiredJudge) Observe(m *Model, _ *history.Record) {
+func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	c := m.sent
-	if c == nil || c.verb != callCreate || !c.ledger.shown() {
+	if c == nil || c.verb != callCreatePod || !c.ownerState.everCached() {
 		return
 	}
-	j.tested++
-	l := c.ledger
-	desired := l.ceiling.whole.high
-	pods := l.tally.replicas + l.creates.outstanding() - l.mistaken() - l.joined.total()
+	checker.exercised++
+	state := c.ownerState
+	desired := state.createBound.sinceIdle.high
+	pods := state.podCounts.replicas + state.creates.outstanding() - state.noLongerAwaited() - state.gained.total()
 	if pods <= desired {
-		j.again(m, l, pods, desired)
+		checker.checkExpired(m, state, pods, desired)
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s created pod %d of %d: it knew of %d active ones and had %d creates on the way; in truth %d were active",
-				l.name(), l.process.name, pods, desired, l.tally.replicas, l.creates.outstanding()-1, m.truth.tally(l.uid).replicas),
+				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
-			Object:   l.ref(),
+			Object:   state.ref(),
 			At:       m.now,
-			Records:  append(l.creates.records(), m.seq),
+			Records:  append(state.creates.records(), m.seq),
 		}
 	})
 }
 
-// again judges a create by those, too, that the process gave up waiting for.
-func (j *notAboveDesiredJudge) again(m *Model, l *ledger, pods, desired int) {
-	lapsed := l.lapsed()
+// checkExpired judges a create by those, too, that the process gave up waiting for.
+func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
+	lapsed := state.expiredCreates()
 	if pods+len(lapsed) <= desired {
 		return
 	}
@@ -73,16 +73,16 @@ func (j *notAboveDesiredJudge) again(m *Model, l *ledger, pods, desired int) {
 		slices.Sort(made)
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s created pod %d of %d, %d of them made so long ago that it waits for them no more, and not in its view yet; in truth %d were active",
-				l.name(), l.process.name, pods+len(lapsed), desired, len(lapsed), m.truth.tally(l.uid).replicas),
+				state.name(), state.process.name, pods+len(lapsed), desired, len(lapsed), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
-			Object:   l.ref(),
+			Object:   state.ref(),
 			At:       m.now,
 			Records:  append(made[:min(len(made), evidenceMax)], m.seq),
 		}
 	}
-	if o := l.owner(); o != nil && o.kind.name == controllerKind {
-		j.violateKnown(latePods, say)
+	if o := state.owner(); o != nil && o.kind.name == controllerKind {
+		checker.addKnownViolation(latePods, say)
 		return
 	}
-	j.violate(say)
+	checker.addViolation(say)
 }

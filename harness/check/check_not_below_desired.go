@@ -13,48 +13,48 @@ var notBelowDesiredCheck = Check{
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
 	AllowedBehaviors: []int{10, 11, 17, 23, 25},
-	New:              newNotBelowDesired,
+	New:              newNotBelowDesiredChecker,
 }
 
-// notBelowDesiredJudge: at each delete of a pod that the process takes to be
+// notBelowDesiredChecker: at each delete of a pod that the process takes to be
 // active, those that it may take to be left are no fewer than the owner asked
 // for at any time since the process was last idle.
 //
 // Pods that the owner lost in that time by other hands count as left, since the
 // decision may be older than their news.
-type notBelowDesiredJudge struct{ findings }
+type notBelowDesiredChecker struct{ findings }
 
-func newNotBelowDesired(Settings) Checker { return &notBelowDesiredJudge{} }
+func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }
 
-func (j *notBelowDesiredJudge) Observe(m *Model, _ *history.Record) {
+func (checker *notBelowDesiredChecker) Observe(m *Model, _ *history.Record) {
 	c := m.sent
-	if c == nil || c.verb != callDelete || c.ledger == nil || !c.ledger.shown() || !c.hitsActive() {
+	if c == nil || c.verb != callDeletePod || c.ownerState == nil || !c.ownerState.everCached() || !c.deletesActivePod() {
 		return
 	}
-	j.tested++
-	l := c.ledger
-	going := len(l.deletes.unseen)
-	for _, other := range l.deletes.inFlight {
-		if other.hitsActive() {
+	checker.exercised++
+	state := c.ownerState
+	going := len(state.deletes.unobserved)
+	for _, other := range state.deletes.inFlight {
+		if other.deletesActivePod() {
 			going++
 		}
 	}
-	desired := l.floor.whole.low
-	remaining := l.tally.claimable() - going + l.left.total()
+	desired := state.deleteBound.sinceIdle.low
+	remaining := state.podCounts.claimable() - going + state.lost.total()
 	if remaining >= desired {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		e := Evidence{
 			Summary: fmt.Sprintf("%s: %s deleted pod %s, which left %d of %d active by what it knew; in truth %d were active",
-				l.name(), l.process.name, c.pod.Name, remaining, desired, m.truth.tally(l.uid).replicas),
+				state.name(), state.process.name, c.pod.Name, remaining, desired, m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at least %d active pods left", desired),
-			Object:   podIn(c.pod),
+			Object:   podRef(c.pod),
 			At:       m.now,
-			Records:  append(l.deletes.records(), m.seq),
+			Records:  append(state.deletes.records(), m.seq),
 		}
 		if desired == unlimited {
-			e.Summary = fmt.Sprintf("%s, which is being deleted or gone: %s deleted its pod %s", l.name(), l.process.name, c.pod.Name)
+			e.Summary = fmt.Sprintf("%s, which is being deleted or gone: %s deleted its pod %s", state.name(), state.process.name, c.pod.Name)
 			e.Expected = "its pods left to the garbage collector"
 		}
 		return e

@@ -8,99 +8,99 @@ import (
 )
 
 func TestOrphanEndpoints(t *testing.T) {
-	settled := func(s *story) {
-		s.phase(history.PhaseSettle)
-		s.wait(time.Minute)
+	settled := func(h *historyBuilder) {
+		h.phase(history.PhaseSettle)
+		h.wait(time.Minute)
 	}
-	judge(t, "orphan-endpoints", []tale{
-		{name: "deleted with its Service", want: Pass, tell: func(s *story) {
-			service, e := s.service("web", nil), s.endpoints("web")
-			s.remove(service)
-			s.writeEndpoints("delete", "web").answered(200)
-			s.remove(e)
-			settled(s)
+	runTestCases(t, "orphan-endpoints", []testCase{
+		{name: "deleted with its Service", want: Pass, build: func(h *historyBuilder) {
+			service, e := h.service("web", nil), h.endpoints("web")
+			h.remove(service)
+			h.writeEndpoints("delete", "web").answered(200)
+			h.remove(e)
+			settled(h)
 		}},
-		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, tell: func(s *story) { swept(s, time.Second) }},
-		{name: "left, though the Service is known to be gone", want: Fail, says: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
-			tell: func(s *story) {
-				service := s.service("web", nil)
-				s.endpoints("web")
-				s.remove(service)
-				settled(s)
+		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, build: func(h *historyBuilder) { swept(h, time.Second) }},
+		{name: "left, though the Service is known to be gone", want: Fail, evidence: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
+			build: func(h *historyBuilder) {
+				service := h.service("web", nil)
+				h.endpoints("web")
+				h.remove(service)
+				settled(h)
 			}},
-		{name: "left, though it was there at the start", want: Fail, says: "still there, though it had no Service when subject-1 started", tell: func(s *story) {
-			s.endpoints("web")
-			s.restart("subject-1")
-			settled(s)
+		{name: "left, though it was there at the start", want: Fail, evidence: "still there, though it had no Service when subject-1 started", build: func(h *historyBuilder) {
+			h.endpoints("web")
+			h.restart("subject-1")
+			settled(h)
 		}},
-		{name: "made later without a Service (trap 33)", want: NotExercised, tell: func(s *story) {
-			s.endpoints("web")
-			settled(s)
+		{name: "made later without a Service (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+			h.endpoints("web")
+			settled(h)
 		}},
-		{name: "made after its Service had gone (trap 33)", want: NotExercised, tell: func(s *story) {
-			s.remove(s.service("web", nil))
-			s.wait(time.Second)
-			s.endpoints("web")
-			settled(s)
+		{name: "made after its Service had gone (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+			h.remove(h.service("web", nil))
+			h.wait(time.Second)
+			h.endpoints("web")
+			settled(h)
 		}},
-		{name: "a leader election's record is deleted at the start (E3)", want: Fail, says: "that are a leader election's record", tell: func(s *story) {
-			s.lock("lock")
-			s.restart("subject-1")
-			s.writeEndpoints("delete", "lock").answered(200)
-			settled(s)
+		{name: "a leader election's record is deleted at the start (E3)", want: Fail, evidence: "that are a leader election's record", build: func(h *historyBuilder) {
+			h.leaderElectionEndpoints("lock")
+			h.restart("subject-1")
+			h.writeEndpoints("delete", "lock").answered(200)
+			settled(h)
 		}},
-		{name: "it is left alone", want: Pass, tell: func(s *story) {
-			s.lock("lock")
-			s.restart("subject-1")
-			settled(s)
+		{name: "it is left alone", want: Pass, build: func(h *historyBuilder) {
+			h.leaderElectionEndpoints("lock")
+			h.restart("subject-1")
+			settled(h)
 		}},
-		{name: "it was no record a moment ago", want: legal, tell: func(s *story) {
-			e := s.endpoints("lock")
-			s.restart("subject-1")
+		{name: "it was no record a moment ago", want: notFailed, build: func(h *historyBuilder) {
+			e := h.endpoints("lock")
+			h.restart("subject-1")
 			o := *e
 			o.Annotations = map[string]string{leaderAnnotation: "{}"}
-			s.deliver(s.commit(history.Modified, o))
-			s.writeEndpoints("delete", "lock").answered(200)
-			settled(s)
+			h.deliver(h.commit(history.Modified, o))
+			h.writeEndpoints("delete", "lock").answered(200)
+			settled(h)
 		}},
-		{name: "written though the Service selects nothing", want: Fail, says: "of a Service without a selector or of type ExternalName", tell: func(s *story) {
-			s.service("web", fields{"selector": nil})
-			s.wait(3 * time.Second)
-			s.writeEndpoints("create", "web").answered(201)
-			settled(s)
+		{name: "written though the Service selects nothing", want: Fail, evidence: "of a Service without a selector or of type ExternalName", build: func(h *historyBuilder) {
+			h.service("web", fields{"selector": nil})
+			h.wait(3 * time.Second)
+			h.writeEndpoints("create", "web").answered(201)
+			settled(h)
 		}},
-		{name: "written though the Service is elsewhere by now (E6)", want: Fail, says: "ExternalName", tell: func(s *story) {
-			o := *s.service("web", nil)
+		{name: "written though the Service is elsewhere by now (E6)", want: Fail, evidence: "ExternalName", build: func(h *historyBuilder) {
+			o := *h.service("web", nil)
 			o.Body = encoded(fields{"spec": fields{"type": "ExternalName", "selector": fields{"app": "web"}}})
-			s.deliver(s.commit(history.Modified, o))
-			s.wait(3 * time.Second)
-			s.writeEndpoints("update", "web").answered(200)
-			settled(s)
+			h.deliver(h.commit(history.Modified, o))
+			h.wait(3 * time.Second)
+			h.writeEndpoints("update", "web").answered(200)
+			settled(h)
 		}},
-		{name: "it was here a moment ago", want: legal, tell: func(s *story) {
-			o := *s.service("web", nil)
+		{name: "it was here a moment ago", want: notFailed, build: func(h *historyBuilder) {
+			o := *h.service("web", nil)
 			o.Body = encoded(fields{"spec": fields{"type": "ExternalName"}})
-			s.deliver(s.commit(history.Modified, o))
-			s.writeEndpoints("update", "web").answered(200)
-			settled(s)
+			h.deliver(h.commit(history.Modified, o))
+			h.writeEndpoints("update", "web").answered(200)
+			settled(h)
 		}},
-		{name: "written where no Service is", want: Fail, says: "without a Service", tell: func(s *story) {
-			s.writeEndpoints("create", "web").answered(201)
-			settled(s)
+		{name: "written where no Service is", want: Fail, evidence: "without a Service", build: func(h *historyBuilder) {
+			h.writeEndpoints("create", "web").answered(201)
+			settled(h)
 		}},
-		{name: "deleted where the Service is", want: Fail, says: "of a Service that is there", tell: func(s *story) {
-			s.service("web", nil)
-			s.endpoints("web")
-			s.wait(3 * time.Second)
-			s.writeEndpoints("delete", "web").answered(200)
-			settled(s)
+		{name: "deleted where the Service is", want: Fail, evidence: "of a Service that is there", build: func(h *historyBuilder) {
+			h.service("web", nil)
+			h.endpoints("web")
+			h.wait(3 * time.Second)
+			h.writeEndpoints("delete", "web").answered(200)
+			settled(h)
 		}},
-		{name: "deleted at the start, before the Service is seen (trap 8)", want: legal, tell: func(s *story) {
-			s.endpoints("web")
-			s.restart("subject-1")
-			s.service("web", nil)
-			s.writeEndpoints("delete", "web").answered(200)
-			settled(s)
+		{name: "deleted at the start, before the Service is seen (trap 8)", want: notFailed, build: func(h *historyBuilder) {
+			h.endpoints("web")
+			h.restart("subject-1")
+			h.service("web", nil)
+			h.writeEndpoints("delete", "web").answered(200)
+			settled(h)
 		}},
 	})
 }

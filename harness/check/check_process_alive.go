@@ -15,7 +15,7 @@ var processAliveCheck = Check{
 	Contract:         "The binary",
 	Property:         Safety,
 	AllowedBehaviors: []int{36},
-	New:              newAlive,
+	New:              newProcessAliveChecker,
 }
 
 // leaseGrace is within what time of a failure to renew its lease a leader may
@@ -25,15 +25,15 @@ const leaseGrace = 30 * time.Second
 // subjectPrefix begins the names of the subject's processes.
 const subjectPrefix = "subject-"
 
-// aliveJudge: no process of the subject dies that nobody stopped, unless it had
+// processAliveChecker: no process of the subject dies that nobody stopped, unless it had
 // trouble with its lease, which a leader that loses it must exit for.
-type aliveJudge struct{ findings }
+type processAliveChecker struct{ findings }
 
-func newAlive(Settings) Checker { return &aliveJudge{} }
+func newProcessAliveChecker(Settings) Checker { return &processAliveChecker{} }
 
-func (j *aliveJudge) Observe(m *Model, r *history.Record) {
-	if m.sent != nil && j.tested < len(m.processes) {
-		j.tested = len(m.processes)
+func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
+	if m.sent != nil && checker.exercised < len(m.processes) {
+		checker.exercised = len(m.processes)
 	}
 	// One that dies before the chaos has not been started: a broken run, no finding.
 	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
@@ -42,11 +42,11 @@ func (j *aliveJudge) Observe(m *Model, r *history.Record) {
 	if !strings.HasPrefix(r.Process.Name, subjectPrefix) {
 		return
 	}
-	j.tested = max(j.tested, 1)
-	if p := m.died; p != nil && p.leaseFailed && m.at-p.leaseLost <= leaseGrace {
+	checker.exercised = max(checker.exercised, 1)
+	if p := m.died; p != nil && p.leaseFailed && m.processTime-p.leaseLost <= leaseGrace {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s died: %s", r.Process.Name, r.Process.Detail),
 			Expected: "to run until it is stopped",

@@ -13,28 +13,28 @@ var recreateCheck = Check{
 	Contract:         "Deployment 10",
 	Property:         Safety,
 	AllowedBehaviors: []int{10, 14},
-	New:              newRecreate,
+	New:              newRecreateChecker,
 }
 
-// recreateJudge: the new ReplicaSet of a Deployment of strategy Recreate is
+// recreateChecker: the new ReplicaSet of a Deployment of strategy Recreate is
 // neither made nor scaled up while a pod of an old one runs that the process has
 // known all the time.
-type recreateJudge struct{ findings }
+type recreateChecker struct{ findings }
 
-func newRecreate(Settings) Checker { return &recreateJudge{} }
+func newRecreateChecker(Settings) Checker { return &recreateChecker{} }
 
-func (j *recreateJudge) Observe(m *Model, _ *history.Record) {
-	s := judgeableScaling(m)
-	if s == nil || s.template == nil || s.to == 0 || !s.up() || s.pending() {
+func (checker *recreateChecker) Observe(m *Model, _ *history.Record) {
+	s := checkableScaling(m)
+	if s == nil || s.template == nil || s.to == 0 || !s.scalesUp() || s.mayBePending() {
 		return
 	}
-	if !all(s.deployments, func(d *deployment) bool { return d.recreate && d.template.same(s.template) }) {
+	if !every(s.deployments, func(d *deployment) bool { return d.recreate && d.template.same(s.template) }) {
 		return
 	}
 	view := s.rollout.process.view
 	var old []*owner
-	for _, set := range s.states[len(s.states)-1] {
-		always := all(s.states, func(sets []*owner) bool { return named(sets, set.Name) != nil })
+	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
+		always := every(s.replicaSetStates, func(sets []*owner) bool { return findByName(sets, set.Name) != nil })
 		if always && !set.template.same(s.template) {
 			old = append(old, set)
 		}
@@ -42,15 +42,15 @@ func (j *recreateJudge) Observe(m *Model, _ *history.Record) {
 	if len(old) == 0 {
 		return
 	}
-	j.tested++
-	known := view.running(old, func(p *pod) bool { return view.shown[p.UID] <= s.rollout.from-lag })
+	checker.exercised++
+	known := view.firstPod(old, func(p *pod) bool { return view.firstCachedAt[p.UID] <= s.rollout.from-lag })
 	if known == nil {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		e := s.evidence(m, fmt.Sprintf("raised its new ReplicaSet %s to %d while the old pod %s ran", s.name, s.to, known.Name),
 			"first all old pods gone, failed or succeeded")
-		e.Records = append(e.Records, view.claims[known.UID])
+		e.Records = append(e.Records, view.podStateSince[known.UID])
 		return e
 	})
 }

@@ -13,45 +13,45 @@ var revisionHistoryLimitCheck = Check{
 	Contract:         "Deployment 15",
 	Property:         Safety,
 	AllowedBehaviors: []int{29},
-	New:              newHistory,
+	New:              newRevisionHistoryLimitChecker,
 }
 
-// historyJudge: a process deletes a ReplicaSet only where, in some way in which
+// revisionHistoryLimitChecker: a process deletes a ReplicaSet only where, in some way in which
 // it may have had them in mind, that is old and empty, the rollout is paused or
 // at its end, and there are so many more than the limit of a higher revision.
-type historyJudge struct{ findings }
+type revisionHistoryLimitChecker struct{ findings }
 
-func newHistory(Settings) Checker { return &historyJudge{} }
+func newRevisionHistoryLimitChecker(Settings) Checker { return &revisionHistoryLimitChecker{} }
 
-func (j *historyJudge) Observe(m *Model, r *history.Record) {
+func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || c.rollout == nil || r.Request.Resource != setResource || r.Request.Verb != "delete" {
+	if c == nil || c.rollout == nil || r.Request.Resource != replicaSetResource || r.Request.Verb != "delete" {
 		return
 	}
-	if len(c.rollout.deployments) == 0 || len(c.rollout.sets) == 0 || c.process.view.reached[setResource] == 0 {
+	if len(c.rollout.deployments) == 0 || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[replicaSetResource] == 0 {
 		return
 	}
-	j.tested++
+	checker.exercised++
 	why := ""
 	for _, d := range c.rollout.deployments {
-		for _, state := range c.rollout.sets {
-			for _, sets := range [][]*owner{state.value.told, state.value.made} {
-				if why = d.value.keeps(sets, r.Request.Name); why == "" {
+		for _, state := range c.rollout.replicaSets {
+			for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
+				if why = d.value.reasonToKeep(sets, r.Request.Name); why == "" {
 					return
 				}
 			}
 		}
 	}
 	d := c.rollout.deployments[len(c.rollout.deployments)-1].value
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return m.evidenceOf(&d.Ref, fmt.Sprintf("%s: %s deleted its ReplicaSet %s: %s", d, c.process.name, r.Request.Name, why),
 			"only old and empty ReplicaSets deleted, above the limit, the lowest revisions first, when the rollout is at its end")
 	})
 }
 
-// keeps says why a ReplicaSet may not be deleted, "" if it may.
-func (d *deployment) keeps(sets []*owner, name string) string {
-	set, now := named(sets, name), oldestOf(sets, d.template)
+// reasonToKeep says why a ReplicaSet may not be deleted, "" if it may.
+func (d *deployment) reasonToKeep(sets []*owner, name string) string {
+	set, now := findByName(sets, name), oldestOf(sets, d.template)
 	switch {
 	case set == nil:
 		return "it did not know of it"
@@ -61,7 +61,7 @@ func (d *deployment) keeps(sets []*owner, name string) string {
 		return fmt.Sprintf("it asks for %d replicas and has %d", set.replicas, set.status.Replicas)
 	case set.generation > set.status.ObservedGeneration:
 		return "its controller has not seen what it asks for"
-	case d.terminating || !d.paused && !d.ended(sets, now):
+	case d.terminating || !d.paused && !d.rolloutEnded(sets, now):
 		return "the rollout was not at its end"
 	}
 	older, old := 0, 0

@@ -13,10 +13,10 @@ var rollbackCheck = Check{
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	AllowedBehaviors: []int{12},
-	New:              newRollback,
+	New:              newRollbackChecker,
 }
 
-// rollbackJudge: a process changes a Deployment's template only from a version
+// rollbackChecker: a process changes a Deployment's template only from a version
 // that asks for it, to the template of the revision that it asks for, and takes
 // the wish away with the same write: whatever is left to do twice will be. It takes
 // the wish away without that only where there is no such revision, or it has the
@@ -24,45 +24,45 @@ var rollbackCheck = Check{
 //
 // A write that names no version overwrites whatever is there, so that it is judged by
 // that.
-type rollbackJudge struct{ findings }
+type rollbackChecker struct{ findings }
 
-func newRollback(Settings) Checker { return &rollbackJudge{} }
+func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
 
-func (j *rollbackJudge) Observe(m *Model, r *history.Record) {
+func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	if c == nil || c.rollout == nil || r.Request.Resource != deploymentResource || r.Request.Subresource != "" || r.Request.Object == nil {
 		return
 	}
-	from := recall[deployment](m.facts, c.rollout.uid, r.Request.Object.Version)
+	from := recentlyDecoded[deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
 	if r.Request.Object.Version == 0 {
-		from = m.truth.deployments[c.rollout.uid]
+		from = m.committed.deployments[c.rollout.uid]
 	}
-	to, err := m.facts.decodeDeployment(r.Request.Object)
+	to, err := m.decoder.decodeDeployment(r.Request.Object)
 	if from == nil || err != nil { // the API server refuses what cannot be read
 		return
 	}
-	if !c.rollout.clear(c.rollout.from, m.at) {
+	if !c.rollout.ownershipClear(c.rollout.from, m.processTime) {
 		return // a ReplicaSet may or may not be the Deployment's, and the one it goes back to
 	}
 	did, expected := "changed its template", ""
 	switch {
 	case !to.template.same(from.template):
-		expected = c.rollout.misses(from, to)
+		expected = c.rollout.wrongRollback(from, to)
 	case from.rollback >= 0 && to.rollback < 0:
-		did, expected = "took the wish to roll it back away", c.rollout.refuses(from)
+		did, expected = "took the wish to roll it back away", c.rollout.wrongRefusal(from)
 	default:
 		return
 	}
-	j.tested++
+	checker.exercised++
 	if expected != "" {
-		j.violate(func() Evidence {
+		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s %s", from, c.process.name, did), expected)
 		})
 	}
 }
 
-// misses says what is wrong with a change of the template, "" if nothing is.
-func (r *rollout) misses(from, to *deployment) string {
+// wrongRollback says what is wrong with a change of the template, "" if nothing is.
+func (r *rolloutState) wrongRollback(from, to *deployment) string {
 	switch {
 	case from.rollback < 0:
 		return "the template left alone, for nobody asked for a rollback"
@@ -72,7 +72,7 @@ func (r *rollout) misses(from, to *deployment) string {
 	if to.template.hash != "" && from.template.hash == "" {
 		return "the template without the label " + hashLabel + ", which is its ReplicaSet's"
 	}
-	for _, target := range r.targets(from) {
+	for _, target := range r.rollbackTargets(from) {
 		if target != nil && target.template.same(to.template) {
 			return ""
 		}
@@ -80,10 +80,10 @@ func (r *rollout) misses(from, to *deployment) string {
 	return fmt.Sprintf("the template of the revision asked for, %d", from.rollback)
 }
 
-// refuses says what is wrong with leaving the template as it is, "" if nothing is.
-func (r *rollout) refuses(from *deployment) string {
+// wrongRefusal says what is wrong with leaving the template as it is, "" if nothing is.
+func (r *rolloutState) wrongRefusal(from *deployment) string {
 	var asked *owner
-	for _, asked = range r.targets(from) {
+	for _, asked = range r.rollbackTargets(from) {
 		if asked == nil || asked.template.same(from.template) {
 			return ""
 		}
@@ -94,11 +94,11 @@ func (r *rollout) refuses(from *deployment) string {
 	return fmt.Sprintf("the template of %s, which is of revision %d", asked.Name, asked.revision)
 }
 
-// targets is the ReplicaSets that a Deployment asks to be rolled back to, nil where
+// rollbackTargets is the ReplicaSets that a Deployment asks to be rolled back to, nil where
 // there is none, for each way in which the process may have had them in mind.
-func (r *rollout) targets(d *deployment) (all []*owner) {
-	for _, state := range r.sets {
-		for _, sets := range [][]*owner{state.value.told, state.value.made} {
+func (r *rolloutState) rollbackTargets(d *deployment) (all []*owner) {
+	for _, state := range r.replicaSets {
+		for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
 			wish := d.rollback
 			if wish == 0 {
 				wish = lastRevision(sets)

@@ -15,63 +15,63 @@ var rolloutCompleteCheck = Check{
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
 	AllowedBehaviors: []int{28, 29, 30},
-	New:              newRolloutComplete,
+	New:              newRolloutCompleteChecker,
 }
 
-// rolloutCompleteJudge: Deployments converge, and one that is paused gets no new
+// rolloutCompleteChecker: Deployments converge, and one that is paused gets no new
 // ReplicaSet meanwhile.
-type rolloutCompleteJudge struct {
+type rolloutCompleteChecker struct {
 	findings // ReplicaSets made for paused Deployments
-	*settlement
+	*convergenceChecker
 }
 
-func newRolloutComplete(s Settings) Checker {
-	abandoned := abandonment{}
-	givenUp := newDropped(func(c *call) bool { return c.rollout != nil })
-	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
-		nothing: "there was no Deployment",
-		touched: func(w *world) bool {
-			for uid := range w.touched {
-				if w.deployments[uid] != nil {
+func newRolloutCompleteChecker(s Settings) Checker {
+	abandoned := abandonedScaleDowns{}
+	givenUp := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
+	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
+		noneReason: "there was no Deployment",
+		changed: func(objects *objectSet) bool {
+			for uid := range objects.changedObjects {
+				if objects.deployments[uid] != nil {
 					return true
 				}
 			}
 			return false
 		},
-		all: func(m *Model, namespace string) []types.UID { return inOrder(m.truth.deployments, namespace) },
+		all: func(m *Model, namespace string) []types.UID { return sortedByName(m.committed.deployments, namespace) },
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			d := m.truth.deployments[uid]
-			return &d.Ref, m.truth.pendingDeployment(d, m.start.Time.Add(m.now))
+			d := m.committed.deployments[uid]
+			return &d.Ref, m.committed.pendingDeployment(d, m.start.Time.Add(m.now))
 		},
-		watch: func(m *Model, r *history.Record) {
+		observe: func(m *Model, r *history.Record) {
 			abandoned.observe(m, r)
 			givenUp.observe(m, r)
 		},
-		weakness: func(m *Model, uid types.UID) *KnownIssue {
-			key := item{uid: uid}
-			return m.truth.rolloutWeakness(m.truth.deployments[uid], hasKey(m, abandoned, key), givenUp.explains(m, key))
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
+			key := workQueueKey{uid: uid}
+			return m.committed.knownRolloutIssue(m.committed.deployments[uid], hasKey(m, abandoned, key), givenUp.explains(m, key))
 		},
 	})}
 }
 
-func (j *rolloutCompleteJudge) Observe(m *Model, r *history.Record) {
-	j.settlement.Observe(m, r)
+func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
+	checker.convergenceChecker.Observe(m, r)
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.creates {
 		return
 	}
 	s := m.sent.scaling
-	if !s.judgeable() || !all(s.deployments, func(d *deployment) bool { return d.paused }) {
+	if !s.hasCachedState() || !every(s.deployments, func(d *deployment) bool { return d.paused }) {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return s.evidence(m, fmt.Sprintf("created ReplicaSet %s, though the Deployment was paused", s.name), "no new ReplicaSet of a paused Deployment")
 	})
 }
 
 // Result is the worse of what was seen on the way and in the end.
-func (j *rolloutCompleteJudge) Result() Result {
-	if j.violations > 0 {
-		return j.findings.Result()
+func (checker *rolloutCompleteChecker) Result() Result {
+	if checker.violations > 0 {
+		return checker.findings.Result()
 	}
-	return j.settlement.result
+	return checker.convergenceChecker.result
 }

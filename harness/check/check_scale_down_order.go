@@ -19,10 +19,10 @@ var scaleDownOrderCheck = Check{
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
 	AllowedBehaviors: []int{20, 22, 39, 41},
-	New:              newChoice,
+	New:              newScaleDownOrderChecker,
 }
 
-// choiceJudge: of an owner's pods, those that a scale-down leaves do not come
+// scaleDownOrderChecker: of an owner's pods, those that a scale-down leaves do not come
 // before one that it deletes, in any way that the process may have had the two
 // in mind when it chose.
 //
@@ -30,30 +30,30 @@ var scaleDownOrderCheck = Check{
 // of the owner, or once the process is idle. One that the process did not live to
 // carry out is not judged, nor one of which fewer pods were deleted than were too
 // many: the machine may stand still in the middle of it.
-type choiceJudge struct {
+type scaleDownOrderChecker struct {
 	findings
-	choices perLedger[choosing]
-	pending map[*ledger]bool // those with a choice that is yet to be judged
+	scaleDowns perOwnerState[scaleDownState]
+	pending    map[*ownerState]bool // those with a choice that is yet to be judged
 }
 
-// choosing is what is kept of an owner.
-type choosing struct {
-	// answered is when a call was last answered that ends a round, or stands in
+// scaleDownState is what is kept of an owner.
+type scaleDownState struct {
+	// lastAnswered is when a call was last answered that ends a round, or stands in
 	// no round that deletes: whatever is chosen later is chosen after it.
-	answered time.Duration
-	// made is the pods that the process was told it made: it deletes none before
+	lastAnswered time.Duration
+	// created is the pods that the process was told it made: it deletes none before
 	// it has been shown them all.
-	made    map[types.UID]bool
-	present *choice
+	created map[types.UID]bool
+	current *scaleDown
 }
 
-// choice is one scale-down.
-type choice struct {
-	first, last int64         // the records of the first and of the latest delete
-	lastAt      time.Duration // when the latest was sent
-	now         time.Time     // when the first was, by the clock on the wall
-	candidates  map[types.UID]*candidate
-	whole       bool // every pod of the owner is a candidate
+// scaleDown is one scale-down.
+type scaleDown struct {
+	firstRecord, lastRecord int64         // the records of the first and of the latest delete
+	lastAt                  time.Duration // when the latest was sent
+	now                     time.Time     // when the first was, by the clock on the wall
+	candidates              map[types.UID]*candidate
+	allPodsKnown            bool // every pod of the owner is a candidate
 	// excess is how many pods were too many at the most, sent which were deleted.
 	excess int
 	sent   map[types.UID]bool
@@ -61,79 +61,81 @@ type choice struct {
 
 // candidate is a pod that the owner controlled all the while.
 type candidate struct {
-	states []shown[*pod] // how it may have been in mind, oldest first
-	chosen bool
+	states  []cachedVersion[*pod] // how it may have been in mind, oldest first
+	deleted bool
 }
 
-func newChoice(Settings) Checker { return &choiceJudge{pending: map[*ledger]bool{}} }
+func newScaleDownOrderChecker(Settings) Checker {
+	return &scaleDownOrderChecker{pending: map[*ownerState]bool{}}
+}
 
-func (j *choiceJudge) Observe(m *Model, _ *history.Record) {
-	if m.roused != nil {
-		j.judgeAll(m, func(l *ledger) bool { return l.process == m.roused })
+func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
+	if m.endedIdle != nil {
+		checker.checkAll(m, func(state *ownerState) bool { return state.process == m.endedIdle })
 	}
 	if m.phase == history.PhaseEnd {
-		j.judgeAll(m, func(l *ledger) bool {
-			p := l.process
-			return p.working == 0 && m.now-m.behind(p.name)-p.lastAt >= p.rest && !p.napping(m.at)
+		checker.checkAll(m, func(state *ownerState) bool {
+			p := state.process
+			return p.callsInFlight == 0 && m.now-m.clockOffset(p.name)-p.lastActivity >= p.idleAfter && !p.clientMayRetry(m.processTime)
 		})
 	}
-	if c := m.sent; c != nil && c.verb == callDelete && c.ledger != nil && c.hitsActive() {
-		j.deletes(m, c)
+	if c := m.sent; c != nil && c.verb == callDeletePod && c.ownerState != nil && c.deletesActivePod() {
+		checker.recordDelete(m, c)
 	}
-	if a := m.answered; a != nil && a.ledger != nil && (a.verb == callCreate || a.verb == callStatus) {
-		j.choices.of(a.ledger).note(m.at, a)
+	if answered := m.answered; answered != nil && answered.ownerState != nil && (answered.verb == callCreatePod || answered.verb == callStatus) {
+		checker.scaleDowns.of(answered.ownerState).recordAnswer(m.processTime, answered)
 	}
 }
 
-// note takes in the answer to a call that is no delete.
-func (k *choosing) note(at time.Duration, a *answer) {
-	k.answered = at
-	if a.verb != callCreate || !a.response.OK() || a.response.Object == nil {
+// recordAnswer takes in the answer to a call that is no delete.
+func (kept *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
+	kept.lastAnswered = at
+	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
 		return
 	}
-	if k.made == nil {
-		k.made = map[types.UID]bool{}
+	if kept.created == nil {
+		kept.created = map[types.UID]bool{}
 	}
-	k.made[a.response.Object.UID] = true
+	kept.created[answered.response.Object.UID] = true
 }
 
-// deletes takes in a delete: the first of a choice, or one more.
-func (j *choiceJudge) deletes(m *Model, c *call) {
-	kept := j.choices.of(c.ledger)
-	switch again := c.ledger.deletes.awaits(c) == 0 && len(c.ledger.deletes.unseen) == 0; {
-	case kept.present == nil || again && kept.answered > kept.present.lastAt:
-		j.judge(m, c.ledger)
-		kept.present = newChoiceOf(m, c, kept)
-		j.pending[c.ledger] = true
+// recordDelete takes in a delete: the first of a choice, or one more.
+func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
+	kept := checker.scaleDowns.of(c.ownerState)
+	switch again := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
+	case kept.current == nil || again && kept.lastAnswered > kept.current.lastAt:
+		checker.checkScaleDown(m, c.ownerState)
+		kept.current = newScaleDown(m, c, kept)
+		checker.pending[c.ownerState] = true
 	case again: // more of the same choice, or another one
-		kept.present.renew(c.process.view)
+		kept.current.addStates(c.process.view)
 	}
-	kept.present.last, kept.present.lastAt = c.seq, m.at
-	kept.present.sent[c.pod.UID] = true
-	if picked := kept.present.candidates[c.pod.UID]; picked != nil {
-		picked.chosen = true
+	kept.current.lastRecord, kept.current.lastAt = c.seq, m.processTime
+	kept.current.sent[c.pod.UID] = true
+	if picked := kept.current.candidates[c.pod.UID]; picked != nil {
+		picked.deleted = true
 	}
 }
 
-// newChoiceOf is a choice that begins with that delete. It may date from when the
+// newScaleDown is a choice that begins with that delete. It may date from when the
 // process last did something else for the owner, or, if that is long ago, from as
 // long ago as its rate limit may hold back a call.
-func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
-	l := c.ledger
-	chosen := &choice{first: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, whole: true,
-		excess: min(l.tally.claimable()-l.floor.recent.bounds(m.at).low, burstLimit), sent: map[types.UID]bool{},
+func newScaleDown(m *Model, c *call, kept *scaleDownState) *scaleDown {
+	state := c.ownerState
+	chosen := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
+		excess: min(state.podCounts.claimable()-state.deleteBound.recent.bounds(m.processTime).low, burstLimit), sent: map[types.UID]bool{},
 	}
-	o := l.owner()
-	if o == nil || l.reselected {
+	o := state.owner()
+	if o == nil || state.selectorChanged {
 		return chosen
 	}
-	from := max(m.at-l.process.drain, kept.answered-lag)
-	maps.DeleteFunc(kept.made, func(uid types.UID, _ bool) bool { return l.process.view.pods[uid] == nil })
-	for uid, p := range l.process.view.controlled[l.uid] {
-		states := recent(l.process.view.standings[uid], from)
-		known := states[0].since <= from || kept.made[uid] && l.credit == 0
-		if !known || !all(states, func(s shown[*pod]) bool { return o.manages(s.value) }) {
-			chosen.whole = chosen.whole && !p.active
+	from := max(m.processTime-state.process.batchTime, kept.lastAnswered-lag)
+	maps.DeleteFunc(kept.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
+	for uid, p := range state.process.view.controlled[state.uid] {
+		states := keepSince(state.process.view.podVersionsSince[uid], from)
+		known := states[0].since <= from || kept.created[uid] && state.excessObserved == 0
+		if !known || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
+			chosen.allPodsKnown = chosen.allPodsKnown && !p.active
 			continue
 		}
 		chosen.candidates[p.UID] = &candidate{states: states}
@@ -141,10 +143,10 @@ func newChoiceOf(m *Model, c *call, kept *choosing) *choice {
 	return chosen
 }
 
-// renew adds how the candidates stand by now to how they may be in mind.
-func (c *choice) renew(v *view) {
+// addStates adds how the candidates stand by now to how they may be in mind.
+func (c *scaleDown) addStates(v *view) {
 	for uid, each := range c.candidates {
-		for _, s := range v.standings[uid] {
+		for _, s := range v.podVersionsSince[uid] {
 			if s.since > each.states[len(each.states)-1].since {
 				each.states = append(each.states[:len(each.states):len(each.states)], s)
 			}
@@ -152,49 +154,49 @@ func (c *choice) renew(v *view) {
 	}
 }
 
-func (j *choiceJudge) judgeAll(m *Model, such func(*ledger) bool) {
-	for l := range j.pending {
+func (checker *scaleDownOrderChecker) checkAll(m *Model, such func(*ownerState) bool) {
+	for state := range checker.pending {
 		switch {
-		case l.process.ended:
-			delete(j.pending, l)
-		case such(l):
-			j.judge(m, l)
+		case state.process.ended:
+			delete(checker.pending, state)
+		case such(state):
+			checker.checkScaleDown(m, state)
 		}
 	}
 }
 
-// judge judges the choice that was last made for an owner.
-func (j *choiceJudge) judge(m *Model, l *ledger) {
-	delete(j.pending, l)
-	kept := j.choices.of(l)
-	chosen := kept.present
-	kept.present = nil
+// checkScaleDown judges the choice that was last made for an owner.
+func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState) {
+	delete(checker.pending, state)
+	kept := checker.scaleDowns.of(state)
+	chosen := kept.current
+	kept.current = nil
 	if chosen == nil || len(chosen.sent) < chosen.excess {
 		return // the rest may yet be deleted, or never have come as far as the proxy
 	}
-	victim, left, why := chosen.mistake(l.owner())
-	if chosen.open() {
-		j.tested++
+	victim, left, why := chosen.findMistake(state.owner())
+	if chosen.hasAlternatives() {
+		checker.exercised++
 	}
 	if victim == nil {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s: %s deleted pod %s and left %s, which %s", l.name(), l.process.name, victim.Name, left.Name, why),
+			Summary:  fmt.Sprintf("%s: %s deleted pod %s and left %s, which %s", state.name(), state.process.name, victim.Name, left.Name, why),
 			Expected: "the pod that is worth less to go first",
-			Object:   podIn(victim),
+			Object:   podRef(victim),
 			At:       m.now,
-			Records:  []int64{chosen.first, chosen.last},
+			Records:  []int64{chosen.firstRecord, chosen.lastRecord},
 		}
 	})
 }
 
-// open reports whether there was anything to choose.
-func (c *choice) open() bool {
+// hasAlternatives reports whether there was anything to choose.
+func (c *scaleDown) hasAlternatives() bool {
 	chosen, left := 0, 0
 	for _, each := range c.candidates {
-		if each.chosen {
+		if each.deleted {
 			chosen++
 		} else {
 			left++
@@ -203,29 +205,29 @@ func (c *choice) open() bool {
 	return chosen > 0 && left > 0
 }
 
-// mistake finds a pod that was chosen and one that was left though it comes
+// findMistake finds a pod that was chosen and one that was left though it comes
 // first, and says why it does. It compares only the ends of each order: the one
 // that was left and comes first of those, with the one that was chosen and comes
 // last.
-func (c *choice) mistake(o *owner) (victim, left *pod, why string) {
+func (c *scaleDown) findMistake(o *owner) (victim, left *pod, why string) {
 	ages := c.byAge(o)
 	orders := ages.orders()
 	type group struct {
 		class class
 		order int
 	}
-	byRank, within := &ends{}, map[group]*ends{}
+	byRank, within := &extremes{}, map[group]*extremes{}
 	for _, each := range c.candidates {
-		byRank.take(each, (*pod).compareClass)
+		byRank.include(each, (*pod).compareClass)
 		if len(each.states) > 1 {
 			continue // of which class it was taken to be is not to be told
 		}
 		for i, by := range orders {
 			of := group{each.latest().class(), i}
 			if within[of] == nil {
-				within[of] = &ends{}
+				within[of] = &extremes{}
 			}
-			within[of].take(each, by)
+			within[of].include(each, by)
 		}
 	}
 	for _, of := range append(slices.Collect(maps.Values(within)), byRank) {
@@ -239,36 +241,36 @@ func (c *choice) mistake(o *owner) (victim, left *pod, why string) {
 	return nil, nil, ""
 }
 
-// ends are, of the pods that were chosen, the last by some order, and of those
+// extremes are, of the pods that were chosen, the last by some order, and of those
 // that were left the first.
-type ends struct{ victim, left *candidate }
+type extremes struct{ victim, left *candidate }
 
-// take takes in a candidate, as it is best for the subject that it was in mind.
-func (e *ends) take(each *candidate, by func(a, b *pod) int) {
+// include takes in a candidate, as it is best for the subject that it was in mind.
+func (e *extremes) include(each *candidate, by func(a, b *pod) int) {
 	switch {
-	case each.chosen && (e.victim == nil || by(each.least(), e.victim.least()) > 0):
+	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
 		e.victim = each
-	case !each.chosen && (e.left == nil || by(each.most(), e.left.most()) < 0):
+	case !each.deleted && (e.left == nil || by(each.mostValued(), e.left.mostValued()) < 0):
 		e.left = each
 	}
 }
 
-// least is how the pod was in mind when it was worth least by its class, most
+// leastValued is how the pod was in mind when it was worth least by its class, most
 // when it was worth most.
-func (c *candidate) least() *pod {
+func (c *candidate) leastValued() *pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
-func byClass(a, b shown[*pod]) int { return a.value.compareClass(b.value) }
+func byClass(a, b cachedVersion[*pod]) int { return a.value.compareClass(b.value) }
 
-func (c *candidate) most() *pod { return slices.MaxFunc(c.states, byClass).value }
+func (c *candidate) mostValued() *pod { return slices.MaxFunc(c.states, byClass).value }
 
 func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
 
-// byAge says which ages decide about pods that are equal otherwise. Before them
+// ageOrder says which ages decide about pods that are equal otherwise. Before them
 // comes, for an owner that is a Deployment's, on which nodes the pods of all its
 // ReplicaSets are: ages are not asked then (trap 20).
-type byAge struct {
+type ageOrder struct {
 	ready   bool // for how long they are ready
 	created bool // restarts, and for how long they exist
 }
@@ -276,27 +278,27 @@ type byAge struct {
 // byAge finds out. Pods that became ready at different times are compared by
 // that alone; with a tie among others, a sort may come to either end, also over
 // pods that are no candidates.
-func (c *choice) byAge(o *owner) byAge {
+func (c *scaleDown) byAge(o *owner) ageOrder {
 	if o == nil || o.controller.UID != "" {
-		return byAge{}
+		return ageOrder{}
 	}
 	var first *pod
-	single := c.whole
+	single := c.allPodsKnown
 	for _, each := range c.candidates {
 		p := each.latest()
 		if first == nil {
 			first = p
 		}
 		if !p.readySince.Equal(first.readySince) {
-			return byAge{ready: true}
+			return ageOrder{ready: true}
 		}
 		single = single && len(each.states) == 1
 	}
-	return byAge{created: single}
+	return ageOrder{created: single}
 }
 
 // orders are those by which pods of one class are compared.
-func (a byAge) orders() []func(a, b *pod) int {
+func (a ageOrder) orders() []func(a, b *pod) int {
 	switch {
 	case a.ready:
 		return []func(a, b *pod) int{func(a, b *pod) int { return b.readySince.Compare(a.readySince) }}
@@ -311,7 +313,7 @@ func (a byAge) orders() []func(a, b *pod) int {
 
 // precedes says why one pod goes before another, however the two were in mind; ""
 // if it need not.
-func (c *choice) precedes(one, other *candidate, ages byAge) string {
+func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	why := ""
 	for _, a := range one.states {
 		for _, b := range other.states {
@@ -324,7 +326,7 @@ func (c *choice) precedes(one, other *candidate, ages byAge) string {
 }
 
 // before says why a goes before b; "" if it need not.
-func (c *choice) before(a, b *pod, ages byAge) string {
+func (c *scaleDown) before(a, b *pod, ages ageOrder) string {
 	if order := a.compareClass(b); order != 0 {
 		return a.classBefore(b, order)
 	}
@@ -381,7 +383,7 @@ func (p *pod) classBefore(other *pod, order int) string {
 const ageRatio = 2.5
 
 // younger says so if a is of a younger class than b.
-func (c *choice) younger(a, b time.Time, has string) string {
+func (c *scaleDown) younger(a, b time.Time, has string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""
 	}

@@ -15,10 +15,10 @@ var slowStartCheck = Check{
 	Contract:         "ReplicaSet 8",
 	Property:         Safety,
 	AllowedBehaviors: []int{13, 16},
-	New:              newSlowStart,
+	New:              newSlowStartChecker,
 }
 
-// slowStartJudge: the creates in flight are at most one more than those that
+// slowStartChecker: the creates in flight are at most one more than those that
 // have succeeded since the sync began.
 //
 // The history does not show where a sync begins. It certainly does after a
@@ -27,13 +27,13 @@ var slowStartCheck = Check{
 // A refusal after which the client repeats the call by itself is no failure yet:
 // the call counts as in flight until it is sent again. A refusal because the
 // namespace is terminating is none either: nothing is to be tried again there.
-type slowStartJudge struct {
+type slowStartChecker struct {
 	findings
-	states perLedger[slowStart]
+	states perOwnerState[slowStartState]
 }
 
-// slowStart is what is known of the creates of one owner.
-type slowStart struct {
+// slowStartState is what is known of the creates of one owner.
+type slowStartState struct {
 	spell     int
 	goal      int // how many creates the sync, and those before it in the spell, are for
 	succeeded int // since a sync may have begun
@@ -45,32 +45,32 @@ type slowStart struct {
 	doomed   map[uint64]bool
 }
 
-func newSlowStart(Settings) Checker { return &slowStartJudge{} }
+func newSlowStartChecker(Settings) Checker { return &slowStartChecker{} }
 
-func (j *slowStartJudge) Observe(m *Model, _ *history.Record) {
+func (checker *slowStartChecker) Observe(m *Model, _ *history.Record) {
 	switch {
-	case m.sent != nil && m.sent.verb == callCreate:
-		j.send(m, m.sent)
-	case m.answered != nil && m.answered.verb == callCreate:
-		j.states.of(m.answered.ledger).answer(m.answered)
+	case m.sent != nil && m.sent.verb == callCreatePod:
+		checker.send(m, m.sent)
+	case m.answered != nil && m.answered.verb == callCreatePod:
+		checker.states.of(m.answered.ownerState).answer(m.answered)
 	}
 }
 
-func (j *slowStartJudge) send(m *Model, c *call) {
-	s := j.states.of(c.ledger)
-	missing := c.ledger.ceiling.recent.bounds(m.at).high - c.ledger.tally.replicas
-	if s.inFlight == nil || s.spell != c.process.spells && s.succeeded >= s.goal {
-		*s = slowStart{goal: min(missing, burstLimit), inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
+func (checker *slowStartChecker) send(m *Model, c *call) {
+	s := checker.states.of(c.ownerState)
+	missing := c.ownerState.createBound.recent.bounds(m.processTime).high - c.ownerState.podCounts.replicas
+	if s.inFlight == nil || s.spell != c.process.idlePeriods && s.succeeded >= s.goal {
+		*s = slowStartState{goal: min(missing, burstLimit), inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
 	}
-	s.spell = c.process.spells
+	s.spell = c.process.idlePeriods
 	if missing > 1 {
-		j.tested++ // it could have sent several at once
+		checker.exercised++ // it could have sent several at once
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
 	case s.goal <= 0: // it may be the first of a sync that follows a failure
 		s.goal = min(missing, burstLimit)
 	case sent >= s.goal: // and what is more than a sync was for, that of another one
-		s.goal = sent + min(c.ledger.ceiling.recent.value.high-c.ledger.tally.replicas, burstLimit)
+		s.goal = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
 	}
 	switch {
 	case s.repeating > 0:
@@ -81,38 +81,38 @@ func (j *slowStartJudge) send(m *Model, c *call) {
 	}
 	s.inFlight[c.id] = true
 	if n := len(s.inFlight) + s.repeating; n > 1+s.succeeded {
-		j.violate(func() Evidence {
+		checker.addViolation(func() Evidence {
 			return Evidence{
 				Summary: fmt.Sprintf("%s: %d creates in flight when %d had succeeded since %s began to create",
-					c.ledger.name(), n, s.succeeded, c.process.name),
+					c.ownerState.name(), n, s.succeeded, c.process.name),
 				Expected: fmt.Sprintf("at most %d in flight", 1+s.succeeded),
-				Object:   c.ledger.ref(),
+				Object:   c.ownerState.ref(),
 				At:       m.now,
-				Records:  append(c.ledger.creates.records(), m.seq),
+				Records:  append(c.ownerState.creates.records(), m.seq),
 			}
 		})
 	}
 }
 
-func (s *slowStart) answer(a *answer) {
-	switch failed := !a.response.OK() && a.response.Cause != string(corev1.NamespaceTerminatingCause); {
-	case !failed && !s.doomed[a.id]:
+func (s *slowStartState) answer(answered *answeredCall) {
+	switch failed := !answered.response.OK() && answered.response.Cause != string(corev1.NamespaceTerminatingCause); {
+	case !failed && !s.doomed[answered.id]:
 		s.succeeded++
-	case failed && repeats(a.response) && s.inFlight[a.id]:
+	case failed && isRetriedByClient(answered.response) && s.inFlight[answered.id]:
 		s.repeating++
-	case failed && repeats(a.response):
+	case failed && isRetriedByClient(answered.response):
 		s.siblings++
-	case failed && s.inFlight[a.id]:
+	case failed && s.inFlight[answered.id]:
 		s.fail()
 	}
-	delete(s.inFlight, a.id)
-	delete(s.doomed, a.id)
+	delete(s.inFlight, answered.id)
+	delete(s.doomed, answered.id)
 }
 
 // fail ends the batch that is in flight. Its size was at most one more than had
 // succeeded; what of it has not been sent may still come. What succeeds of it
 // says nothing for the next sync.
-func (s *slowStart) fail() {
+func (s *slowStartState) fail() {
 	s.siblings = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.repeating
 	s.goal, s.succeeded, s.repeating = 0, 0, 0
 	s.doomed, s.inFlight = s.inFlight, map[uint64]bool{}

@@ -17,21 +17,21 @@ var terminatingNamespaceCheck = Check{
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
 	AllowedBehaviors: []int{12, 13, 18},
-	New:              newShutOut,
+	New:              newTerminatingNamespaceChecker,
 }
 
-// delayedMax is how many more tries without news are let pass of what is no pod: a
+// lateTriesMax is how many more tries without news are let pass of what is no pod: a
 // controller that comes back to look at a deadline, or at what it read too early,
 // cannot know.
-const delayedMax = 3
+const lateTriesMax = 3
 
-// shutOutJudge: a creation that is refused because the namespace is being deleted is
+// terminatingNamespaceChecker: a creation that is refused because the namespace is being deleted is
 // not tried again. Of an owner's pods, a process is refused no more than the owner
 // asked for: it waits for them, as if they had been made (contract ReplicaSet 16). A
 // ReplicaSet or Endpoints may be tried once more at each news.
-type shutOutJudge struct {
+type terminatingNamespaceChecker struct {
 	findings
-	states map[item]*refusals
+	byKey map[workQueueKey]*refusals
 }
 
 // refusals are those of creations for one object, for that reason.
@@ -43,40 +43,42 @@ type refusals struct {
 	records []int64 // the latest few
 }
 
-func newShutOut(Settings) Checker { return &shutOutJudge{states: map[item]*refusals{}} }
+func newTerminatingNamespaceChecker(Settings) Checker {
+	return &terminatingNamespaceChecker{byKey: map[workQueueKey]*refusals{}}
+}
 
-func (j *shutOutJudge) Observe(m *Model, r *history.Record) {
+func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
-		maps.DeleteFunc(j.states, func(i item, _ *refusals) bool { return i.process.ended })
+		maps.DeleteFunc(checker.byKey, func(key workQueueKey, _ *refusals) bool { return key.process.ended })
 	}
-	for _, w := range m.wakes {
-		if s := j.states[w.item]; s != nil && !s.pods {
+	for _, event := range m.events {
+		if s := checker.byKey[event.workQueueKey]; s != nil && !s.pods {
 			s.allowed++
 		}
 	}
-	a := m.answered
-	if a == nil || a.item.process == nil || a.response.Cause != string(corev1.NamespaceTerminatingCause) {
+	answered := m.answered
+	if answered == nil || answered.queueKey.process == nil || answered.response.Cause != string(corev1.NamespaceTerminatingCause) {
 		return
 	}
-	j.tested++
-	s := j.of(a.item, m.at)
+	checker.exercised++
+	s := checker.of(answered.queueKey, m.processTime)
 	s.count++
-	s.records = append(s.records[max(0, len(s.records)-4):], a.seq)
-	if a.verb == callCreate {
+	s.records = append(s.records[max(0, len(s.records)-4):], answered.seq)
+	if answered.verb == callCreatePod {
 		s.pods = true
-		s.allowed = max(s.allowed, min(a.ledger.ceiling.whole.high, burstLimit)+a.ledger.credit)
+		s.allowed = max(s.allowed, min(answered.ownerState.createBound.sinceIdle.high, burstLimit)+answered.ownerState.excessObserved)
 	} else if s.count == 1 {
-		s.allowed += 1 + delayedMax
+		s.allowed += 1 + lateTriesMax
 	}
 	if s.count <= s.allowed {
 		return
 	}
-	j.violate(func() Evidence {
+	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s was refused %s because the namespace is being deleted, the latest by %s",
-				a.item, a.process.name, times(s.count), a.key),
+				answered.queueKey, answered.process.name, times(s.count), answered.key),
 			Expected: fmt.Sprintf("at most %d tries", s.allowed),
-			Object:   a.item.ref(),
+			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), s.records...),
 		}
@@ -85,11 +87,11 @@ func (j *shutOutJudge) Observe(m *Model, r *history.Record) {
 
 // of is what is kept of an item. What is too old to be waited for by anybody is
 // forgotten when there is another.
-func (j *shutOutJudge) of(i item, at time.Duration) *refusals {
-	if s := j.states[i]; s != nil && at-s.since < expectationsTimeout {
+func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *refusals {
+	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s
 	}
-	maps.DeleteFunc(j.states, func(_ item, s *refusals) bool { return at-s.since >= expectationsTimeout })
-	j.states[i] = &refusals{since: at}
-	return j.states[i]
+	maps.DeleteFunc(checker.byKey, func(_ workQueueKey, s *refusals) bool { return at-s.since >= expectationsTimeout })
+	checker.byKey[key] = &refusals{since: at}
+	return checker.byKey[key]
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// setting is what stories are judged under.
-var setting = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
+// testSettings is what stories are judged under.
+var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
 // verdicts judges a history that must be readable.
-func verdicts(t *testing.T, s *story) map[string]Result {
+func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
 	t.Helper()
-	results, _, err := Run(setting, s.all())
+	results, _, err := Run(testSettings, h.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,34 +23,34 @@ func verdicts(t *testing.T, s *story) map[string]Result {
 	return byID
 }
 
-// legal stands for Pass or Idle: nothing is broken, tested or not.
-const legal Verdict = "legal"
+// notFailed stands for Pass or Idle: nothing is broken, tested or not.
+const notFailed Verdict = "legal"
 
-// tale is one history and what one check must say of it.
-type tale struct {
-	name string
-	tell func(*story)
-	want Verdict
-	// says is what the first evidence must contain.
-	says string
+// testCase is one history and what one check must say of it.
+type testCase struct {
+	name  string
+	build func(*historyBuilder)
+	want  Verdict
+	// evidence is what the first evidence must contain.
+	evidence string
 }
 
-// judge runs tales past a check. A tale that the check must not fail is legal:
+// runTestCases runs tales past a check. A tale that the check must not fail is legal:
 // no other safety check may fail it either.
-func judge(t *testing.T, id string, tales []tale) {
+func runTestCases(t *testing.T, id string, tales []testCase) {
 	t.Helper()
-	for _, c := range tales {
-		t.Run(c.name, func(t *testing.T) {
-			s := newStory()
-			c.tell(s)
-			results := verdicts(t, s.end())
+	for _, test := range tales {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistoryBuilder()
+			test.build(h)
+			results := verdicts(t, h.end())
 			got := results[id]
-			held := c.want == legal && (got.Verdict == Pass || got.Verdict == NotExercised)
-			if got.Verdict != c.want && !held {
-				t.Fatalf("%s: got %s (%s), want %s", id, got.Verdict, got.Reason, c.want)
+			held := test.want == notFailed && (got.Verdict == Pass || got.Verdict == NotExercised)
+			if got.Verdict != test.want && !held {
+				t.Fatalf("%s: got %s (%s), want %s", id, got.Verdict, got.Reason, test.want)
 			}
-			if c.want == Fail {
-				checkEvidence(t, s, got, c.says)
+			if test.want == Fail {
+				checkEvidence(t, h, got, test.evidence)
 				return
 			}
 			for _, other := range results {
@@ -62,7 +62,7 @@ func judge(t *testing.T, id string, tales []tale) {
 	}
 }
 
-func checkEvidence(t *testing.T, s *story, got Result, says string) {
+func checkEvidence(t *testing.T, h *historyBuilder, got Result, says string) {
 	t.Helper()
 	if len(got.Evidence) == 0 || got.Violations == 0 {
 		t.Fatal("failed without evidence")
@@ -75,8 +75,8 @@ func checkEvidence(t *testing.T, s *story, got Result, says string) {
 		t.Error("evidence points to no record")
 	}
 	for _, seq := range first.Records {
-		if seq < 1 || seq > int64(len(s.records)) {
-			t.Errorf("evidence points to record %d of %d", seq, len(s.records))
+		if seq < 1 || seq > int64(len(h.records)) {
+			t.Errorf("evidence points to record %d of %d", seq, len(h.records))
 		}
 	}
 }

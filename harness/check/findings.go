@@ -11,22 +11,22 @@ import (
 
 // findings is what a judge has found so far; judges embed it.
 type findings struct {
-	tested     int
+	exercised  int
 	violations int
 	evidence   []Evidence
-	// known is how many of the violations look just like what upstream is known for,
+	// knownViolations is how many of the violations look just like what upstream is known for,
 	// weakness what the first of them looks like, and upstream, that it is.
-	known    int
-	weakness *KnownIssue
-	upstream bool
+	knownViolations int
+	knownIssue      *KnownIssue
+	upstream        bool
 }
 
 // evidenceMax is how many violations are shown; all are counted.
 const evidenceMax = 5
 
-// violate notes a violation. To say what happened is costly, so it is said only
+// addViolation notes a violation. To say what happened is costly, so it is said only
 // of those that are shown.
-func (f *findings) violate(say func() Evidence) {
+func (f *findings) addViolation(say func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
 		e := say()
@@ -36,11 +36,11 @@ func (f *findings) violate(say func() Evidence) {
 	}
 }
 
-// violateKnown notes a violation that is a weakness of upstream's, or looks like it.
-func (f *findings) violateKnown(why *KnownIssue, say func() Evidence) {
-	f.known++
-	f.weakness = cmp.Or(f.weakness, why)
-	f.violate(func() Evidence {
+// addKnownViolation notes a violation that is a weakness of upstream's, or looks like it.
+func (f *findings) addKnownViolation(why *KnownIssue, say func() Evidence) {
+	f.knownViolations++
+	f.knownIssue = cmp.Or(f.knownIssue, why)
+	f.addViolation(func() Evidence {
 		e := say()
 		e.KnownIssue = why.Trap
 		return e
@@ -49,21 +49,21 @@ func (f *findings) violateKnown(why *KnownIssue, say func() Evidence) {
 
 // Result is the verdict that the findings amount to.
 func (f *findings) Result() Result {
-	result := Result{Exercised: f.tested, Violations: f.violations, Evidence: f.evidence}
+	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {
 	case f.violations > 0:
 		result.Verdict = Fail
 		result.Reason = fmt.Sprintf("broken %s; first: %s", times(f.violations), f.evidence[0].Summary)
-		if f.known == f.violations {
-			result.Reason += "; " + f.weakness.String()
+		if f.knownViolations == f.violations {
+			result.Reason += "; " + f.knownIssue.String()
 		}
-		if f.known == f.violations && f.upstream {
+		if f.knownViolations == f.violations && f.upstream {
 			result.Verdict = KnownUpstream
 		}
-	case f.tested == 0:
+	case f.exercised == 0:
 		result.Verdict, result.Reason = NotExercised, "nothing put it to the test"
 	default:
-		result.Verdict, result.Reason = Pass, "held, tested "+times(f.tested)
+		result.Verdict, result.Reason = Pass, "held, tested "+times(f.exercised)
 	}
 	return result
 }
@@ -81,16 +81,16 @@ func (m *Model) evidenceOf(ref *history.Ref, did, expected string) Evidence {
 	return Evidence{Summary: did, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }
 
-// refOf names what a request is about.
-func refOf(r *history.Request) *history.Ref {
+// requestRef names what a request is about.
+func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
 
 // seconds is how evidence writes a time.
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podIn names a pod in evidence.
-func podIn(p *pod) *history.Ref {
+// podRef names a pod in evidence.
+func podRef(p *pod) *history.Ref {
 	if p == nil {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // publish asks for Endpoints to be made.
-func (s *story) publish(name string, subsets ...any) *ask {
+func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 	o := endpointsOf(name, subsets...)
-	return s.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
+	return h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
 }
 
 type fields = map[string]any
@@ -43,8 +43,8 @@ func encoded(v any) json.RawMessage {
 
 // deployment makes a Deployment of version v1 that the subject has been told of,
 // which selects by app=NAME.
-func (s *story) deployment(name string, replicas int, strategy fields) *history.Object {
-	o := s.commit(history.Added, history.Object{
+func (h *historyBuilder) deployment(name string, replicas int, strategy fields) *history.Object {
+	o := h.commit(history.Added, history.Object{
 		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Generation: 1,
 		Body: encoded(fields{"spec": fields{
@@ -52,18 +52,18 @@ func (s *story) deployment(name string, replicas int, strategy fields) *history.
 			"selector": fields{"matchLabels": fields{"app": name}}, "template": podTemplate(name, "v1", ""),
 		}}),
 	})
-	s.deliver(o)
+	h.deliver(o)
 	return o
 }
 
-// setOf is a ReplicaSet of a Deployment for a version of its template.
-func setOf(deployment, version string, replicas, desired int) history.Object {
+// newReplicaSetOf is a ReplicaSet of a Deployment for a version of its template.
+func newReplicaSetOf(deployment, version string, replicas, desired int) history.Object {
 	name := deployment + "-" + version
 	return history.Object{
-		Ref:         history.Ref{Resource: setResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Ref:         history.Ref{Resource: replicaSetResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Generation:  1,
 		Labels:      map[string]string{"app": deployment, hashLabel: version},
-		Annotations: map[string]string{desiredAnnotation: fmt.Sprint(desired), revisionAnnotation: version[1:]},
+		Annotations: map[string]string{desiredReplicasAnnotation: fmt.Sprint(desired), revisionAnnotation: version[1:]},
 		Owners:      []history.Owner{{Kind: deploymentKind, Name: deployment, UID: types.UID(deployment + "-uid"), Controller: true}},
 		Body: encoded(fields{"spec": fields{
 			"replicas": replicas, "selector": fields{"matchLabels": fields{"app": deployment, hashLabel: version}},
@@ -72,37 +72,37 @@ func setOf(deployment, version string, replicas, desired int) history.Object {
 	}
 }
 
-// set makes such a ReplicaSet, so many of whose pods are available, that the
+// replicaSetOf makes such a ReplicaSet, so many of whose pods are available, that the
 // subject has been told of.
-func (s *story) set(deployment, version string, replicas, available int) *history.Object {
-	return s.setFor(deployment, version, replicas, available, 10)
+func (h *historyBuilder) replicaSetOf(deployment, version string, replicas, available int) *history.Object {
+	return h.replicaSetOfSize(deployment, version, replicas, available, 10)
 }
 
-// setFor makes one that was last scaled for so many replicas of its Deployment.
-func (s *story) setFor(deployment, version string, replicas, available, desired int) *history.Object {
-	o := s.commit(history.Added, setOf(deployment, version, replicas, desired))
-	s.deliver(o)
-	o = s.status(o.Name, replicas)
-	o = s.revise(o.Name, "status", fields{"readyReplicas": available, "availableReplicas": available})
-	s.deliver(o)
+// replicaSetOfSize makes one that was last scaled for so many replicas of its Deployment.
+func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, available, desired int) *history.Object {
+	o := h.commit(history.Added, newReplicaSetOf(deployment, version, replicas, desired))
+	h.deliver(o)
+	o = h.status(o.Name, replicas)
+	o = h.revise(o.Name, "status", fields{"readyReplicas": available, "availableReplicas": available})
+	h.deliver(o)
 	return o
 }
 
 // rollTo gives a Deployment a new template and tells the subject.
-func (s *story) rollTo(deployment, version string) {
-	s.deliver(s.revise(deployment, "spec", fields{"template": podTemplate(deployment, version, "")}))
-	s.wait(3 * time.Second)
+func (h *historyBuilder) rollTo(deployment, version string) {
+	h.deliver(h.revise(deployment, "spec", fields{"template": podTemplate(deployment, version, "")}))
+	h.wait(3 * time.Second)
 }
 
-// make asks for a new ReplicaSet.
-func (s *story) make(deployment, version string, replicas int) *ask {
-	o := setOf(deployment, version, replicas, 10)
+// createReplicaSet asks for a new ReplicaSet.
+func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
+	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
-	return s.request(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &o})
+	return h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
 }
 
 // resize asks for other replicas of a ReplicaSet, from the version given.
-func (s *story) resize(set *history.Object, replicas int) *ask {
+func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep {
 	o := *set
 	var body map[string]fields
 	if err := json.Unmarshal(o.Body, &body); err != nil {
@@ -110,124 +110,124 @@ func (s *story) resize(set *history.Object, replicas int) *ask {
 	}
 	body["spec"]["replicas"] = replicas
 	o.Body = encoded(body)
-	return s.request(history.Request{Verb: "update", Resource: setResource, Namespace: namespace, Name: o.Name, Object: &o})
+	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
 // renumber asks for another revision of a ReplicaSet, from the version given.
-func (s *story) renumber(set *history.Object, revision string) *ask {
+func (h *historyBuilder) renumber(set *history.Object, revision string) *requestStep {
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
 	o.Annotations[revisionAnnotation] = revision
-	return s.request(history.Request{Verb: "update", Resource: setResource, Namespace: namespace, Name: o.Name, Object: &o})
+	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// report asks for parts of a Deployment's status to be changed, from the version
+// writeDeploymentStatus asks for parts of a Deployment's status to be changed, from the version
 // given.
-func (s *story) report(d *history.Object, status fields) *ask {
+func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields) *requestStep {
 	o := edited(*d, "status", status)
-	return s.request(history.Request{
+	return h.request(history.Request{
 		Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &o,
 	})
 }
 
 // rollBack asks for another template of a Deployment, from the version given, with
 // the wish for it gone.
-func (s *story) rollBack(d *history.Object, version string) *ask {
+func (h *historyBuilder) rollBack(d *history.Object, version string) *requestStep {
 	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
 	o.Annotations = nil
-	return s.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
+	return h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// trim asks for a ReplicaSet to be deleted.
-func (s *story) trim(name string) *ask {
-	return s.request(history.Request{Verb: "delete", Resource: setResource, Namespace: namespace, Name: name})
+// deleteReplicaSet asks for a ReplicaSet to be deleted.
+func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
+	return h.request(history.Request{Verb: "delete", Resource: replicaSetResource, Namespace: namespace, Name: name})
 }
 
-// takes commits what a write of a ReplicaSet asks for and answers it, and tells
+// applyAndAnswer commits what a write of a ReplicaSet asks for and answers it, and tells
 // the subject no more than that.
-func (a *ask) takes() *history.Object {
-	made := a.lands()
-	if a.request.Verb == "create" {
-		a.answered(201)
+func (step *requestStep) applyAndAnswer() *history.Object {
+	made := step.apply()
+	if step.request.Verb == "create" {
+		step.answered(201)
 	} else {
-		a.answered(200)
+		step.answered(200)
 	}
 	return made
 }
 
-// lands commits what a write of a ReplicaSet asks for; the answer is yet to come.
-func (a *ask) lands() *history.Object {
-	o := *a.request.Object
-	o.Resource, o.UID = setResource, types.UID(o.Name+"-uid")
+// apply commits what a write of a ReplicaSet asks for; the answer is yet to come.
+func (step *requestStep) apply() *history.Object {
+	o := *step.request.Object
+	o.Resource, o.UID = replicaSetResource, types.UID(o.Name+"-uid")
 	event := history.Modified
-	if a.request.Verb == "create" {
+	if step.request.Verb == "create" {
 		event = history.Added
 	}
-	a.made = a.story.commit(event, o)
-	return a.made
+	step.made = step.builder.commit(event, o)
+	return step.made
 }
 
 // podOf makes a running pod of a ReplicaSet that the subject has been told of.
-func (s *story) podOf(set *history.Object, phase string) *history.Object {
-	o := *s.pod(nil, set.Name)
+func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Object {
+	o := *h.pod(nil, set.Name)
 	o.Owners = []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}}
 	o.Labels = maps.Clone(set.Labels)
 	o.Body = podBody(phase, phase == "Running")
-	p := s.commit(history.Modified, o)
-	s.deliver(p)
+	p := h.commit(history.Modified, o)
+	h.deliver(p)
 	return p
 }
 
 // service makes a Service, by default of the pods with app=NAME on port 80, that
 // the subject has been told of.
-func (s *story) service(name string, spec fields) *history.Object {
+func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	all := fields{
 		"clusterIP": "10.0.0.1", "selector": fields{"app": name},
 		"ports": []any{fields{"port": 80, "protocol": "TCP", "targetPort": 8080}},
 	}
 	maps.Copy(all, spec)
-	o := s.commit(history.Added, history.Object{
+	o := h.commit(history.Added, history.Object{
 		Ref:  history.Ref{Resource: serviceResource, Namespace: namespace, Name: name, UID: types.UID(name + "-service-uid")},
 		Body: encoded(fields{"spec": all}),
 	})
-	s.deliver(o)
+	h.deliver(o)
 	return o
 }
 
 // endpoints makes Endpoints as the controller would label them, that the subject
 // has been told of.
-func (s *story) endpoints(name string, subsets ...any) *history.Object {
-	o := s.commit(history.Added, history.Object{
-		Ref:    history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", s.version))},
+func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object {
+	o := h.commit(history.Added, history.Object{
+		Ref:    history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
 		Labels: map[string]string{managedByLabel: managedBy},
 		Body:   encoded(fields{"subsets": subsets}),
 	})
-	s.deliver(o)
+	h.deliver(o)
 	return o
 }
 
-// lock makes Endpoints that are a leader election's record.
-func (s *story) lock(name string) *history.Object {
-	return s.commit(history.Added, history.Object{
+// leaderElectionEndpoints makes Endpoints that are a leader election's record.
+func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
+	return h.commit(history.Added, history.Object{
 		Ref:         history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
 		Annotations: map[string]string{leaderAnnotation: "{}"},
 	})
 }
 
 // writeEndpoints asks for something to be done to Endpoints.
-func (s *story) writeEndpoints(verb, name string) *ask {
+func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	r := history.Request{Verb: verb, Resource: endpointsResource, Namespace: namespace, Name: name}
 	if verb == "create" {
 		r.Name, r.Object = "", &history.Object{Ref: history.Ref{Namespace: namespace, Name: name}}
 	}
-	return s.request(r)
+	return h.request(r)
 }
 
 // remove deletes an object and tells the subject.
-func (s *story) remove(o *history.Object) { s.deliverGone(s.commit(history.Deleted, *o)) }
+func (h *historyBuilder) remove(o *history.Object) { h.deliverGone(h.commit(history.Deleted, *o)) }
 
-// reached gives a pod an address and containers, and tells the subject.
-func (s *story) reached(p *history.Object, ip string, ready bool, spec fields) *history.Object {
+// podWithAddress gives a pod an address and containers, and tells the subject.
+func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool, spec fields) *history.Object {
 	all := fields{"nodeName": "node-0", "containers": []any{fields{"name": "c", "ports": []any{
 		fields{"name": "http", "containerPort": 8080, "protocol": "TCP"},
 	}}}}
@@ -238,8 +238,8 @@ func (s *story) reached(p *history.Object, ip string, ready bool, spec fields) *
 		"phase": "Running", "podIP": ip, "podIPs": []any{fields{"ip": ip}},
 		"conditions": []any{fields{"type": "Ready", "status": readiness}},
 	}})
-	done := s.commit(history.Modified, o)
-	s.deliver(done)
+	done := h.commit(history.Modified, o)
+	h.deliver(done)
 	return done
 }
 

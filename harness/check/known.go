@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// newsOf is what a process is told, and of which resource; no type of event is a list.
-func newsOf(r *history.Record) (news history.EventType, of string) {
+// eventOf is what a process is told, and of which resource; no type of event is a list.
+func eventOf(r *history.Record) (news history.EventType, of string) {
 	switch {
 	case r.Delivery != nil:
 		return r.Delivery.Type, r.Delivery.Resource
@@ -22,22 +22,22 @@ func newsOf(r *history.Record) (news history.EventType, of string) {
 	return "", ""
 }
 
-// newsOfService reports whether what came wakes a Service (contract Endpoints 1), and
+// enqueuesService reports whether what came wakes a Service (contract Endpoints 1), and
 // which of its pods have ended besides. A list says of most pods what was known.
-func newsOfService(m *Model, r *history.Record, i item) (wakes bool, ended []types.UID) {
-	news, of := newsOf(r)
+func enqueuesService(m *Model, r *history.Record, key workQueueKey) (wakes bool, ended []types.UID) {
+	news, of := eventOf(r)
 	switch {
 	case of == endpointsResource:
 		return news == history.Deleted, nil
 	case of != podResource:
 		return true, nil
 	}
-	pods := maps.Keys(i.process.view.faces.of)
+	pods := maps.Keys(key.process.view.podVersions.byPod)
 	if news.HasObject() {
 		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
 	}
 	for uid := range pods {
-		switch podWakes, ends := newsOfPod(m, i.process, uid); {
+		switch podWakes, ends := podEnqueuesService(m, key.process, uid); {
 		case podWakes:
 			return true, nil
 		case ends:
@@ -47,32 +47,32 @@ func newsOfService(m *Model, r *history.Record, i item) (wakes bool, ended []typ
 	return false, ended
 }
 
-// newsOfPod reports whether what a process was just told of a pod wakes its Services,
+// podEnqueuesService reports whether what a process was just told of a pod wakes its Services,
 // and, if not, whether it has ended by it.
-func newsOfPod(m *Model, p *process, uid types.UID) (wakes, ends bool) {
-	known := p.view.faces.of[uid]
+func podEnqueuesService(m *Model, p *process, uid types.UID) (wakes, ends bool) {
+	known := p.view.podVersions.byPod[uid]
 	n := len(known)
 	switch {
-	case n > 0 && known[n-1].since < m.at: // nothing that Endpoints show
+	case n > 0 && known[n-1].since < m.processTime: // nothing that Endpoints show
 		return false, false
 	case n < 2: // it was not known before
 		return true, false
 	}
 	before, now := known[n-2].value, known[n-1].value
-	if !now.sameMember(before) {
+	if !now.sameForServices(before) {
 		return true, false
 	}
 	return false, now.ended && !before.ended
 }
 
-// sameMember reports whether two versions of a pod, which always has the same hostname
+// sameForServices reports whether two versions of a pod, which always has the same hostname
 // and subdomain, differ in nothing that wakes its Services by contract Endpoints 1.
-func (f face) sameMember(before face) bool {
+func (f podVersion) sameForServices(before podVersion) bool {
 	if f.pod == nil || before.pod == nil || f.ready != before.ready || f.terminating != before.terminating || !maps.Equal(f.labels, before.labels) {
 		return false
 	}
-	a, err := f.reachable()
-	b, errBefore := before.reachable()
+	a, err := f.network()
+	b, errBefore := before.network()
 	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
 }
 
@@ -169,30 +169,30 @@ var (
 // KnownIssues are all that are recognised.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-func (w *KnownIssue) String() string {
-	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Description)
-	if w.Issue != "" {
-		text += " (" + w.Issue + ")"
+func (issue *KnownIssue) String() string {
+	text := fmt.Sprintf("known weakness %d of upstream: %s", issue.Trap, issue.Description)
+	if issue.Issue != "" {
+		text += " (" + issue.Issue + ")"
 	}
 	return text
 }
 
-// rolloutWeakness is what explains all that is pending about a Deployment; nil if
+// knownRolloutIssue is what explains all that is pending about a Deployment; nil if
 // nothing that is known does.
-func (w *world) rolloutWeakness(d *deployment, abandoned, dropped bool) *KnownIssue {
+func (objects *objectSet) knownRolloutIssue(d *deployment, abandoned, dropped bool) *KnownIssue {
 	if d.paused || d.terminating {
 		return nil
 	}
 	var active []*owner
-	for _, set := range w.setsOf(d) {
+	for _, set := range objects.replicaSetsOf(d) {
 		if set.replicas > 0 {
 			active = append(active, set)
 		}
 	}
 	switch {
-	case len(active) == 1 && active[0].replicas == d.replicas && active[0].desired != d.replicas:
+	case len(active) == 1 && active[0].replicas == d.replicas && active[0].desiredReplicas != d.replicas:
 		return stuckScaling
-	case len(active) > 1 && d.recreate && d.beingScaled(active):
+	case len(active) > 1 && d.recreate && d.scalingPending(active):
 		return recreateScaling
 	case abandoned && !d.recreate:
 		return swallowedError
@@ -202,22 +202,22 @@ func (w *world) rolloutWeakness(d *deployment, abandoned, dropped bool) *KnownIs
 	return nil
 }
 
-// begins reports whether a process begins, which looks at everything anew.
-func begins(r *history.Record) bool {
+// processStarts reports whether a process begins, which looks at everything anew.
+func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// forgetEnded drops what is kept of processes that have ended.
-func forgetEnded[V any](of map[item]V) {
-	maps.DeleteFunc(of, func(i item, _ V) bool { return i.process.ended })
+// dropEndedProcesses drops what is kept of processes that have ended.
+func dropEndedProcesses[V any](of map[workQueueKey]V) {
+	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// keys are those of an item in the work queues of the processes that may work.
-func (m *Model) keys(i item) iter.Seq[item] {
-	return func(yield func(item) bool) {
+// activeKeys are those of an item in the work queues of the processes that may work.
+func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
+	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
-			i.process = p
-			if m.mayWork(p) && !yield(i) {
+			key.process = p
+			if m.mayWork(p) && !yield(key) {
 				return
 			}
 		}
@@ -225,8 +225,8 @@ func (m *Model) keys(i item) iter.Seq[item] {
 }
 
 // hasKey reports whether something is kept of an item by one of its keys.
-func hasKey(m *Model, of map[item]bool, i item) bool {
-	for key := range m.keys(i) {
+func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
+	for key := range m.activeKeys(i) {
 		if of[key] {
 			return true
 		}

@@ -14,48 +14,50 @@ const (
 	lastRetry  = 1000 * time.Second
 )
 
-// waiting is what processes have tried for owners of pods without success, as long as no
+// backingOffKeys is what processes have tried for owners of pods without success, as long as no
 // news has come of them since: so they wait for their next try.
-type waiting struct{ *tries }
+type backingOffKeys struct{ *failedAttempts }
 
-func newWaiting() waiting { return waiting{newTries(0, func(c *call) bool { return c.ledger != nil })} }
-
-func (w waiting) observe(m *Model, r *history.Record) {
-	for _, wake := range m.wakes {
-		if w.byKey[wake.item] != nil && isNews(m, r, wake.item) {
-			w.wake(m, wake.item)
-		}
-	}
-	w.tries.observe(m, r)
+func newBackingOffKeys() backingOffKeys {
+	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
 }
 
-// isNews reports whether what came is news to an owner of pods. An orphan of which
+func (keys backingOffKeys) observe(m *Model, r *history.Record) {
+	for _, event := range m.events {
+		if keys.byKey[event.workQueueKey] != nil && enqueuesOwner(m, r, event.workQueueKey) {
+			keys.recordEvent(m, event.workQueueKey)
+		}
+	}
+	keys.failedAttempts.observe(m, r)
+}
+
+// enqueuesOwner reports whether what came is news to an owner of pods. An orphan of which
 // nothing has changed by which it is claimed wakes nobody, nor does a list that says of
 // the owner's pods what was known.
-func isNews(m *Model, r *history.Record, i item) bool {
-	view := i.process.view
-	switch event, of := newsOf(r); {
+func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
+	view := key.process.view
+	switch event, of := eventOf(r); {
 	case of != podResource:
 		return true
 	case event.HasObject():
 		pod := &r.Delivery.Object
-		return pod.ControllerRef() != nil || view.claims[pod.UID] == m.seq
+		return pod.ControllerRef() != nil || view.podStateSince[pod.UID] == m.seq
 	}
-	for uid := range view.controlled[i.uid] {
-		if known := view.faces.of[uid]; len(known) == 0 || known[len(known)-1].since == m.at {
+	for uid := range view.controlled[key.uid] {
+		if known := view.podVersions.byPod[uid]; len(known) == 0 || known[len(known)-1].since == m.processTime {
 			return true
 		}
 	}
-	gone := view.faces.gone
-	return len(gone) > 0 && gone[len(gone)-1].since == m.at
+	gone := view.podVersions.removed
+	return len(gone) > 0 && gone[len(gone)-1].since == m.processTime
 }
 
 // explains reports whether the next try for an owner is still to come, by the back-off
 // that upstream has, in some process.
-func (w waiting) explains(m *Model, owner types.UID) bool {
-	for key := range m.keys(item{uid: owner}) {
-		for _, tried := range w.byKey[key] {
-			if tried.news < tried.sent && m.now-m.behind(key.process.name)-tried.at < backOffAfter(tried.n) {
+func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
+	for key := range m.activeKeys(workQueueKey{uid: owner}) {
+		for _, tried := range keys.byKey[key] {
+			if tried.latestEvent < tried.latestSent && m.now-m.clockOffset(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
 				return true
 			}
 		}

@@ -6,23 +6,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostWrites is the Services of whose Endpoints a write was made that the process
+// lostEndpointsWrites is the Services of whose Endpoints a write was made that the process
 // was not told of, and none since that it was told of.
-type lostWrites map[item]bool
+type lostEndpointsWrites map[workQueueKey]bool
 
-func (l lostWrites) observe(m *Model, r *history.Record) {
-	if begins(r) {
-		forgetEnded(l)
+func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {
+	if processStarts(r) {
+		dropEndedProcesses(l)
 		return
 	}
-	a := m.answered
-	if a == nil || a.publication == nil {
+	answered := m.answered
+	if answered == nil || answered.serviceState == nil {
 		return
 	}
-	switch name := a.publication.name; {
-	case a.response.OK():
-		maps.DeleteFunc(l, func(i item, _ bool) bool { return i.service == name })
-	case a.response.Reached && (a.response.ServerCode == 0 || a.response.ServerCode < 300):
-		l[a.item] = true
+	switch name := answered.serviceState.name; {
+	case answered.response.OK():
+		maps.DeleteFunc(l, func(key workQueueKey, _ bool) bool { return key.service == name })
+	case answered.response.Reached && (answered.response.ServerCode == 0 || answered.response.ServerCode < 300):
+		l[answered.queueKey] = true
 	}
 }

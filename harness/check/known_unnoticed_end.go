@@ -9,48 +9,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// unnoticed is, by the key of a Service in a work queue, the pods that a process was
+// unnoticedEnds is, by the key of a Service in a work queue, the pods that a process was
 // told have ended, and of which nothing else changed that wakes the Service (contract
 // Endpoints 1); and when. It is what has come since anything else woke the Service.
-type unnoticed map[item]map[types.UID]time.Duration
+type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
-func (u unnoticed) observe(m *Model, r *history.Record) {
+func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
-	case begins(r):
-		forgetEnded(u)
-	case m.sent != nil && m.sent.publication != nil:
+	case processStarts(r):
+		dropEndedProcesses(ends)
+	case m.sent != nil && m.sent.serviceState != nil:
 		// What was decided before it was told may be sent after.
-		maps.DeleteFunc(u[m.sent.item], func(_ types.UID, told time.Duration) bool { return m.at-told > lag })
+		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, told time.Duration) bool { return m.processTime-told > lag })
 	}
-	for _, w := range m.wakes {
-		if w.service == (objectName{}) {
+	for _, event := range m.events {
+		if event.service == (objectName{}) {
 			continue
 		}
-		wakes, ended := newsOfService(m, r, w.item)
+		wakes, ended := enqueuesService(m, r, event.workQueueKey)
 		if wakes {
-			delete(u, w.item)
+			delete(ends, event.workQueueKey)
 			continue
 		}
 		for _, uid := range ended {
-			u.add(m, w.item, uid)
+			ends.add(m, event.workQueueKey, uid)
 		}
 	}
 }
 
 // add notes that a pod has ended and nobody woke.
-func (u unnoticed) add(m *Model, i item, pod types.UID) {
-	if u[i] == nil {
-		u[i] = map[types.UID]time.Duration{}
+func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
+	if ends[key] == nil {
+		ends[key] = map[types.UID]time.Duration{}
 	}
-	u[i][pod] = m.at
+	ends[key][pod] = m.processTime
 }
 
 // explains reports whether what is pending about a Service is just that some process has
 // not noticed such ends: its Endpoints are what they were to be if those pods ran on.
-func (u unnoticed) explains(m *Model, s *service) bool {
-	for key := range m.keys(item{service: nameOf(s.Ref)}) {
-		running := u[key]
-		if len(running) > 0 && len(m.truth.pendingServiceWith(s, running)) == 0 {
+func (ends unnoticedEnds) explains(m *Model, s *service) bool {
+	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
+		running := ends[key]
+		if len(running) > 0 && len(m.committed.pendingServiceWith(s, running)) == 0 {
 			return true
 		}
 	}

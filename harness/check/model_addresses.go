@@ -17,9 +17,9 @@ import (
 // of an address and a port, and the pairs are compared.
 
 // covers reports whether it says all that another one says.
-func (l listing) covers(other listing) bool {
+func (addresses addressSet) covers(other addressSet) bool {
 	for p, ready := range other {
-		if said, ok := l[p]; !ok || said != ready {
+		if said, ok := addresses[p]; !ok || said != ready {
 			return false
 		}
 	}
@@ -27,89 +27,89 @@ func (l listing) covers(other listing) bool {
 }
 
 // count is how many addresses there are, as the limit counts them.
-func (l listing) count() int {
-	total, _ := l.size()
+func (addresses addressSet) count() int {
+	total, _ := addresses.size()
 	return total
 }
 
 // String is how evidence says what is listed.
-func (l listing) String() string {
-	if len(l) == 0 {
+func (addresses addressSet) String() string {
+	if len(addresses) == 0 {
 		return "nothing"
 	}
 	var all []string
-	for p, ready := range l {
+	for p, ready := range addresses {
 		all = append(all, fmt.Sprintf("%s %s", map[bool]string{true: "ready", false: "not ready"}[ready], p))
 	}
 	slices.Sort(all)
-	return first(all)
+	return firstAndCount(all)
 }
 
 // addressesMax is how many addresses Endpoints hold at the most.
 const addressesMax = 1000
 
-// address is how a pod can be reached, as the truth has it.
-type address struct {
-	body []byte
-	read *reachable // nil until it is asked for
-	err  error
+// podAddress is how a pod can be reached, as the truth has it.
+type podAddress struct {
+	body    []byte
+	decoded *podNetwork // nil until it is asked for
+	err     error
 }
 
-type reachable struct {
+type podNetwork struct {
 	Spec   corev1.PodSpec
 	Status corev1.PodStatus
 }
 
-func (a *address) reachable() (*reachable, error) {
-	if a.read == nil && a.err == nil {
-		a.read = &reachable{}
-		a.err = unmarshalSome(a.body, a.read)
+func (a *podAddress) network() (*podNetwork, error) {
+	if a.decoded == nil && a.err == nil {
+		a.decoded = &podNetwork{}
+		a.err = unmarshalSome(a.body, a.decoded)
 		a.body = nil
 	}
-	return a.read, a.err
+	return a.decoded, a.err
 }
 
-// listing is what Endpoints list: whether each pair is ready.
-type listing map[pair]bool
+// addressSet is what Endpoints list: whether each pair is ready.
+type addressSet map[addressAndPort]bool
 
-// pair is one port at one address.
-type pair struct {
-	target
-	port port
+// addressAndPort is one port at one address.
+type addressAndPort struct {
+	podTarget
+	port endpointPort
 }
 
-// target is an address and the pod behind it.
-type target struct {
+// podTarget is an address and the pod behind it.
+type podTarget struct {
 	ip, node, hostname string
 	pod                string
 	uid                types.UID
 }
 
-// port is a port as Endpoints have it; its zero value stands for no port at
+// endpointPort is a port as Endpoints have it; its zero value stands for no port at
 // all, which only a headless Service lists.
-type port struct {
+type endpointPort struct {
 	name, protocol, application string
 	number                      int32
 }
 
-func (p pair) String() string {
+func (p addressAndPort) String() string {
 	where := p.ip
-	if p.port != (port{}) {
+	if p.port != (endpointPort{}) {
 		where = fmt.Sprintf("%s:%d", p.ip, p.port.number)
 	}
 	return fmt.Sprintf("%s (pod %s)", where, p.pod)
 }
 
 // add enters a pair. What is listed twice is ready only if it is so both times.
-func (l listing) add(p pair, ready bool) {
-	if known, ok := l[p]; ok {
+func (addresses addressSet) add(p addressAndPort, ready bool) {
+	if known, ok := addresses[p]; ok {
 		ready = ready && known
 	}
-	l[p] = ready
+	addresses[p] = ready
 }
 
-// listed takes apart what Endpoints say.
-func (e *endpoints) listed() (listing, error) {
+// decodeAddresses takes apart what Endpoints say.
+func (e *endpoints) decodeAddresses() (addressSet, error) {
 	var body struct {
 		Subsets []struct {
 			Addresses, NotReadyAddresses []corev1.EndpointAddress
@@ -119,48 +119,48 @@ func (e *endpoints) listed() (listing, error) {
 	if err := unmarshalSome(e.body, &body); err != nil {
 		return nil, fmt.Errorf("%s: %w", e, err)
 	}
-	all := listing{}
+	all := addressSet{}
 	for i := range body.Subsets {
 		subset := &body.Subsets[i]
-		ports := []port{{}}
+		ports := []endpointPort{{}}
 		if len(subset.Ports) > 0 {
 			ports = nil
 		}
 		for _, p := range subset.Ports {
-			ports = append(ports, port{p.Name, string(p.Protocol), text(p.AppProtocol), p.Port})
+			ports = append(ports, endpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), p.Port})
 		}
 		for _, p := range ports {
 			for _, a := range subset.Addresses {
-				all.add(pair{targetOf(a), p}, true)
+				all.add(addressAndPort{podTargetOf(a), p}, true)
 			}
 			for _, a := range subset.NotReadyAddresses {
-				all.add(pair{targetOf(a), p}, false)
+				all.add(addressAndPort{podTargetOf(a), p}, false)
 			}
 		}
 	}
 	return all, nil
 }
 
-func targetOf(a corev1.EndpointAddress) target {
-	t := target{ip: a.IP, node: text(a.NodeName), hostname: a.Hostname}
+func podTargetOf(a corev1.EndpointAddress) podTarget {
+	t := podTarget{ip: a.IP, node: stringOrEmpty(a.NodeName), hostname: a.Hostname}
 	if a.TargetRef != nil {
 		t.pod, t.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
 	}
 	return t
 }
 
-// wanted is what the Endpoints of a Service must list. Pods that are taken to run do so,
+// expectedAddresses is what the Endpoints of a Service must list. Pods that are taken to run do so,
 // though they have ended.
-func (w *world) wanted(s *service, running map[types.UID]time.Duration) (listing, error) {
-	all := listing{}
-	for uid, p := range w.pods {
+func (objects *objectSet) expectedAddresses(s *service, running map[types.UID]time.Duration) (addressSet, error) {
+	all := addressSet{}
+	for uid, p := range objects.pods {
 		if _, taken := running[uid]; taken && p.ended {
 			alive := *p
 			alive.ended = false
 			p = &alive
 		}
-		if a := w.addresses[uid]; a != nil {
-			if err := s.list(all, face{p, a}); err != nil {
+		if a := objects.podAddresses[uid]; a != nil {
+			if err := s.addAddresses(all, podVersion{p, a}); err != nil {
 				return nil, err
 			}
 		}
@@ -168,17 +168,17 @@ func (w *world) wanted(s *service, running map[types.UID]time.Duration) (listing
 	return all, nil
 }
 
-// list adds what the Endpoints of the Service must list of a pod.
-func (s *service) list(all listing, f face) error {
+// addAddresses adds what the Endpoints of the Service must list of a pod.
+func (s *service) addAddresses(all addressSet, f podVersion) error {
 	publishAll := s.spec.PublishNotReadyAddresses
 	if f.ended || f.terminating && !publishAll || f.Namespace != s.Namespace || !s.selector.Matches(f.labels) {
 		return nil
 	}
-	facts, err := f.reachable()
+	facts, err := f.network()
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Ref, err)
 	}
-	t := target{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + f.Namespace + "/" + f.Name, uid: f.UID}
+	t := podTarget{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + f.Namespace + "/" + f.Name, uid: f.UID}
 	if t.ip == "" {
 		return nil
 	}
@@ -186,22 +186,22 @@ func (s *service) list(all listing, f face) error {
 		t.hostname = facts.Spec.Hostname
 	}
 	if len(s.spec.Ports) == 0 && s.headless() {
-		all.add(pair{target: t}, f.ready || publishAll)
+		all.add(addressAndPort{podTarget: t}, f.ready || publishAll)
 	}
 	for i := range s.spec.Ports {
 		if number := facts.port(&s.spec.Ports[i]); number != 0 {
-			all.add(pair{t, portOf(&s.spec.Ports[i], number)}, f.ready || publishAll)
+			all.add(addressAndPort{t, endpointPortOf(&s.spec.Ports[i], number)}, f.ready || publishAll)
 		}
 	}
 	return nil
 }
 
-func portOf(p *corev1.ServicePort, number int32) port {
-	return port{p.Name, string(p.Protocol), text(p.AppProtocol), number}
+func endpointPortOf(p *corev1.ServicePort, number int32) endpointPort {
+	return endpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
 // ip is the pod's address in the Service's first IP family, "" if it has none.
-func (r *reachable) ip(s *service) string {
+func (r *podNetwork) ip(s *service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {
 		ips = []corev1.PodIP{{IP: r.Status.PodIP}}
@@ -219,7 +219,7 @@ func (r *reachable) ip(s *service) string {
 
 // port is the number that a Service's port has at a pod; 0: the pod has no such
 // port.
-func (r *reachable) port(p *corev1.ServicePort) int32 {
+func (r *podNetwork) port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
 			return p.Port
@@ -242,9 +242,9 @@ func (r *reachable) port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// difference says how one listing differs from what is wanted; "" if it does
+// describeDifference says how one listing differs from what is wanted; "" if it does
 // not. Where there is more than fits, which addresses are left out is open.
-func difference(got, want listing) string {
+func describeDifference(got, want addressSet) string {
 	total, ready := want.size()
 	fits := total <= addressesMax
 	var missing, misjudged, extra []string
@@ -264,11 +264,11 @@ func difference(got, want listing) string {
 	}
 	switch {
 	case len(missing) > 0:
-		return "lack " + first(missing)
+		return "lack " + firstAndCount(missing)
 	case len(misjudged) > 0:
-		return "have the wrong readiness for " + first(misjudged)
+		return "have the wrong readiness for " + firstAndCount(misjudged)
 	case len(extra) > 0:
-		return "should not list " + first(extra)
+		return "should not list " + firstAndCount(extra)
 	case fits:
 		return ""
 	}
@@ -279,8 +279,8 @@ func difference(got, want listing) string {
 	return ""
 }
 
-// first names the first, in order, and how many there are.
-func first(names []string) string {
+// firstAndCount names the first, in order, and how many there are.
+func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
 		return names[0]
@@ -290,16 +290,16 @@ func first(names []string) string {
 
 // size counts addresses as the limit does: ports that are open at the same
 // addresses share a list, others have one each.
-func (l listing) size() (total, ready int) {
-	targets := map[port][]string{}
-	readyAt := map[port]int{}
-	for p, isReady := range l {
+func (addresses addressSet) size() (total, ready int) {
+	targets := map[endpointPort][]string{}
+	readyAt := map[endpointPort]int{}
+	for p, isReady := range addresses {
 		targets[p.port] = append(targets[p.port], fmt.Sprintf("%s %s %t", p.ip, p.uid, isReady))
 		if isReady {
 			readyAt[p.port]++
 		}
 	}
-	lists := map[string]port{}
+	lists := map[string]endpointPort{}
 	for p, at := range targets {
 		slices.Sort(at)
 		lists[strings.Join(at, "\n")] = p
@@ -311,7 +311,7 @@ func (l listing) size() (total, ready int) {
 	return total, ready
 }
 
-func text(s *string) string {
+func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -10,29 +10,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// claim is what a write to a pod does about who controls it.
-type claim struct {
+// ownershipChange is what a write to a pod does about who controls it.
+type ownershipChange struct {
 	adopts   bool
 	releases bool
 	owner    types.UID // for whom, as far as the write says
 }
 
-// claimOf reads a patch or update of a pod.
-func claimOf(r *history.Request) (claim, error) {
+// ownershipChangeOf reads a patch or update of a pod.
+func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if r.Verb == "update" {
 		if r.Object == nil {
-			return claim{}, nil
+			return ownershipChange{}, nil
 		}
 		if ref := r.Object.ControllerRef(); ref != nil {
-			return claim{adopts: true, owner: ref.UID}, nil
+			return ownershipChange{adopts: true, owner: ref.UID}, nil
 		}
-		return claim{releases: true}, nil
+		return ownershipChange{releases: true}, nil
 	}
 	if len(r.Patch) == 0 {
-		return claim{}, nil
+		return ownershipChange{}, nil
 	}
 	if strings.Contains(r.PatchType, "json-patch") {
-		return claimOfOperations(r.Patch)
+		return ownershipChangeOfOperations(r.Patch)
 	}
 	var patch struct {
 		Metadata struct {
@@ -40,46 +40,46 @@ func claimOf(r *history.Request) (claim, error) {
 		}
 	}
 	if err := json.Unmarshal(r.Patch, &patch); err != nil {
-		return claim{}, fmt.Errorf("a patch of type %q: %w", r.PatchType, err)
+		return ownershipChange{}, fmt.Errorf("a patch of type %q: %w", r.PatchType, err)
 	}
 	if len(patch.Metadata.OwnerReferences) == 0 {
-		return claim{}, nil
+		return ownershipChange{}, nil
 	}
-	return claimOfReferences(patch.Metadata.OwnerReferences)
+	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// claimOfReferences reads ownerReferences as a patch sets them.
-func claimOfReferences(raw json.RawMessage) (claim, error) {
+// ownershipChangeOfReferences reads ownerReferences as a patch sets them.
+func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
 		Controller bool
 		Patch      string `json:"$patch"`
 	}
 	if err := json.Unmarshal(raw, &references); err != nil {
-		return claim{}, fmt.Errorf("ownerReferences: %w", err)
+		return ownershipChange{}, fmt.Errorf("ownerReferences: %w", err)
 	}
-	result := claim{releases: true}
+	result := ownershipChange{releases: true}
 	for _, ref := range references {
 		switch {
 		case ref.Patch == "delete":
 			result.owner = ref.UID
 		case ref.Controller:
-			return claim{adopts: true, owner: ref.UID}, nil
+			return ownershipChange{adopts: true, owner: ref.UID}, nil
 		}
 	}
 	return result, nil
 }
 
-// claimOfOperations reads a JSON patch.
-func claimOfOperations(raw json.RawMessage) (claim, error) {
+// ownershipChangeOfOperations reads a JSON patch.
+func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string
 		Value    json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &operations); err != nil {
-		return claim{}, fmt.Errorf("a JSON patch: %w", err)
+		return ownershipChange{}, fmt.Errorf("a JSON patch: %w", err)
 	}
-	var result claim
+	var result ownershipChange
 	for _, op := range operations {
 		if op.Op == "test" || !strings.HasPrefix(op.Path, "/metadata/ownerReferences") {
 			continue
@@ -92,9 +92,9 @@ func claimOfOperations(raw json.RawMessage) (claim, error) {
 			result.releases = true
 			continue
 		}
-		found, err := claimOfReferences(references)
+		found, err := ownershipChangeOfReferences(references)
 		if err != nil {
-			return claim{}, err
+			return ownershipChange{}, err
 		}
 		if found.adopts {
 			return found, nil

@@ -9,25 +9,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-func TestClaimOf(t *testing.T) {
+func TestOwnershipChangeOf(t *testing.T) {
 	strategic := "application/strategic-merge-patch+json"
 	for _, c := range []struct {
 		name, kind, patch string
-		want              claim
+		want              ownershipChange
 	}{
-		{"adopt", strategic, `{"metadata":{"ownerReferences":[{"uid":"a","controller":true}],"uid":"p"}}`, claim{adopts: true, owner: "a"}},
-		{"release", strategic, `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"a"}],"uid":"p"}}`, claim{releases: true, owner: "a"}},
-		{"release by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":null}}`, claim{releases: true}},
-		{"adopt by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":[{"uid":"b"},{"uid":"a","controller":true}]}}`, claim{adopts: true, owner: "a"}},
-		{"neither", strategic, `{"metadata":{"labels":{"a":"b"}}}`, claim{}},
+		{"adopt", strategic, `{"metadata":{"ownerReferences":[{"uid":"a","controller":true}],"uid":"p"}}`, ownershipChange{adopts: true, owner: "a"}},
+		{"release", strategic, `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"a"}],"uid":"p"}}`, ownershipChange{releases: true, owner: "a"}},
+		{"release by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":null}}`, ownershipChange{releases: true}},
+		{"adopt by merge", "application/merge-patch+json", `{"metadata":{"ownerReferences":[{"uid":"b"},{"uid":"a","controller":true}]}}`, ownershipChange{adopts: true, owner: "a"}},
+		{"neither", strategic, `{"metadata":{"labels":{"a":"b"}}}`, ownershipChange{}},
 		{"adopt by operation", "application/json-patch+json",
 			`[{"op":"test","path":"/metadata/uid","value":"p"},{"op":"add","path":"/metadata/ownerReferences/-","value":{"uid":"a","controller":true}}]`,
-			claim{adopts: true, owner: "a"}},
-		{"release by operation", "application/json-patch+json", `[{"op":"remove","path":"/metadata/ownerReferences/0"}]`, claim{releases: true}},
-		{"neither by operation", "application/json-patch+json", `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, claim{}},
+			ownershipChange{adopts: true, owner: "a"}},
+		{"release by operation", "application/json-patch+json", `[{"op":"remove","path":"/metadata/ownerReferences/0"}]`, ownershipChange{releases: true}},
+		{"neither by operation", "application/json-patch+json", `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, ownershipChange{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := claimOf(&history.Request{Verb: "patch", PatchType: c.kind, Patch: []byte(c.patch)})
+			got, err := ownershipChangeOf(&history.Request{Verb: "patch", PatchType: c.kind, Patch: []byte(c.patch)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,16 +6,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// hibernation is for how long a process was paused. What it knew and was about to
+// pausedTime is for how long a process was paused. What it knew and was about to
 // do it finds as it left it, however long that was: its clock stands still.
-type hibernation struct {
-	lasted time.Duration // all that are over
+type pausedTime struct {
+	total  time.Duration // all that are over
 	since  time.Duration // the present one's beginning
-	now    bool
+	paused bool
 }
 
-// concerns names the process that a record is about, "" if it is about none.
-func (m *Model) concerns(r *history.Record) string {
+// processOf names the process that a record is about, "" if it is about none.
+func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:
 		return m.calls[r.Response.ID].process.name
@@ -31,16 +31,16 @@ func (m *Model) concerns(r *history.Record) string {
 	return ""
 }
 
-// behind is by how much the clock of a process is late.
-func (m *Model) behind(name string) time.Duration {
-	h := m.lived[name]
+// clockOffset is by how much the clock of a process is late.
+func (m *Model) clockOffset(name string) time.Duration {
+	pauses := m.pauses[name]
 	switch {
-	case h == nil:
+	case pauses == nil:
 		return 0
-	case h.now:
-		return h.lasted + m.now - h.since
+	case pauses.paused:
+		return pauses.total + m.now - pauses.since
 	}
-	return h.lasted
+	return pauses.total
 }
 
 // stall takes in that the witness in the subject's path got no time to run, so that
@@ -48,34 +48,34 @@ func (m *Model) behind(name string) time.Duration {
 // nothing of whether it had come to an end. Its clocks went on all the same.
 func (m *Model) stall(lasted time.Duration) {
 	for name, p := range m.processes {
-		p.silent(lasted, m.now-m.behind(name))
-		p.tenure.stalled += lasted
+		p.extendActivity(lasted, m.now-m.clockOffset(name))
+		p.lease.stalled += lasted
 	}
 }
 
-// hibernate stops the clock of a process.
-func (m *Model) hibernate(name string) {
-	if m.lived[name] == nil {
-		m.lived[name] = new(hibernation)
+// pause stops the clock of a process.
+func (m *Model) pause(name string) {
+	if m.pauses[name] == nil {
+		m.pauses[name] = new(pausedTime)
 	}
-	if h := m.lived[name]; !h.now {
-		h.now, h.since = true, m.now
+	if pauses := m.pauses[name]; !pauses.paused {
+		pauses.paused, pauses.since = true, m.now
 	}
 }
 
-// wakeUp lets the clock of a process go on, if it stood.
-func (m *Model) wakeUp(name string) {
-	if h := m.lived[name]; h != nil && h.now {
-		h.lasted += m.now - h.since
-		h.now = false
+// resume lets the clock of a process go on, if it stood.
+func (m *Model) resume(name string) {
+	if pauses := m.pauses[name]; pauses != nil && pauses.paused {
+		pauses.total += m.now - pauses.since
+		pauses.paused = false
 	}
 }
 
 // mayWork reports whether a process is neither paused nor one whose lease has run out,
 // which leaves the work to another: the time not counted in which the machine stood still.
 func (m *Model) mayWork(p *process) bool {
-	if h := m.lived[p.name]; h != nil && h.now {
+	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false
 	}
-	return p.tenure.identity == "" || m.now-m.behind(p.name)-p.tenure.stalled <= p.tenure.ends()
+	return p.lease.identity == "" || m.now-m.clockOffset(p.name)-p.lease.stalled <= p.lease.expiresAt()
 }

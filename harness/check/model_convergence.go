@@ -27,16 +27,16 @@ func (l *pendings) add(ok, awaited bool, format string, args ...any) {
 	}
 }
 
-// pending says what is not yet as it is to become with an owner. An owner that
+// pendingOwner says what is not yet as it is to become with an owner. An owner that
 // is being deleted is nobody's any more.
-func (w *world) pending(o *owner, now time.Time) []pending {
+func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
 	}
-	t := w.tally(o.UID)
-	available, soon := w.available(o, now)
+	t := objects.podCountsOf(o.UID)
+	available, soon := objects.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(t.controlled == o.replicas, "%d of %d pods active%s", t.controlled, o.replicas, w.ended(o))
+	list.expect(t.controlled == o.replicas, "%d of %d pods active%s", t.controlled, o.replicas, objects.describeEnded(o))
 	list.expect(t.replicas == t.controlled, "%d of its pods to be released", t.controlled-t.replicas)
 	list.expect(t.orphans == 0, "%d matching pods to be adopted", t.orphans)
 	s := o.status
@@ -46,7 +46,7 @@ func (w *world) pending(o *owner, now time.Time) []pending {
 		said, true int
 	}{
 		{"replicas", s.Replicas, t.replicas},
-		{"fullyLabeledReplicas", s.FullyLabeledReplicas, t.labeled},
+		{"fullyLabeledReplicas", s.FullyLabeledReplicas, t.fullyLabeled},
 		{"readyReplicas", s.ReadyReplicas, t.ready},
 		{"availableReplicas", s.AvailableReplicas, available},
 	} {
@@ -55,15 +55,15 @@ func (w *world) pending(o *owner, now time.Time) []pending {
 	list.expect(!o.failing, "the condition ReplicaFailure is still there")
 	list.add(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
 	list.add(soon == 0, true, "%d ready pods not yet available", soon)
-	list.add(t.dying == 0, true, "%d pods being deleted", t.dying)
+	list.add(t.terminating == 0, true, "%d pods being deleted", t.terminating)
 	return list.all
 }
 
-// ended says how many pods of an owner have failed or succeeded, as far as they
+// describeEnded says how many pods of an owner have failed or succeeded, as far as they
 // are still there: who counts them as active replaces none of them.
-func (w *world) ended(o *owner) string {
+func (objects *objectSet) describeEnded(o *owner) string {
 	n := 0
-	for _, p := range w.controlled[o.UID] {
+	for _, p := range objects.controlled[o.UID] {
 		if !p.active && !p.terminating {
 			n++
 		}
@@ -76,11 +76,11 @@ func (w *world) ended(o *owner) string {
 
 // available counts the ready pods of an owner that have been so for long
 // enough, and those that have not.
-func (w *world) available(o *owner, now time.Time) (available, soon int) {
+func (objects *objectSet) available(o *owner, now time.Time) (available, soon int) {
 	if o.minReady == 0 {
-		return w.tally(o.UID).ready, 0
+		return objects.podCountsOf(o.UID).ready, 0
 	}
-	for _, p := range w.controlled[o.UID] {
+	for _, p := range objects.controlled[o.UID] {
 		switch {
 		case !p.active || !p.ready || !o.selector.Matches(p.labels):
 		case p.readySince.Add(o.minReady).After(now):

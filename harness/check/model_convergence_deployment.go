@@ -8,36 +8,36 @@ import (
 
 // pendingDeployment compares a Deployment with its ReplicaSets as they are. How
 // many pods those have is their own affair (pending).
-func (w *world) pendingDeployment(d *deployment, now time.Time) []pending {
+func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
 	}
 	list := pendings{subject: d.String()}
-	sets := w.setsOf(d)
+	sets := objects.replicaSetsOf(d)
 	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d at generation %d",
 		d.status.ObservedGeneration, d.generation)
 	list.expect(d.rollback < 0 || d.paused, "it has not been rolled back to revision %d, and the annotation is still there", d.rollback)
-	for _, set := range w.orphanSets(d) {
+	for _, set := range objects.orphanReplicaSets(d) {
 		list.expect(false, "its ReplicaSet %s is nobody's, and to be adopted", set.Name)
 	}
-	current, _ := d.split(sets)
+	current, _ := d.splitByTemplate(sets)
 	if d.paused {
-		list.expect(!d.beingScaled(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
+		list.expect(!d.scalingPending(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
 	} else {
-		w.pendingRollout(d, &list, sets)
+		objects.pendingRollout(d, &list, sets)
 	}
 	d.pendingStatus(&list, sets, current, now)
 	return list.all
 }
 
-func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
-	current, old := d.split(sets)
+func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*owner) {
+	current, old := d.splitByTemplate(sets)
 	if len(current) != 1 {
 		list.expect(false, "%d ReplicaSets with its template, expected one", len(current))
 		return
 	}
 	now := current[0]
-	awaited := !w.mayMove(d, sets, now, old)
+	awaited := !objects.canScale(d, sets, now, old)
 	list.add(now.replicas == d.replicas, awaited, "its ReplicaSet %s asks for %d of %d replicas", now.Name, now.replicas, d.replicas)
 	for _, set := range old {
 		list.add(set.replicas == 0, awaited, "its old ReplicaSet %s still asks for %d replicas", set.Name, set.replicas)
@@ -55,32 +55,32 @@ func (w *world) pendingRollout(d *deployment, list *pendings, sets []*owner) {
 	}
 }
 
-// mayMove reports whether the rules of the strategy let the controller scale
+// canScale reports whether the rules of the strategy let the controller scale
 // something now; if not, the rollout waits for pods.
-func (w *world) mayMove(d *deployment, sets []*owner, now *owner, old []*owner) bool {
+func (objects *objectSet) canScale(d *deployment, sets []*owner, now *owner, old []*owner) bool {
 	if d.recreate {
-		return total(old, asked) > 0 || w.running(old, func(*pod) bool { return true }) == nil
+		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
 	}
-	return d.mayRoll(sets, now, old)
+	return d.canRoll(sets, now, old)
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.
 func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now time.Time) {
 	s := &d.status
-	specs, ready := total(sets, asked), total(sets, available)
+	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
 	for _, field := range []struct {
 		name       string
 		said, true int
 	}{
-		{"replicas", s.Replicas, total(sets, actual)},
-		{"updatedReplicas", s.UpdatedReplicas, total(current, actual)},
-		{"readyReplicas", s.ReadyReplicas, total(sets, func(set *owner) int { return set.status.ReadyReplicas })},
+		{"replicas", s.Replicas, sumOf(sets, statusReplicas)},
+		{"updatedReplicas", s.UpdatedReplicas, sumOf(current, statusReplicas)},
+		{"readyReplicas", s.ReadyReplicas, sumOf(sets, func(set *owner) int { return set.status.ReadyReplicas })},
 		{"availableReplicas", s.AvailableReplicas, ready},
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs-ready)},
 	} {
 		list.expect(field.said == field.true, "status.%s is %d, by its ReplicaSets %d", field.name, field.said, field.true)
 	}
-	list.expectCondition(s, availability(ready >= d.fewestAvailable()))
+	list.expectCondition(s, availability(ready >= d.minAvailable()))
 	failing := slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
 	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "the condition ReplicaFailure is still there, and none of its ReplicaSets has it")
 	switch {
@@ -91,10 +91,10 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 		list.expect(reason == deploymentPaused || reason == deadlineExceeded,
 			"paused, and the condition Progressing is %v", s.condition("Progressing"))
 	case len(current) == 1 && d.complete(sets, current[0]):
-		list.expectCondition(s, deploymentCondition{"Progressing", "True", setAvailable})
+		list.expectCondition(s, deploymentCondition{"Progressing", "True", newReplicaSetAvailable})
 	default:
 		list.expect(!d.overdue(now), "the condition Progressing is %s, renewed at %s, and its deadline of %v is long past",
-			s.condition("Progressing").Reason, s.dated("Progressing").LastUpdateTime.Format(time.TimeOnly), d.deadline)
+			s.condition("Progressing").Reason, s.conditionWithTime("Progressing").LastUpdateTime.Format(time.TimeOnly), d.deadline)
 	}
 }
 
@@ -104,9 +104,9 @@ const deadlineGrace = 10 * time.Second
 // overdue reports whether it was to be told long ago that a rollout makes no
 // progress. Where the new ReplicaSet cannot be made, that is told instead.
 func (d *deployment) overdue(now time.Time) bool {
-	c := d.status.dated("Progressing")
+	c := d.status.conditionWithTime("Progressing")
 	switch c.Reason {
-	case "", deadlineExceeded, setAvailable, setCreateError:
+	case "", deadlineExceeded, newReplicaSetAvailable, replicaSetCreateError:
 		return false
 	}
 	return c.LastUpdateTime.Add(d.deadline + deadlineGrace).Before(now)

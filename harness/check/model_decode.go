@@ -36,15 +36,15 @@ func wholeNumber(s string, none int64) int64 {
 // the decoder remembers as many as it decoded last. Of what was shown with times that
 // were moved it remembers how it was shown last.
 type decoder struct {
-	known  map[version]any // *pod, *owner, *deployment or *service
-	oldest []version       // a ring of the keys of known
-	next   int
+	decoded map[versionKey]any // *pod, *owner, *deployment or *service
+	oldest  []versionKey       // a ring of the keys of known
+	next    int
 	// An owner has one pod template and one selector, and thousands of versions.
-	templates texts[*template]
-	selectors map[*ownerKind]texts[labels.Selector]
+	templates parsedText[*template]
+	selectors map[*ownerKind]parsedText[labels.Selector]
 }
 
-type version struct {
+type versionKey struct {
 	uid    types.UID
 	at     history.Version
 	skewed bool // as it was shown, its times moved
@@ -54,21 +54,21 @@ type version struct {
 const decodedMax = 1 << 14
 
 func newDecoder() *decoder {
-	d := &decoder{known: map[version]any{}, templates: texts[*template]{}, selectors: map[*ownerKind]texts[labels.Selector]{}}
+	d := &decoder{decoded: map[versionKey]any{}, templates: parsedText[*template]{}, selectors: map[*ownerKind]parsedText[labels.Selector]{}}
 	for i := range ownerKinds {
-		d.selectors[&ownerKinds[i]] = texts[labels.Selector]{}
+		d.selectors[&ownerKinds[i]] = parsedText[labels.Selector]{}
 	}
 	return d
 }
 
-// texts is what has been read of parts of objects, by how they are written, so that
+// parsedText is what has been read of parts of objects, by how they are written, so that
 // each is read once.
-type texts[T any] map[string]T
+type parsedText[T any] map[string]T
 
-// textsMax is how many are held; a run has a few at a time.
-const textsMax = 1 << 10
+// parsedTextMax is how many are held; a run has a few at a time.
+const parsedTextMax = 1 << 10
 
-func (t texts[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
+func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
 	if known, ok := t[string(raw)]; ok {
 		return known, nil
 	}
@@ -76,7 +76,7 @@ func (t texts[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error
 	if err != nil {
 		return value, err
 	}
-	if len(t) >= textsMax {
+	if len(t) >= parsedTextMax {
 		clear(t)
 	}
 	t[string(raw)] = value
@@ -93,9 +93,9 @@ func (d *decoder) decode(o *history.Object) (any, error) {
 	case podResource:
 		return d.pod(o)
 	case deploymentResource:
-		return remember(d, o, d.decodeDeployment)
+		return decodeOnce(d, o, d.decodeDeployment)
 	case serviceResource:
-		return remember(d, o, decodeService)
+		return decodeOnce(d, o, decodeService)
 	case endpointsResource:
 		return newEndpoints(o), nil // as large as all pods together, so that it is not kept
 	}
@@ -103,16 +103,16 @@ func (d *decoder) decode(o *history.Object) (any, error) {
 }
 
 // pod decodes a pod.
-func (d *decoder) pod(o *history.Object) (*pod, error) { return remember(d, o, decodePod) }
+func (d *decoder) pod(o *history.Object) (*pod, error) { return decodeOnce(d, o, decodePod) }
 
 // owner decodes an owner of the given kind.
 func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
-	return remember(d, o, func(o *history.Object) (*owner, error) { return d.decodeOwner(kind, o) })
+	return decodeOnce(d, o, func(o *history.Object) (*owner, error) { return d.decodeOwner(kind, o) })
 }
 
-func remember[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
-	key := version{uid: o.UID, at: o.Version, skewed: o.Skewed}
-	known, again := d.known[key]
+func decodeOnce[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
+	key := versionKey{uid: o.UID, at: o.Version, skewed: o.Skewed}
+	known, again := d.decoded[key]
 	if known, ok := known.(*T); ok && !o.Skewed { // clocks differ from time to time, and so does what they show
 		return known, nil
 	}
@@ -121,29 +121,29 @@ func remember[T any](d *decoder, o *history.Object, decode func(*history.Object)
 		return nil, fmt.Errorf("%s, version %d: %w", o.Ref, o.Version, err)
 	}
 	if !again {
-		d.age(key)
+		d.evict(key)
 	}
-	d.known[key] = decoded
+	d.decoded[key] = decoded
 	return decoded, nil
 }
 
-// age makes room for a version that is to be remembered.
-func (d *decoder) age(key version) {
+// evict makes room for a version that is to be remembered.
+func (d *decoder) evict(key versionKey) {
 	if len(d.oldest) < decodedMax {
 		d.oldest = append(d.oldest, key)
 		return
 	}
-	delete(d.known, d.oldest[d.next])
+	delete(d.decoded, d.oldest[d.next])
 	d.oldest[d.next] = key
 	d.next = (d.next + 1) % decodedMax
 }
 
-// recall returns a version of an object that was decoded of late, nil if it is
+// recentlyDecoded returns a version of an object that was decoded of late, nil if it is
 // not to be had.
-func recall[T any](d *decoder, uid types.UID, at history.Version) *T {
-	known, ok := d.known[version{uid: uid, at: at}].(*T)
+func recentlyDecoded[T any](d *decoder, uid types.UID, at history.Version) *T {
+	known, ok := d.decoded[versionKey{uid: uid, at: at}].(*T)
 	if !ok { // it was shown before it was witnessed
-		known, _ = d.known[version{uid: uid, at: at, skewed: true}].(*T)
+		known, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
 	}
 	return known
 }

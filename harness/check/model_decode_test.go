@@ -34,7 +34,7 @@ func TestDecodeSkewed(t *testing.T) {
 	}
 	for _, ahead := range []time.Duration{time.Minute, -10 * time.Minute, 2 * time.Second} {
 		want := at.Add(ahead)
-		if p := decode(want, true); !p.readySince.Equal(want) || recall[pod](d, "u", 7).readySince != at {
+		if p := decode(want, true); !p.readySince.Equal(want) || recentlyDecoded[pod](d, "u", 7).readySince != at {
 			t.Errorf("%v ahead: it is ready since %v, want %v", ahead, p.readySince, want)
 		}
 	}

@@ -19,7 +19,7 @@ const rollbackAnnotation = "deprecated.deployment.rollback.to"
 // oldestOf is the oldest ReplicaSet of a template, nil if there is none.
 func oldestOf(sets []*owner, pods *template) (oldest *owner) {
 	for _, set := range sets {
-		if set.template.same(pods) && (oldest == nil || set.before(oldest)) {
+		if set.template.same(pods) && (oldest == nil || set.olderThan(oldest)) {
 			oldest = set
 		}
 	}
@@ -37,16 +37,16 @@ func availability(enough bool) deploymentCondition {
 
 // Reasons of the condition Progressing.
 const (
-	setAvailable     = "NewReplicaSetAvailable"
-	setUpdated       = "ReplicaSetUpdated"
-	setCreateError   = "ReplicaSetCreateError"
-	deadlineExceeded = "ProgressDeadlineExceeded"
-	deploymentPaused = "DeploymentPaused"
-	resumed          = "DeploymentResumed"
+	newReplicaSetAvailable = "NewReplicaSetAvailable"
+	replicaSetUpdated      = "ReplicaSetUpdated"
+	replicaSetCreateError  = "ReplicaSetCreateError"
+	deadlineExceeded       = "ProgressDeadlineExceeded"
+	deploymentPaused       = "DeploymentPaused"
+	deploymentResumed      = "DeploymentResumed"
 )
 
-// split tells the ReplicaSets that have the Deployment's template from the others.
-func (d *deployment) split(sets []*owner) (current, old []*owner) {
+// splitByTemplate tells the ReplicaSets that have the Deployment's template from the others.
+func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
 	for _, set := range sets {
 		if set.template.same(d.template) {
 			current = append(current, set)
@@ -60,32 +60,32 @@ func (d *deployment) split(sets []*owner) (current, old []*owner) {
 // complete reports whether nothing but the new ReplicaSet's pods is left, and
 // all of them are available.
 func (d *deployment) complete(sets []*owner, now *owner) bool {
-	return total(sets, actual) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+	return sumOf(sets, statusReplicas) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
 }
 
-// mayRoll is the same for a rolling update.
-func (d *deployment) mayRoll(sets []*owner, now *owner, old []*owner) bool {
-	specs, left := total(sets, asked), total(old, asked)
+// canRoll is the same for a rolling update.
+func (d *deployment) canRoll(sets []*owner, now *owner, old []*owner) bool {
+	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
-	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.mostPods():
+	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.maxPods():
 		return true
 	case left == 0:
 		return false
 	}
-	spare := specs - d.fewestAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
-	unhealthy := total(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
-	return spare > 0 && (unhealthy > 0 || total(sets, available) > d.fewestAvailable())
+	spare := specs - d.minAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	unhealthy := sumOf(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
+	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.minAvailable())
 }
 
 // What a ReplicaSet counts, for total.
-func asked(set *owner) int { return set.replicas }
+func specReplicas(set *owner) int { return set.replicas }
 
-func actual(set *owner) int { return set.status.Replicas }
+func statusReplicas(set *owner) int { return set.status.Replicas }
 
-func available(set *owner) int { return set.status.AvailableReplicas }
+func availableReplicas(set *owner) int { return set.status.AvailableReplicas }
 
-// total adds up something over ReplicaSets.
-func total(sets []*owner, of func(*owner) int) int {
+// sumOf adds up something over ReplicaSets.
+func sumOf(sets []*owner, of func(*owner) int) int {
 	sum := 0
 	for _, set := range sets {
 		sum += of(set)
@@ -93,37 +93,37 @@ func total(sets []*owner, of func(*owner) int) int {
 	return sum
 }
 
-// ended reports whether the rollout is at its end, by its status or by its
+// rolloutEnded reports whether the rollout is at its end, by its status or by its
 // ReplicaSets.
-func (d *deployment) ended(sets []*owner, now *owner) bool {
+func (d *deployment) rolloutEnded(sets []*owner, now *owner) bool {
 	s := &d.status
 	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
 	return reported || now != nil && d.complete(sets, now)
 }
 
 const (
-	deploymentResource = "deployments.apps"
-	setResource        = "replicasets.apps"
-	deploymentKind     = "Deployment"
-	revisionAnnotation = "deployment.kubernetes.io/revision"
-	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
-	mostAnnotation     = "deployment.kubernetes.io/max-replicas"
-	historyAnnotation  = "deployment.kubernetes.io/revision-history"
-	appliedAnnotation  = "kubectl.kubernetes.io/last-applied-configuration"
+	deploymentResource        = "deployments.apps"
+	replicaSetResource        = "replicasets.apps"
+	deploymentKind            = "Deployment"
+	revisionAnnotation        = "deployment.kubernetes.io/revision"
+	desiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
+	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
+	revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
+	lastAppliedAnnotation     = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// ownAnnotations are those that a Deployment and its ReplicaSets each have for
+// notInheritedAnnotations are those that a Deployment and its ReplicaSets each have for
 // themselves; its new ReplicaSet gets all others of the Deployment (contract
 // Deployment 19).
-var ownAnnotations = []string{
-	revisionAnnotation, desiredAnnotation, mostAnnotation, historyAnnotation, appliedAnnotation, rollbackAnnotation,
+var notInheritedAnnotations = []string{
+	revisionAnnotation, desiredReplicasAnnotation, maxReplicasAnnotation, revisionHistoryAnnotation, lastAppliedAnnotation, rollbackAnnotation,
 }
 
-// inheritable is all but ownAnnotations; nil where that is nothing.
-func inheritable(annotations map[string]string) map[string]string {
+// inheritedAnnotations is all but ownAnnotations; nil where that is nothing.
+func inheritedAnnotations(annotations map[string]string) map[string]string {
 	var rest map[string]string
 	for key, value := range annotations {
-		if slices.Contains(ownAnnotations, key) {
+		if slices.Contains(notInheritedAnnotations, key) {
 			continue
 		}
 		if rest == nil {
@@ -169,13 +169,13 @@ type deploymentStatus struct {
 	AvailableReplicas   int   `json:"availableReplicas"`
 	UnavailableReplicas int   `json:"unavailableReplicas"`
 	CollisionCount      int   `json:"collisionCount"`
-	Conditions          []datedCondition
+	Conditions          []deploymentConditionWithTime
 }
 
 type deploymentCondition struct{ Type, Status, Reason string }
 
-// datedCondition is a condition with when it was last renewed.
-type datedCondition struct {
+// deploymentConditionWithTime is a condition with when it was last renewed.
+type deploymentConditionWithTime struct {
 	deploymentCondition
 	LastUpdateTime time.Time
 }
@@ -185,30 +185,30 @@ func (c deploymentCondition) failure() bool { return c.Type == "ReplicaFailure" 
 
 // condition returns the condition of that type, a zero one if there is none.
 func (s *deploymentStatus) condition(name string) deploymentCondition {
-	return s.dated(name).deploymentCondition
+	return s.conditionWithTime(name).deploymentCondition
 }
 
-// dated returns the same with its date.
-func (s *deploymentStatus) dated(name string) datedCondition {
+// conditionWithTime returns the same with its date.
+func (s *deploymentStatus) conditionWithTime(name string) deploymentConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
 			return c
 		}
 	}
-	return datedCondition{}
+	return deploymentConditionWithTime{}
 }
 
 // String is how evidence names the Deployment.
 func (d *deployment) String() string { return deploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// mostPods is what the specs of its ReplicaSets may add up to.
-func (d *deployment) mostPods() int { return d.replicas + d.surge }
+// maxPods is what the specs of its ReplicaSets may add up to.
+func (d *deployment) maxPods() int { return d.replicas + d.surge }
 
-// fewestAvailable is how many pods a rolling update must leave available.
-func (d *deployment) fewestAvailable() int { return d.replicas - d.unavailable }
+// minAvailable is how many pods a rolling update must leave available.
+func (d *deployment) minAvailable() int { return d.replicas - d.unavailable }
 
-// owns reports whether a ReplicaSet counts as this Deployment's.
-func (d *deployment) owns(set *owner) bool {
+// counts reports whether a ReplicaSet counts as this Deployment's.
+func (d *deployment) counts(set *owner) bool {
 	return set.controller.UID == d.UID && !set.terminating && d.selector.Matches(set.labels)
 }
 
@@ -233,11 +233,11 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 		return nil, err
 	}
 	spec := &body.Spec
-	selector, err := d.selectors[kindByResource(setResource)].read(spec.Selector, labelSelector)
+	selector, err := d.selectors[kindByResource(replicaSetResource)].read(spec.Selector, labelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	pods, err := d.templates.read(spec.Template, readTemplate)
+	pods, err := d.templates.read(spec.Template, decodeTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}
@@ -247,10 +247,10 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 		terminating:  o.Terminating(),
 		paused:       spec.Paused,
 		recreate:     spec.Strategy.Type == "Recreate",
-		replicas:     orOne(spec.Replicas),
+		replicas:     replicasOrDefault(spec.Replicas),
 		selector:     selector,
 		template:     pods,
-		annotations:  inheritable(o.Annotations),
+		annotations:  inheritedAnnotations(o.Annotations),
 		minReady:     time.Duration(spec.MinReadySeconds) * time.Second,
 		historyLimit: 10, // the API's default
 		rollback:     wholeNumber(o.Annotations[rollbackAnnotation], -1),
@@ -286,20 +286,20 @@ func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (sur
 	return surge, min(unavailable, replicas), nil
 }
 
-// highest is the highest revision of some ReplicaSets, 0 of none.
-func highest(sets []*owner) (revision int64) {
+// highestRevision is the highest revision of some ReplicaSets, 0 of none.
+func highestRevision(sets []*owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.revision)
 	}
 	return revision
 }
 
-// beingScaled reports whether one of the ReplicaSets was last scaled for another
+// scalingPending reports whether one of the ReplicaSets was last scaled for another
 // number of replicas, so that all are scaled in proportion before a rollout goes
 // on (contract Deployment 11).
-func (d *deployment) beingScaled(sets []*owner) bool {
+func (d *deployment) scalingPending(sets []*owner) bool {
 	for _, set := range sets {
-		if set.replicas > 0 && set.desired >= 0 && set.desired != d.replicas {
+		if set.replicas > 0 && set.desiredReplicas >= 0 && set.desiredReplicas != d.replicas {
 			return true
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// tenure is what one process has been told of the lease that lets it work.
-type tenure struct {
+// leaseHolder is what one process has been told of the lease that lets it work.
+type leaseHolder struct {
 	// identity is what the process calls itself in the lease; "" before it asked
 	// for it.
 	identity string
@@ -16,25 +16,25 @@ type tenure struct {
 	held  bool
 	since time.Duration
 	seq   int64
-	// lasts is for how long the lease was last taken, as the lease says.
-	lasts time.Duration
+	// duration is for how long the lease was last taken, as the lease says.
+	duration time.Duration
 	// stalled is for how long the machine has stood still since then.
 	stalled time.Duration
 }
 
-// ends is until when it may work.
-func (t *tenure) ends() time.Duration {
-	if t.held {
-		return t.since + t.lasts
+// expiresAt is until when it may work.
+func (lease *leaseHolder) expiresAt() time.Duration {
+	if lease.held {
+		return lease.since + lease.duration
 	}
-	return t.since
+	return lease.since
 }
 
-// givesUp reports whether it may be so long since it last renewed the lease that it
+// mayGiveUp reports whether it may be so long since it last renewed the lease that it
 // ends for it, as leaders do some time before the lease has run out (LeaderElector's
 // RenewDeadline, two thirds of it by default).
-func (t *tenure) givesUp(at time.Duration) bool {
-	return t.held && at-t.since >= t.lasts*2/3-lag
+func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
+	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }
 
 // leaseSpec is what a lease says.
@@ -53,8 +53,8 @@ func leaseOf(o *history.Object) (leaseSpec, bool) {
 	return lease, true
 }
 
-// asks takes in a write of the lease that is sent.
-func (t *tenure) asks(r *history.Request, seq int64, at time.Duration) {
+// recordRequest takes in a write of the lease that is sent.
+func (t *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
 	lease, ok := leaseOf(r.Object)
 	switch {
 	case !ok:
@@ -65,12 +65,12 @@ func (t *tenure) asks(r *history.Request, seq int64, at time.Duration) {
 	}
 }
 
-// told takes in the answer to a write of the lease. A leader that finds another's
+// recordAnswer takes in the answer to a write of the lease. A leader that finds another's
 // name in it tries on for as long as it last had it, and works meanwhile.
-func (t *tenure) told(r *history.Response, seq int64, at time.Duration) {
+func (t *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	lease, ok := leaseOf(r.Object)
 	if ok && r.OK() && t.identity != "" && lease.Spec.HolderIdentity == t.identity {
 		t.held, t.since, t.seq, t.stalled = true, at, seq, 0
-		t.lasts = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
+		t.duration = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
 	}
 }

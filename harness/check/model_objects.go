@@ -12,77 +12,77 @@ import (
 // objectName is what an object can be asked for by.
 type objectName struct{ resource, namespace, name string }
 
-func newWorld() *world {
-	return &world{
-		pods:        map[types.UID]*pod{},
-		owners:      map[types.UID]*owner{},
-		deployments: map[types.UID]*deployment{},
-		services:    map[types.UID]*service{},
-		endpoints:   map[types.UID]*endpoints{},
-		names:       map[objectName]types.UID{},
-		controlled:  map[types.UID]map[types.UID]*pod{},
-		orphans:     map[string]map[types.UID]*pod{},
-		tallies:     map[types.UID]*tally{},
-		sets:        map[types.UID]map[types.UID]*owner{},
-		touched:     map[types.UID]touch{},
-		published:   map[objectName]touch{},
-		addresses:   map[types.UID]*address{},
-		bereft:      map[objectName]bool{},
+func newObjectSet() *objectSet {
+	return &objectSet{
+		pods:            map[types.UID]*pod{},
+		owners:          map[types.UID]*owner{},
+		deployments:     map[types.UID]*deployment{},
+		services:        map[types.UID]*service{},
+		endpoints:       map[types.UID]*endpoints{},
+		uidByName:       map[objectName]types.UID{},
+		controlled:      map[types.UID]map[types.UID]*pod{},
+		orphans:         map[string]map[types.UID]*pod{},
+		podCounts:       map[types.UID]*podCounts{},
+		replicaSets:     map[types.UID]map[types.UID]*owner{},
+		changedObjects:  map[types.UID]change{},
+		changedServices: map[objectName]change{},
+		podAddresses:    map[types.UID]*podAddress{},
+		deletedServices: map[objectName]bool{},
 	}
 }
 
-// enter adds what a decoder returned, or replaces the version there is.
-func (w *world) enter(object any) {
+// put adds what a decoder returned, or replaces the version there is.
+func (objects *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *pod:
-		w.setPod(o)
+		objects.setPod(o)
 	case *owner:
-		w.setOwner(o)
+		objects.setOwner(o)
 	case *deployment:
-		w.deployments[o.UID] = o
-		w.names[nameOf(o.Ref)] = o.UID
-		w.touch(o.UID, true)
+		objects.deployments[o.UID] = o
+		objects.uidByName[nameOf(o.Ref)] = o.UID
+		objects.markChanged(o.UID, true)
 	case *service:
-		w.setService(o)
+		objects.setService(o)
 	case *endpoints:
-		w.setEndpoints(o)
+		objects.setEndpoints(o)
 	}
 }
 
 // remove takes away the object of that resource and UID, if it is there.
-func (w *world) remove(resource string, uid types.UID) {
+func (objects *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case podResource:
-		w.removePod(uid)
+		objects.removePod(uid)
 	case deploymentResource:
-		if d := w.deployments[uid]; d != nil {
-			w.touch(uid, true)
-			delete(w.deployments, uid)
-			w.unname(d.Ref)
+		if d := objects.deployments[uid]; d != nil {
+			objects.markChanged(uid, true)
+			delete(objects.deployments, uid)
+			objects.removeName(d.Ref)
 		}
 	case serviceResource:
-		w.removeService(uid)
+		objects.removeService(uid)
 	case endpointsResource:
-		w.removeEndpoints(uid)
+		objects.removeEndpoints(uid)
 	default:
-		w.removeOwner(uid)
+		objects.removeOwner(uid)
 	}
 }
 
 // refs returns what objects there are of a resource.
-func (w *world) refs(resource string) map[types.UID]history.Ref {
+func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
 	case podResource:
-		collect(all, w.pods)
+		collectRefs(all, objects.pods)
 	case deploymentResource:
-		collect(all, w.deployments)
+		collectRefs(all, objects.deployments)
 	case serviceResource:
-		collect(all, w.services)
+		collectRefs(all, objects.services)
 	case endpointsResource:
-		collect(all, w.endpoints)
+		collectRefs(all, objects.endpoints)
 	default:
-		for uid, o := range w.owners {
+		for uid, o := range objects.owners {
 			if o.kind.resource == resource {
 				all[uid] = o.Ref
 			}
@@ -91,8 +91,8 @@ func (w *world) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// referrer is any object of a world: they all embed a Ref.
-type referrer interface{ ref() *history.Ref }
+// objectWithRef is any object of a world: they all embed a Ref.
+type objectWithRef interface{ ref() *history.Ref }
 
 func (p *pod) ref() *history.Ref { return &p.Ref }
 
@@ -104,15 +104,15 @@ func (s *service) ref() *history.Ref { return &s.Ref }
 
 func (e *endpoints) ref() *history.Ref { return &e.Ref }
 
-func collect[T referrer](into map[types.UID]history.Ref, from map[types.UID]T) {
+func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ref()
 	}
 }
 
-// inOrder returns the UIDs of the objects in a namespace, of all if it is "", in
+// sortedByName returns the UIDs of the objects in a namespace, of all if it is "", in
 // order of names.
-func inOrder[T referrer](objects map[types.UID]T, namespace string) []types.UID {
+func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
 		if namespace == "" || o.ref().Namespace == namespace {
@@ -127,174 +127,174 @@ func inOrder[T referrer](objects map[types.UID]T, namespace string) []types.UID 
 
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
-// unname forgets the name of an object, unless it is another's by now.
-func (w *world) unname(r history.Ref) {
-	if w.names[nameOf(r)] == r.UID {
-		delete(w.names, nameOf(r))
+// removeName forgets the name of an object, unless it is another's by now.
+func (objects *objectSet) removeName(r history.Ref) {
+	if objects.uidByName[nameOf(r)] == r.UID {
+		delete(objects.uidByName, nameOf(r))
 	}
 }
 
-// tally returns the count of an owner's pods, all zero for one that is not there.
-func (w *world) tally(uid types.UID) tally {
-	if t := w.tallies[uid]; t != nil {
+// podCountsOf returns the count of an owner's pods, all zero for one that is not there.
+func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
+	if t := objects.podCounts[uid]; t != nil {
 		return *t
 	}
-	return tally{}
+	return podCounts{}
 }
 
 // versionOf is the version of an owner, a Deployment or Endpoints of that name, 0 if
 // there is none.
-func (w *world) versionOf(name objectName) history.Version {
-	uid := w.names[name]
+func (objects *objectSet) versionOf(name objectName) history.Version {
+	uid := objects.uidByName[name]
 	switch {
-	case w.owners[uid] != nil:
-		return w.owners[uid].Version
-	case w.deployments[uid] != nil:
-		return w.deployments[uid].Version
-	case w.endpoints[uid] != nil:
-		return w.endpoints[uid].Version
+	case objects.owners[uid] != nil:
+		return objects.owners[uid].Version
+	case objects.deployments[uid] != nil:
+		return objects.deployments[uid].Version
+	case objects.endpoints[uid] != nil:
+		return objects.endpoints[uid].Version
 	}
 	return 0
 }
 
-func (w *world) podNamed(namespace, name string) *pod {
-	return w.pods[w.names[objectName{podResource, namespace, name}]]
+func (objects *objectSet) podNamed(namespace, name string) *pod {
+	return objects.pods[objects.uidByName[objectName{podResource, namespace, name}]]
 }
 
-func (w *world) ownerNamed(resource, namespace, name string) *owner {
-	return w.owners[w.names[objectName{resource, namespace, name}]]
+func (objects *objectSet) ownerNamed(resource, namespace, name string) *owner {
+	return objects.owners[objects.uidByName[objectName{resource, namespace, name}]]
 }
 
 // setPod adds a pod, or replaces the version there is.
-func (w *world) setPod(p *pod) {
-	old := w.pods[p.UID]
+func (objects *objectSet) setPod(p *pod) {
+	old := objects.pods[p.UID]
 	if old != nil {
-		w.count(old, -1)
-		w.unindex(old)
+		objects.countPod(old, -1)
+		objects.removeFromIndex(old)
 	}
-	w.pods[p.UID] = p
-	w.names[nameOf(p.Ref)] = p.UID
+	objects.pods[p.UID] = p
+	objects.uidByName[nameOf(p.Ref)] = p.UID
 	if p.orphan() {
-		insert(w.orphans, p.Namespace, p.UID, p)
+		insert(objects.orphans, p.Namespace, p.UID, p)
 	} else {
-		insert(w.controlled, p.controller.UID, p.UID, p)
+		insert(objects.controlled, p.controller.UID, p.UID, p)
 	}
-	w.count(p, 1)
-	w.touchServices(old, p)
+	objects.countPod(p, 1)
+	objects.markServicesOf(old, p)
 	switch {
 	case old == nil && !p.orphan():
-		t := w.touched[p.controller.UID]
-		t.arrivals = append(t.arrivals, p.UID)
-		w.touched[p.controller.UID] = t
+		change := objects.changedObjects[p.controller.UID]
+		change.newPods = append(change.newPods, p.UID)
+		objects.changedObjects[p.controller.UID] = change
 	case old != nil && old.active && !p.active:
-		w.departed = append(w.departed, p.UID)
+		objects.noLongerActive = append(objects.noLongerActive, p.UID)
 	}
 }
 
-func (w *world) removePod(uid types.UID) {
-	p := w.pods[uid]
+func (objects *objectSet) removePod(uid types.UID) {
+	p := objects.pods[uid]
 	if p == nil {
 		return
 	}
-	w.count(p, -1)
-	w.touchServices(p, p)
-	w.unindex(p)
-	delete(w.pods, uid)
-	delete(w.addresses, uid)
+	objects.countPod(p, -1)
+	objects.markServicesOf(p, p)
+	objects.removeFromIndex(p)
+	delete(objects.pods, uid)
+	delete(objects.podAddresses, uid)
 	if p.active {
-		w.departed = append(w.departed, uid)
+		objects.noLongerActive = append(objects.noLongerActive, uid)
 	}
-	w.unname(p.Ref)
+	objects.removeName(p.Ref)
 }
 
-func (w *world) unindex(p *pod) {
+func (objects *objectSet) removeFromIndex(p *pod) {
 	if p.orphan() {
-		remove(w.orphans, p.Namespace, p.UID)
+		remove(objects.orphans, p.Namespace, p.UID)
 	} else {
-		remove(w.controlled, p.controller.UID, p.UID)
+		remove(objects.controlled, p.controller.UID, p.UID)
 	}
 }
 
 // setOwner adds an owner, or replaces the version there is.
-func (w *world) setOwner(o *owner) {
-	old := w.owners[o.UID]
-	w.owners[o.UID] = o
-	w.names[nameOf(o.Ref)] = o.UID
-	w.touch(o.UID, true)
-	w.indexSet(old, o)
+func (objects *objectSet) setOwner(o *owner) {
+	old := objects.owners[o.UID]
+	objects.owners[o.UID] = o
+	objects.uidByName[nameOf(o.Ref)] = o.UID
+	objects.markChanged(o.UID, true)
+	objects.indexReplicaSet(old, o)
 	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
 		return
 	}
-	t := &tally{}
-	for _, p := range w.controlled[o.UID] {
+	t := &podCounts{}
+	for _, p := range objects.controlled[o.UID] {
 		t.add(o, p, 1)
 	}
-	for _, p := range w.orphans[o.Namespace] {
+	for _, p := range objects.orphans[o.Namespace] {
 		t.add(o, p, 1)
 	}
-	w.tallies[o.UID] = t
+	objects.podCounts[o.UID] = t
 }
 
-// indexSet keeps whose each ReplicaSet is, and touches whom it is or was.
-func (w *world) indexSet(old, now *owner) {
+// indexReplicaSet keeps whose each ReplicaSet is, and touches whom it is or was.
+func (objects *objectSet) indexReplicaSet(old, now *owner) {
 	if old != nil && old.controller.UID != "" {
-		w.touch(old.controller.UID, false)
-		remove(w.sets, old.controller.UID, old.UID)
+		objects.markChanged(old.controller.UID, false)
+		remove(objects.replicaSets, old.controller.UID, old.UID)
 	}
 	if now.controller.UID != "" {
-		w.touch(now.controller.UID, false)
-		insert(w.sets, now.controller.UID, now.UID, now)
+		objects.markChanged(now.controller.UID, false)
+		insert(objects.replicaSets, now.controller.UID, now.UID, now)
 	}
 }
 
-func (w *world) removeOwner(uid types.UID) {
-	o := w.owners[uid]
+func (objects *objectSet) removeOwner(uid types.UID) {
+	o := objects.owners[uid]
 	if o == nil {
 		return
 	}
-	w.touch(uid, true)
-	delete(w.owners, uid)
-	delete(w.tallies, uid)
-	w.unname(o.Ref)
+	objects.markChanged(uid, true)
+	delete(objects.owners, uid)
+	delete(objects.podCounts, uid)
+	objects.removeName(o.Ref)
 	if o.controller.UID != "" {
-		w.touch(o.controller.UID, false)
-		remove(w.sets, o.controller.UID, uid)
+		objects.markChanged(o.controller.UID, false)
+		remove(objects.replicaSets, o.controller.UID, uid)
 	}
 }
 
-// count adds or takes away a pod where it counts, and touches whom it concerns.
-func (w *world) count(p *pod, sign int) {
+// countPod adds or takes away a pod where it counts, and touches whom it concerns.
+func (objects *objectSet) countPod(p *pod, sign int) {
 	if !p.orphan() {
-		w.touch(p.controller.UID, false)
-		if o := w.owners[p.controller.UID]; o != nil {
-			w.tallies[o.UID].add(o, p, sign)
+		objects.markChanged(p.controller.UID, false)
+		if o := objects.owners[p.controller.UID]; o != nil {
+			objects.podCounts[o.UID].add(o, p, sign)
 		}
 		return
 	}
-	for uid, o := range w.owners {
+	for uid, o := range objects.owners {
 		if o.Namespace == p.Namespace && o.selector.Matches(p.labels) {
-			w.touch(uid, false)
-			w.tallies[uid].add(o, p, sign)
+			objects.markChanged(uid, false)
+			objects.podCounts[uid].add(o, p, sign)
 		}
 	}
 }
 
-// settle begins anew with what is touched and departed.
-func (w *world) settle() {
-	clear(w.touched)
-	clear(w.published)
-	w.departed = w.departed[:0]
+// clearChanges begins anew with what is touched and departed.
+func (objects *objectSet) clearChanges() {
+	clear(objects.changedObjects)
+	clear(objects.changedServices)
+	objects.noLongerActive = objects.noLongerActive[:0]
 }
 
-func (w *world) touch(uid types.UID, itself bool) {
-	t := w.touched[uid]
-	t.itself = t.itself || itself
-	w.touched[uid] = t
+func (objects *objectSet) markChanged(uid types.UID, itself bool) {
+	change := objects.changedObjects[uid]
+	change.objectChanged = change.objectChanged || itself
+	objects.changedObjects[uid] = change
 }
 
-func (t *tally) add(o *owner, p *pod, sign int) {
+func (t *podCounts) add(o *owner, p *pod, sign int) {
 	if p.terminating && !p.orphan() {
-		t.dying += sign
+		t.terminating += sign
 	}
 	if !p.active && !p.terminating {
 		return
@@ -302,7 +302,7 @@ func (t *tally) add(o *owner, p *pod, sign int) {
 	matches := o.selector.Matches(p.labels)
 	if !p.active {
 		if matches && !p.ended && !p.orphan() {
-			t.leaving += sign
+			t.terminatingReplicas += sign
 		}
 		return
 	}
@@ -318,7 +318,7 @@ func (t *tally) add(o *owner, p *pod, sign int) {
 	}
 	t.replicas += sign
 	if o.template.labels.Matches(p.labels) {
-		t.labeled += sign
+		t.fullyLabeled += sign
 	}
 	if p.ready {
 		t.ready += sign

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// setsOf returns the ReplicaSets of a Deployment in order of names.
-func (w *world) setsOf(d *deployment) []*owner {
+// replicaSetsOf returns the ReplicaSets of a Deployment in order of names.
+func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 	var sets []*owner
-	for _, set := range w.sets[d.UID] {
-		if d.owns(set) {
+	for _, set := range objects.replicaSets[d.UID] {
+		if d.counts(set) {
 			sets = append(sets, set)
 		}
 	}
@@ -17,20 +17,20 @@ func (w *world) setsOf(d *deployment) []*owner {
 	return sets
 }
 
-// anySet reports whether there is such a ReplicaSet.
-func (w *world) anySet(such func(*owner) bool) bool {
-	for _, o := range w.owners {
-		if o.Resource == setResource && such(o) {
+// anyReplicaSet reports whether there is such a ReplicaSet.
+func (objects *objectSet) anyReplicaSet(such func(*owner) bool) bool {
+	for _, o := range objects.owners {
+		if o.Resource == replicaSetResource && such(o) {
 			return true
 		}
 	}
 	return false
 }
 
-// orphanSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
-func (w *world) orphanSets(d *deployment) []*owner {
+// orphanReplicaSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
+func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	var orphans []*owner
-	w.anySet(func(set *owner) bool {
+	objects.anyReplicaSet(func(set *owner) bool {
 		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
 			orphans = append(orphans, set)
 		}
@@ -40,11 +40,11 @@ func (w *world) orphanSets(d *deployment) []*owner {
 	return orphans
 }
 
-// running returns such a pod of the given ReplicaSets that has neither failed
+// firstPod returns such a pod of the given ReplicaSets that has neither failed
 // nor succeeded, the first in order of names; nil if there is none.
-func (w *world) running(sets []*owner, such func(*pod) bool) (first *pod) {
+func (objects *objectSet) firstPod(sets []*owner, such func(*pod) bool) (first *pod) {
 	for _, set := range sets {
-		for _, p := range w.controlled[set.UID] {
+		for _, p := range objects.controlled[set.UID] {
 			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
 				first = p
 			}

@@ -2,64 +2,66 @@ package check
 
 import "k8s.io/apimachinery/pkg/types"
 
-func (w *world) serviceNamed(name objectName) *service { return w.services[w.names[name]] }
+func (objects *objectSet) serviceNamed(name objectName) *service {
+	return objects.services[objects.uidByName[name]]
+}
 
 // endpointsNamed returns the Endpoints of a Service.
-func (w *world) endpointsNamed(service objectName) *endpoints {
-	return w.endpoints[w.names[objectName{endpointsResource, service.namespace, service.name}]]
+func (objects *objectSet) endpointsNamed(service objectName) *endpoints {
+	return objects.endpoints[objects.uidByName[objectName{endpointsResource, service.namespace, service.name}]]
 }
 
-func (w *world) setService(s *service) {
-	w.services[s.UID] = s
-	w.names[nameOf(s.Ref)] = s.UID
-	delete(w.bereft, nameOf(s.Ref))
-	w.publish(nameOf(s.Ref), true)
+func (objects *objectSet) setService(s *service) {
+	objects.services[s.UID] = s
+	objects.uidByName[nameOf(s.Ref)] = s.UID
+	delete(objects.deletedServices, nameOf(s.Ref))
+	objects.markServiceChanged(nameOf(s.Ref), true)
 }
 
-func (w *world) removeService(uid types.UID) {
-	s := w.services[uid]
+func (objects *objectSet) removeService(uid types.UID) {
+	s := objects.services[uid]
 	if s == nil {
 		return
 	}
-	delete(w.services, uid)
-	w.unname(s.Ref)
-	if name := nameOf(s.Ref); w.endpointsNamed(name) != nil {
-		w.bereft[name] = true
+	delete(objects.services, uid)
+	objects.removeName(s.Ref)
+	if name := nameOf(s.Ref); objects.endpointsNamed(name) != nil {
+		objects.deletedServices[name] = true
 	}
-	w.publish(nameOf(s.Ref), true)
+	objects.markServiceChanged(nameOf(s.Ref), true)
 }
 
-func (w *world) setEndpoints(e *endpoints) {
-	w.endpoints[e.UID] = e
-	w.names[nameOf(e.Ref)] = e.UID
-	w.publish(serviceName(e.Ref), false)
+func (objects *objectSet) setEndpoints(e *endpoints) {
+	objects.endpoints[e.UID] = e
+	objects.uidByName[nameOf(e.Ref)] = e.UID
+	objects.markServiceChanged(serviceName(e.Ref), false)
 }
 
-func (w *world) removeEndpoints(uid types.UID) {
-	e := w.endpoints[uid]
+func (objects *objectSet) removeEndpoints(uid types.UID) {
+	e := objects.endpoints[uid]
 	if e == nil {
 		return
 	}
-	delete(w.endpoints, uid)
-	w.unname(e.Ref)
-	delete(w.bereft, serviceName(e.Ref))
-	w.publish(serviceName(e.Ref), false)
+	delete(objects.endpoints, uid)
+	objects.removeName(e.Ref)
+	delete(objects.deletedServices, serviceName(e.Ref))
+	objects.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// touchServices touches the Services that a pod's change concerns.
-func (w *world) touchServices(old, now *pod) {
-	for _, s := range w.services {
+// markServicesOf touches the Services that a pod's change concerns.
+func (objects *objectSet) markServicesOf(old, now *pod) {
+	for _, s := range objects.services {
 		if s.Namespace != now.Namespace {
 			continue
 		}
 		if s.selector.Matches(now.labels) || old != nil && s.selector.Matches(old.labels) {
-			w.publish(nameOf(s.Ref), false)
+			objects.markServiceChanged(nameOf(s.Ref), false)
 		}
 	}
 }
 
-func (w *world) publish(service objectName, itself bool) {
-	t := w.published[service]
-	t.itself = t.itself || itself
-	w.published[service] = t
+func (objects *objectSet) markServiceChanged(service objectName, itself bool) {
+	change := objects.changedServices[service]
+	change.objectChanged = change.objectChanged || itself
+	objects.changedServices[service] = change
 }

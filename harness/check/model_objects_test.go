@@ -12,25 +12,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestTallies: counts kept step by step are those of counting anew.
-func TestTallies(t *testing.T) {
+// TestPodCounts: counts kept step by step are those of counting anew.
+func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		objects := newObjectSet()
 		name := rapid.SampledFrom([]string{"a", "b", "c"})
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("pod-", rapid.IntRange(0, 5).Draw(t, "pod")))
 			switch rapid.IntRange(0, 5).Draw(t, "do") {
 			case 0:
-				w.setOwner(drawOwner(t, name))
+				objects.setOwner(drawOwner(t, name))
 			case 1:
-				w.removeOwner(types.UID(name.Draw(t, "gone")))
+				objects.removeOwner(types.UID(name.Draw(t, "gone")))
 			case 2:
-				w.removePod(uid)
+				objects.removePod(uid)
 			default:
-				w.setPod(drawPod(t, uid, name))
+				objects.setPod(drawPod(t, uid, name))
 			}
-			for id, o := range w.owners {
-				if diff := cmp.Diff(recount(w, o), w.tally(id), cmp.AllowUnexported(tally{})); diff != "" {
+			for id, o := range objects.owners {
+				if diff := cmp.Diff(recount(objects, o), objects.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
 					t.Fatalf("tally of %s: -counted anew +kept:\n%s", id, diff)
 				}
 			}
@@ -42,8 +42,8 @@ func drawOwner(t *rapid.T, name *rapid.Generator[string]) *owner {
 	uid := name.Draw(t, "owner")
 	return &owner{
 		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, kind: &ownerKinds[0],
-		selector: labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
-		setFacts: setFacts{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
+		selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
+		replicaSetFields: replicaSetFields{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
 	}
 }
 
@@ -59,8 +59,8 @@ func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
 	return p
 }
 
-func recount(w *world, o *owner) (t tally) {
-	for _, p := range w.pods {
+func recount(objects *objectSet, o *owner) (t podCounts) {
+	for _, p := range objects.pods {
 		matches := o.selector.Matches(p.labels)
 		switch {
 		case !p.active:
@@ -68,8 +68,8 @@ func recount(w *world, o *owner) (t tally) {
 			t.controlled++
 			if matches {
 				t.replicas++
-				t.labeled += truth(o.template.labels.Matches(p.labels))
-				t.ready += truth(p.ready)
+				t.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
+				t.ready += intOf(p.ready)
 			}
 		case p.orphan() && matches:
 			t.orphans++
@@ -78,7 +78,7 @@ func recount(w *world, o *owner) (t tally) {
 	return t
 }
 
-func truth(b bool) int {
+func intOf(b bool) int {
 	if b {
 		return 1
 	}

@@ -4,14 +4,14 @@ import "github.com/kube-gauntlet/gauntlet/harness/history"
 
 func newModel(setting Settings) *Model {
 	return &Model{
-		facts:     newDecoder(),
-		setting:   setting,
+		decoder:   newDecoder(),
+		settings:  setting,
 		processes: map[string]*process{},
-		dead:      map[string]bool{},
+		ended:     map[string]bool{},
 		calls:     map[uint64]*call{},
-		streams:   map[uint64]*stream{},
-		lived:     map[string]*hibernation{},
-		truth:     newWorld(),
+		streams:   map[uint64]*watchStream{},
+		pauses:    map[string]*pausedTime{},
+		committed: newObjectSet(),
 	}
 }
 
@@ -19,10 +19,10 @@ func newModel(setting Settings) *Model {
 // something that no cluster says.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
-	m.at = m.now - m.behind(m.concerns(r))
-	m.sent, m.roused, m.answered, m.touched, m.died = nil, nil, nil, m.touched[:0], nil
-	m.wakes = m.wakes[:0]
-	m.truth.settle()
+	m.processTime = m.now - m.clockOffset(m.processOf(r))
+	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died = nil, nil, nil, m.changedOwners[:0], nil
+	m.events = m.events[:0]
+	m.committed.clearChanges()
 	switch {
 	case r.Start != nil:
 		m.start = *r.Start
@@ -31,9 +31,9 @@ func (m *Model) observe(r *history.Record) error {
 	case r.Commit != nil:
 		return m.commit(r.Commit)
 	case r.Request != nil:
-		m.send(r.Request)
+		m.request(r.Request)
 	case r.Response != nil:
-		m.answer(r.Response)
+		m.response(r.Response)
 	case r.List != nil:
 		return m.list(r.List)
 	case r.Delivery != nil:
@@ -41,7 +41,7 @@ func (m *Model) observe(r *history.Record) error {
 	case r.WatchClosed != nil:
 		delete(m.streams, r.WatchClosed.ID)
 	case r.Process != nil:
-		m.live(r.Process)
+		m.processEvent(r.Process)
 	case r.Stall != nil:
 		m.stall(r.Stall.Duration)
 	}
@@ -49,9 +49,9 @@ func (m *Model) observe(r *history.Record) error {
 }
 
 // commit takes in a version that came to be.
-func (m *Model) commit(t *history.Commit) error { return setTruth(m.truth, m.facts, t) }
+func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-func setTruth(truth *world, facts *decoder, t *history.Commit) error {
+func applyCommit(truth *objectSet, facts *decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		truth.remove(t.Object.Resource, t.Object.UID)
 		return nil
@@ -60,9 +60,9 @@ func setTruth(truth *world, facts *decoder, t *history.Commit) error {
 	if err != nil {
 		return err
 	}
-	truth.enter(decoded)
+	truth.put(decoded)
 	if t.Object.Resource == podResource {
-		truth.addresses[t.Object.UID] = &address{body: t.Object.Body}
+		truth.podAddresses[t.Object.UID] = &podAddress{body: t.Object.Body}
 	}
 	return nil
 }
@@ -70,49 +70,49 @@ func setTruth(truth *world, facts *decoder, t *history.Commit) error {
 func (m *Model) process(name string) *process {
 	p := m.processes[name]
 	if p == nil {
-		p = newProcess(name, m.facts, m.setting)
+		p = newProcess(name, m.decoder, m.settings)
 		m.processes[name] = p
 	}
 	return p
 }
 
-// send takes in a request.
-func (m *Model) send(r *history.Request) {
-	if m.dead[r.Subject] {
+// request takes in a request.
+func (m *Model) request(r *history.Request) {
+	if m.ended[r.Subject] {
 		return // it was on its way when the process ended
 	}
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
-		s := newStream(p, feedOf(r))
+		s := newWatchStream(p, watchScopeOf(r))
 		m.streams[r.ID] = s
-		p.view.asked[r.Resource] = p.view.asked[r.Resource] || !s.feed.selective
+		p.view.requestedAll[r.Resource] = p.view.requestedAll[r.Resource] || !s.scope.selective
 	}
 	if r.Verb == "watch" {
 		return
 	}
-	spells := p.spells
-	c := p.send(r, m.seq, m.at)
-	if p.spells > spells {
-		m.roused = p
+	spells := p.idlePeriods
+	c := p.recordRequest(r, m.seq, m.processTime)
+	if p.idlePeriods > spells {
+		m.endedIdle = p
 	}
 	if c.update != nil {
-		c.update.there = m.truth.versionOf(nameOf(c.update.Ref))
+		c.update.committedVersion = m.committed.versionOf(nameOf(c.update.Ref))
 	}
 	m.calls[r.ID], m.sent = c, c
 }
 
-// answer takes in a response. Answers to the dead are nobody's.
-func (m *Model) answer(r *history.Response) {
+// response takes in a response. Answers to the dead are nobody's.
+func (m *Model) response(r *history.Response) {
 	if !r.OK() {
 		delete(m.streams, r.ID)
 	}
 	if c := m.calls[r.ID]; c != nil {
 		delete(m.calls, r.ID)
-		c.process.settle(c, r, m.at)
-		if c.verb == callLease && c.writes {
-			c.process.tenure.told(r, m.seq, m.at)
+		c.process.recordAnswer(c, r, m.processTime)
+		if c.verb == callLease && c.writesLease {
+			c.process.lease.recordAnswer(r, m.seq, m.processTime)
 		}
-		m.answered = &answer{call: c, response: r}
+		m.answered = &answeredCall{call: c, response: r}
 	}
 }
 
@@ -122,8 +122,8 @@ func (m *Model) list(l *history.List) error {
 	if s == nil {
 		return nil
 	}
-	complete, err := s.process.view.list(s.feed, l, m.seq, m.at)
-	m.look(s.process, complete)
+	complete, err := s.process.view.list(s.scope, l, m.seq, m.processTime)
+	m.applyViewChanges(s.process, complete)
 	return err
 }
 
@@ -132,18 +132,18 @@ func (m *Model) deliver(d *history.Delivery) error {
 	if s == nil {
 		return nil
 	}
-	complete, err := s.process.view.deliver(s, d, m.seq, m.at)
-	m.look(s.process, complete)
+	complete, err := s.process.view.deliver(s, d, m.seq, m.processTime)
+	m.applyViewChanges(s.process, complete)
 	return err
 }
 
-// look enters what has changed in a process' view. When the view has become
+// applyViewChanges enters what has changed in a process' view. When the view has become
 // complete up to some version, every account is gone through.
-func (m *Model) look(p *process, complete bool) {
+func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
-		for _, l := range p.ledgers {
-			if l.caughtUp() || !l.ready {
-				p.view.touch(l.uid, false)
+		for _, state := range p.ownerStates {
+			if state.dropObservedCreates() || !state.synced {
+				p.view.markChanged(state.uid, false)
 			}
 		}
 		for uid := range p.adopted {
@@ -152,61 +152,61 @@ func (m *Model) look(p *process, complete bool) {
 			}
 		}
 	}
-	for _, uid := range p.view.departed {
-		if l := p.deleting[uid]; l != nil {
-			l.departs(uid, m.at)
-			p.view.touch(l.uid, false)
+	for _, uid := range p.view.noLongerActive {
+		if state := p.deleting[uid]; state != nil {
+			state.observeDeletion(uid, m.processTime)
+			p.view.markChanged(state.uid, false)
 		}
 	}
-	p.scan()
-	m.lookAtRollouts(p)
-	for uid, t := range p.view.touched {
-		if p.view.owners[uid] == nil && p.ledgers[uid] == nil {
+	p.recordStartupOrphans()
+	m.applyDeploymentChanges(p)
+	for uid, change := range p.view.changedObjects {
+		if p.view.owners[uid] == nil && p.ownerStates[uid] == nil {
 			continue // the pods of an owner that is not the subject's
 		}
-		l := p.ledger(uid)
-		l.look(t, m.at)
-		m.touched = append(m.touched, touched{ledger: l, itself: t.itself})
-		m.wakes = append(m.wakes, wake{item{process: p, uid: uid}, t.itself})
+		state := p.ownerState(uid)
+		state.update(change, m.processTime)
+		m.changedOwners = append(m.changedOwners, ownerChange{ownerState: state, objectChanged: change.objectChanged})
+		m.events = append(m.events, enqueueEvent{workQueueKey{process: p, uid: uid}, change.objectChanged})
 	}
-	for name, t := range p.view.published {
-		p.publication(name).look(p.view, m.at)
-		m.wakes = append(m.wakes, wake{item{process: p, service: name}, t.itself})
+	for name, change := range p.view.changedServices {
+		p.serviceState(name).update(p.view, m.processTime)
+		m.events = append(m.events, enqueueEvent{workQueueKey{process: p, service: name}, change.objectChanged})
 	}
-	p.view.settle()
-	p.view.replaced = false
+	p.view.clearChanges()
+	p.view.relisted = false
 }
 
-// lookAtRollouts enters what has changed about Deployments. The pods of a
+// applyDeploymentChanges enters what has changed about Deployments. The pods of a
 // ReplicaSet may wake the Deployment that has it.
-func (m *Model) lookAtRollouts(p *process) {
-	for uid, t := range p.view.touched {
+func (m *Model) applyDeploymentChanges(p *process) {
+	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.controller.Kind == deploymentKind {
-			m.wakes = append(m.wakes, wake{item: item{process: p, uid: o.controller.UID}})
+			m.events = append(m.events, enqueueEvent{workQueueKey: workQueueKey{process: p, uid: o.controller.UID}})
 		}
 		if p.view.deployments[uid] != nil || p.rollouts[uid] != nil {
-			p.rollout(uid).look(m.at)
-			m.wakes = append(m.wakes, wake{item{process: p, uid: uid}, t.itself})
+			p.rollout(uid).update(m.processTime)
+			m.events = append(m.events, enqueueEvent{workQueueKey{process: p, uid: uid}, change.objectChanged})
 		}
 	}
 }
 
-// live takes in what happened to a process.
-func (m *Model) live(r *history.Process) {
+// processEvent takes in what happened to a process.
+func (m *Model) processEvent(r *history.Process) {
 	switch r.Event {
 	case history.ProcessPaused:
-		m.hibernate(r.Name)
+		m.pause(r.Name)
 	case history.ProcessResumed:
-		m.wakeUp(r.Name)
+		m.resume(r.Name)
 	default:
-		m.wakeUp(r.Name)
-		m.bury(r)
+		m.resume(r.Name)
+		m.endProcess(r)
 	}
 }
 
-// bury ends the process of that name: what starts, starts anew.
-func (m *Model) bury(r *history.Process) {
-	m.dead[r.Name] = r.Event != history.ProcessStarted
+// endProcess ends the process of that name: what starts, starts anew.
+func (m *Model) endProcess(r *history.Process) {
+	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]
 	if p == nil {
 		return
@@ -219,8 +219,8 @@ func (m *Model) bury(r *history.Process) {
 		}
 		delete(m.calls, id)
 		// It may have ended because this got no answer.
-		if c.verb == callLease && m.at-c.at > lag && p.tenure.givesUp(m.at) {
-			p.leaseFailed, p.leaseLost = true, m.at
+		if c.verb == callLease && m.processTime-c.sentAt > lag && p.lease.mayGiveUp(m.processTime) {
+			p.leaseFailed, p.leaseLost = true, m.processTime
 		}
 	}
 	for id, s := range m.streams {

@@ -81,7 +81,7 @@ type owner struct {
 	minReady    time.Duration
 	status      ownerStatus
 	failing     bool // its status says that pods could not be made or deleted
-	setFacts
+	replicaSetFields
 }
 
 // ownerStatus is what the controller says of an owner.
@@ -94,22 +94,22 @@ type ownerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: it does not say
 }
 
-// setFacts is what a Deployment's controller goes by in a ReplicaSet.
-type setFacts struct {
-	controller history.Owner // without UID: nobody's
-	labels     labels.Set
-	template   *template
-	revision   int64 // as annotated; 0: not at all
-	desired    int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
-	most       int   // replicas that its ReplicaSets might have together then, as annotated; 0: not at all
-	created    time.Time
+// replicaSetFields is what a Deployment's controller goes by in a ReplicaSet.
+type replicaSetFields struct {
+	controller      history.Owner // without UID: nobody's
+	labels          labels.Set
+	template        *template
+	revision        int64 // as annotated; 0: not at all
+	desiredReplicas int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
+	maxReplicas     int   // replicas that its ReplicaSets might have together then, as annotated; 0: not at all
+	created         time.Time
 	// annotations are those that a Deployment may have given it.
 	annotations map[string]string
 }
 
-// before reports whether a ReplicaSet is older than another, by name where that
+// olderThan reports whether a ReplicaSet is older than another, by name where that
 // is equal.
-func (o *owner) before(other *owner) bool {
+func (o *owner) olderThan(other *owner) bool {
 	return cmp.Or(o.created.Compare(other.created), strings.Compare(o.Name, other.Name)) < 0
 }
 
@@ -144,52 +144,52 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 	if err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
-	pods, err := d.templates.read(body.Spec.Template, readTemplate)
+	pods, err := d.templates.read(body.Spec.Template, decodeTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}
-	set := setFacts{
-		labels:   maps.Clone(o.Labels),
-		template: pods,
-		revision: wholeNumber(o.Annotations[revisionAnnotation], 0),
-		desired:  int(wholeNumber(o.Annotations[desiredAnnotation], -1)),
-		most:     int(wholeNumber(o.Annotations[mostAnnotation], 0)),
-		created:  o.Created,
+	set := replicaSetFields{
+		labels:          maps.Clone(o.Labels),
+		template:        pods,
+		revision:        wholeNumber(o.Annotations[revisionAnnotation], 0),
+		desiredReplicas: int(wholeNumber(o.Annotations[desiredReplicasAnnotation], -1)),
+		maxReplicas:     int(wholeNumber(o.Annotations[maxReplicasAnnotation], 0)),
+		created:         o.Created,
 
-		annotations: inheritable(o.Annotations),
+		annotations: inheritedAnnotations(o.Annotations),
 	}
 	if ref := o.ControllerRef(); ref != nil {
 		set.controller = *ref
 	}
 	return &owner{
-		Ref:         o.Ref,
-		kind:        kind,
-		generation:  o.Generation,
-		terminating: o.Terminating(),
-		replicas:    orOne(body.Spec.Replicas),
-		selector:    selector,
-		minReady:    time.Duration(body.Spec.MinReadySeconds) * time.Second,
-		status:      body.Status.ownerStatus,
-		failing:     body.Status.failing(),
-		setFacts:    set,
+		Ref:              o.Ref,
+		kind:             kind,
+		generation:       o.Generation,
+		terminating:      o.Terminating(),
+		replicas:         replicasOrDefault(body.Spec.Replicas),
+		selector:         selector,
+		minReady:         time.Duration(body.Spec.MinReadySeconds) * time.Second,
+		status:           body.Status.ownerStatus,
+		failing:          body.Status.failing(),
+		replicaSetFields: set,
 	}, nil
 }
 
-// orOne is spec.replicas with the API's default.
-func orOne(replicas *int) int {
+// replicasOrDefault is spec.replicas with the API's default.
+func replicasOrDefault(replicas *int) int {
 	if replicas == nil {
 		return 1
 	}
 	return *replicas
 }
 
-// manages reports whether a pod counts for the owner.
-func (o *owner) manages(p *pod) bool {
+// countsPod reports whether a pod counts for the owner.
+func (o *owner) countsPod(p *pod) bool {
 	return p.active && p.controller.UID == o.UID && o.selector.Matches(p.labels)
 }
 
-// toClaim reports whether a pod is to be adopted or released by the owner.
-func (o *owner) toClaim(p *pod) bool {
+// toAdoptOrRelease reports whether a pod is to be adopted or released by the owner.
+func (o *owner) toAdoptOrRelease(p *pod) bool {
 	return p.active && (p.orphan() && p.Namespace == o.Namespace || p.controller.UID == o.UID) &&
 		p.orphan() == o.selector.Matches(p.labels)
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// perLedger is what a judge keeps for each ledger. Closed ledgers are swept out
+// perOwnerState is what a judge keeps for each ledger. Closed ledgers are swept out
 // when the number has doubled.
-type perLedger[T any] struct {
-	states  map[*ledger]*T
+type perOwnerState[T any] struct {
+	states  map[*ownerState]*T
 	sweepAt int
 }
 
 // of returns the state kept for a ledger, a zero one at first.
-func (p *perLedger[T]) of(l *ledger) *T {
-	if s := p.states[l]; s != nil {
+func (p *perOwnerState[T]) of(state *ownerState) *T {
+	if s := p.states[state]; s != nil {
 		return s
 	}
 	if p.states == nil {
-		p.states = map[*ledger]*T{}
+		p.states = map[*ownerState]*T{}
 	}
 	if len(p.states) >= p.sweepAt {
 		for old := range p.states {
@@ -35,8 +35,8 @@ func (p *perLedger[T]) of(l *ledger) *T {
 		}
 		p.sweepAt = 2*len(p.states) + 64
 	}
-	p.states[l] = new(T)
-	return p.states[l]
+	p.states[state] = new(T)
+	return p.states[state]
 }
 
 const (
@@ -51,58 +51,60 @@ const (
 	unlimited = math.MaxInt32
 )
 
-func newLedger(p *process, uid types.UID) *ledger {
-	return &ledger{
-		process: p,
-		uid:     uid,
-		creates: newAccount(),
-		deletes: newAccount(),
-		early:   map[types.UID]bool{},
+func newOwnerState(p *process, uid types.UID) *ownerState {
+	return &ownerState{
+		process:              p,
+		uid:                  uid,
+		creates:              newOutstandingCalls(),
+		deletes:              newOutstandingCalls(),
+		observedBeforeAnswer: map[types.UID]bool{},
 	}
 }
 
-func newAccount() account {
-	return account{
-		inFlight: map[uint64]*call{}, unseen: map[types.UID]*call{}, oldest: math.MaxInt64, lapsed: map[types.UID]*call{},
+func newOutstandingCalls() outstandingCalls {
+	return outstandingCalls{
+		inFlight: map[uint64]*call{}, unobserved: map[types.UID]*call{}, oldestUnobserved: math.MaxInt64, expired: map[types.UID]*call{},
 	}
 }
 
 // outstanding is how many calls' effect the process cannot have observed.
-func (a *account) outstanding() int { return len(a.inFlight) + len(a.unseen) }
+func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
-func (a *account) await(pod types.UID, c *call) {
-	a.unseen[pod] = c
-	a.oldest = min(a.oldest, c.at)
+func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
+	calls.unobserved[pod] = c
+	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
 // expire gives up on what has been waited for too long (trap 17).
-func (a *account) expire(at time.Duration) {
-	if a.oldest > at-expectationsTimeout {
+func (calls *outstandingCalls) expire(at time.Duration) {
+	if calls.oldestUnobserved > at-expectationsTimeout {
 		return
 	}
-	a.oldest = math.MaxInt64
-	for pod, c := range a.unseen {
-		if c.at <= at-expectationsTimeout {
-			delete(a.unseen, pod)
-			a.lapsed[pod] = c
+	calls.oldestUnobserved = math.MaxInt64
+	for pod, c := range calls.unobserved {
+		if c.sentAt <= at-expectationsTimeout {
+			delete(calls.unobserved, pod)
+			calls.expired[pod] = c
 		} else {
-			a.oldest = min(a.oldest, c.at)
+			calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 		}
 	}
 }
 
-// pending is how many calls' effect the process cannot have observed, the given
+// outstandingExcept is how many calls' effect the process cannot have observed, the given
 // one left out.
-func (a *account) pending(except *call) int { return a.awaits(except) + len(a.unseen) }
+func (calls *outstandingCalls) outstandingExcept(except *call) int {
+	return calls.inFlightExcept(except) + len(calls.unobserved)
+}
 
 // records returns where some of the outstanding calls stand in the history.
-func (a *account) records() []int64 {
+func (calls *outstandingCalls) records() []int64 {
 	const some = 3
 	var seqs []int64
-	for c := range maps.Values(a.unseen) {
+	for c := range maps.Values(calls.unobserved) {
 		seqs = append(seqs, c.seq)
 	}
-	for c := range maps.Values(a.inFlight) {
+	for c := range maps.Values(calls.inFlight) {
 		seqs = append(seqs, c.seq)
 	}
 	slices.Sort(seqs)
@@ -110,244 +112,246 @@ func (a *account) records() []int64 {
 }
 
 // owner returns the owner as the process has it, or nil.
-func (l *ledger) owner() *owner { return l.process.view.owners[l.uid] }
+func (state *ownerState) owner() *owner { return state.process.view.owners[state.uid] }
 
-// shown reports whether the process has had the owner in view at all.
-func (l *ledger) shown() bool { return l.ceiling.whole.some }
+// everCached reports whether the process has had the owner in view at all.
+func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
 // name is how evidence names the owner.
-func (l *ledger) name() string {
-	if o := l.owner(); o != nil {
+func (state *ownerState) name() string {
+	if o := state.owner(); o != nil {
 		return o.String()
 	}
-	return "owner " + string(l.uid)
+	return "owner " + string(state.uid)
 }
 
 // ref points evidence to the owner.
-func (l *ledger) ref() *history.Ref {
-	if o := l.owner(); o != nil {
+func (state *ownerState) ref() *history.Ref {
+	if o := state.owner(); o != nil {
 		return &o.Ref
 	}
-	return &history.Ref{UID: l.uid}
+	return &history.Ref{UID: state.uid}
 }
 
-// settled reports whether the process may take a new decision about the owner:
+// expectationsSatisfied reports whether the process may take a new decision about the owner:
 // it has observed all that it did, except for the given call.
-func (l *ledger) settled(except *call) bool {
-	return l.ready &&
-		l.creates.awaits(except) == 0 && l.deletes.awaits(except) == 0 &&
-		len(l.creates.unseen) <= l.credit && len(l.deletes.unseen) == 0
+func (state *ownerState) expectationsSatisfied(except *call) bool {
+	return state.synced &&
+		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
+		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
 }
 
-// awaits counts the calls in flight, except for the given one.
-func (a *account) awaits(except *call) int {
-	n := len(a.inFlight)
-	if except != nil && a.inFlight[except.id] == except {
+// inFlightExcept counts the calls in flight, except for the given one.
+func (calls *outstandingCalls) inFlightExcept(except *call) int {
+	n := len(calls.inFlight)
+	if except != nil && calls.inFlight[except.id] == except {
 		n--
 	}
 	return n
 }
 
-// mistaken is how many of the pods that it made and has not been shown the
+// noLongerAwaited is how many of the pods that it made and has not been shown the
 // process may have stopped waiting for.
-func (l *ledger) mistaken() int {
-	return min(len(l.creates.unseen), max(0, l.credit-len(l.early)))
+func (state *ownerState) noLongerAwaited() int {
+	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// unnoticed is how many pods in view the process may have decided without: it
+// possiblyUncounted is how many pods in view the process may have decided without: it
 // took others for the last that it waited for.
-func (l *ledger) unnoticed() int { return max(0, l.credit-len(l.creates.unseen)) }
+func (state *ownerState) possiblyUncounted() int {
+	return max(0, state.excessObserved-len(state.creates.unobserved))
+}
 
-// look takes in what has become of the owner in the view.
-func (l *ledger) look(t touch, at time.Duration) {
-	view, before := l.process.view, l.tally
-	o := view.owners[l.uid]
-	l.tally = view.tally(l.uid)
-	l.forgetCredit(at)
-	created := l.arrived(t.arrivals, at)
-	if l.ready {
-		l.joined.add(at, max(0, l.tally.replicas-before.replicas-created))
-		l.left.add(at, max(0, before.claimable()-l.tally.claimable()))
+// update takes in what has become of the owner in the view.
+func (state *ownerState) update(t change, at time.Duration) {
+	view, before := state.process.view, state.podCounts
+	o := view.owners[state.uid]
+	state.podCounts = view.podCountsOf(state.uid)
+	state.forgetExcessObserved(at)
+	created := state.observeNewPods(t.newPods, at)
+	if state.synced {
+		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
+		state.lost.add(at, max(0, before.claimable()-state.podCounts.claimable()))
 	}
-	l.ready = o != nil && view.reached[podResource] > 0
+	state.synced = o != nil && view.reachedVersion[podResource] > 0
 	ceiling, floor := 0, unlimited
 	if o == nil { // expectations end with the owner
-		clear(l.creates.unseen)
-		clear(l.creates.lapsed)
-		clear(l.deletes.unseen)
-		clear(l.deletes.lapsed)
+		clear(state.creates.unobserved)
+		clear(state.creates.expired)
+		clear(state.deletes.unobserved)
+		clear(state.deletes.expired)
 	} else {
-		l.reselect(o)
-		l.learn(o.template)
+		state.trackSelector(o)
+		state.trackTemplate(o.template)
 		if !o.terminating {
 			ceiling, floor = o.replicas, o.replicas
 		}
 	}
-	l.ceiling.note(at, ceiling)
-	l.floor.note(at, floor)
-	l.knew.look(o, before, l.tally, view.replaced, at)
+	state.createBound.record(at, ceiling)
+	state.deleteBound.record(at, floor)
+	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
-func (l *ledger) reselect(o *owner) {
-	if s := o.selector.String(); s != l.selector {
-		l.reselected = l.reselected || l.selector != ""
-		l.selector = s
+func (state *ownerState) trackSelector(o *owner) {
+	if s := o.selector.String(); s != state.selector {
+		state.selectorChanged = state.selectorChanged || state.selector != ""
+		state.selector = s
 	}
 }
 
-// learntMax is how many templates of an owner are remembered: more than a process
+// templatesMax is how many templates of an owner are remembered: more than a process
 // can be behind by.
-const learntMax = 16
+const templatesMax = 16
 
-// learn takes in the owner's template.
-func (l *ledger) learn(t *template) {
-	if n := len(l.templates); n > 0 && l.templates[n-1] == t {
+// trackTemplate takes in the owner's template.
+func (state *ownerState) trackTemplate(t *template) {
+	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
 	}
-	l.templates = append(l.templates, t)
-	l.templates = l.templates[max(0, len(l.templates)-learntMax):]
+	state.templates = append(state.templates, t)
+	state.templates = state.templates[max(0, len(state.templates)-templatesMax):]
 }
 
 // claimable is the active pods that the owner controls or may adopt.
-func (t tally) claimable() int { return t.controlled + t.orphans }
+func (t podCounts) claimable() int { return t.controlled + t.orphans }
 
-// arrived takes in pods that are new in the view, and returns how many of them
+// observeNewPods takes in pods that are new in the view, and returns how many of them
 // the process knew it had made.
-func (l *ledger) arrived(pods []types.UID, at time.Duration) (own int) {
+func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
-		if l.creates.unseen[uid] != nil {
-			delete(l.creates.unseen, uid)
-			if l.credit == 0 {
+		if state.creates.unobserved[uid] != nil {
+			delete(state.creates.unobserved, uid)
+			if state.excessObserved == 0 {
 				own++
 			} else { // it may have decided without this one, and earns the credit again
-				l.creditAt = at
+				state.excessObservedAt = at
 			}
 			continue
 		}
-		if !l.ready {
+		if !state.synced {
 			continue // it begins with these
 		}
-		l.credit++
-		l.creditAt = at
-		if len(l.creates.inFlight) > 0 {
-			l.early[uid] = true
+		state.excessObserved++
+		state.excessObservedAt = at
+		if len(state.creates.inFlight) > 0 {
+			state.observedBeforeAnswer[uid] = true
 		}
 	}
 	return own
 }
 
-// departs takes in that the view shows a pod gone that the process deletes.
-func (l *ledger) departs(pod types.UID, at time.Duration) {
-	delete(l.process.deleting, pod)
-	if l.deletes.unseen[pod] != nil {
-		delete(l.deletes.unseen, pod)
-		l.left.add(at, -1)
+// observeDeletion takes in that the view shows a pod gone that the process deletes.
+func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
+	delete(state.process.deleting, pod)
+	if state.deletes.unobserved[pod] != nil {
+		delete(state.deletes.unobserved, pod)
+		state.lost.add(at, -1)
 		return
 	}
-	for _, c := range l.deletes.inFlight {
-		if c.pod.UID == pod && !c.effectSeen {
-			c.effectSeen = true
-			l.left.add(at, -1)
+	for _, c := range state.deletes.inFlight {
+		if c.pod.UID == pod && !c.effectObserved {
+			c.effectObserved = true
+			state.lost.add(at, -1)
 			return
 		}
 	}
 }
 
-// forgetCredit drops the credit that no expectation can have used: expectations
+// forgetExcessObserved drops the credit that no expectation can have used: expectations
 // are set when a batch begins, which may be a while before its first call, and
 // hold while a call of the batch is asleep in the client.
-func (l *ledger) forgetCredit(at time.Duration) {
-	if l.creates.outstanding() == 0 && at-l.creditAt > lag && !l.process.napping(at) {
-		l.credit = 0
+func (state *ownerState) forgetExcessObserved(at time.Duration) {
+	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
+		state.excessObserved = 0
 	}
 }
 
-// send enters a create or delete that is sent.
-func (l *ledger) send(c *call) {
-	l.creates.expire(c.at)
-	l.deletes.expire(c.at)
+// recordCall enters a create or delete that is sent.
+func (state *ownerState) recordCall(c *call) {
+	state.creates.expire(c.sentAt)
+	state.deletes.expire(c.sentAt)
 	switch c.verb {
-	case callCreate:
-		l.forgetCredit(c.at)
-		l.creates.inFlight[c.id] = c
-	case callDelete:
-		l.deletes.inFlight[c.id] = c
-		if c.hitsActive() {
-			l.process.deleting[c.pod.UID] = l
+	case callCreatePod:
+		state.forgetExcessObserved(c.sentAt)
+		state.creates.inFlight[c.id] = c
+	case callDeletePod:
+		state.deletes.inFlight[c.id] = c
+		if c.deletesActivePod() {
+			state.process.deleting[c.pod.UID] = state
 		}
 	}
 }
 
-// settle enters the answer to a create or delete.
-func (l *ledger) settle(c *call, r *history.Response, at time.Duration) {
-	l.forgetCredit(at)
+// recordAnswer enters the answer to a create or delete.
+func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
+	state.forgetExcessObserved(at)
 	switch c.verb {
-	case callCreate:
-		delete(l.creates.inFlight, c.id)
+	case callCreatePod:
+		delete(state.creates.inFlight, c.id)
 		if r.OK() && r.Object != nil {
-			l.created(c, r.Object, at)
+			state.recordCreated(c, r.Object, at)
 		}
-		if len(l.creates.inFlight) == 0 {
-			clear(l.early)
+		if len(state.creates.inFlight) == 0 {
+			clear(state.observedBeforeAnswer)
 		}
-		l.knew.manage(r.OK(), true, r, at)
-	case callDelete:
-		delete(l.deletes.inFlight, c.id)
+		state.statusBounds.recordCallResult(r.OK(), true, r, at)
+	case callDeletePod:
+		delete(state.deletes.inFlight, c.id)
 		if r.Code == http.StatusNotFound {
-			l.knew.missed.add(at, 1)
+			state.statusBounds.deletesNotFound.add(at, 1)
 		}
-		l.knew.manage(r.OK() || r.Code == http.StatusNotFound, l.process.view.oneManager(c.pod.UID), r, at)
-		switch p := l.process.view.pods[c.pod.UID]; {
+		state.statusBounds.recordCallResult(r.OK() || r.Code == http.StatusNotFound, state.process.view.atMostOneOwner(c.pod.UID), r, at)
+		switch p := state.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.active:
-			l.deletes.await(c.pod.UID, c)
-		case !r.OK() && c.effectSeen: // it was somebody else's doing
-			l.left.add(at, 1)
+			state.deletes.addUnobserved(c.pod.UID, c)
+		case !r.OK() && c.effectObserved: // it was somebody else's doing
+			state.lost.add(at, 1)
 		case !r.OK():
-			delete(l.process.deleting, c.pod.UID)
+			delete(state.process.deleting, c.pod.UID)
 		}
 	}
 }
 
-// created enters a pod that the process has been told it made.
-func (l *ledger) created(c *call, made *history.Object, at time.Duration) {
-	view := l.process.view
+// recordCreated enters a pod that the process has been told it made.
+func (state *ownerState) recordCreated(c *call, made *history.Object, at time.Duration) {
+	view := state.process.view
 	switch {
-	case l.early[made.UID]:
-		delete(l.early, made.UID)
-		l.credit = max(0, l.credit-1)
-		l.joined.add(at, -1)
-	case view.pods[made.UID] != nil || made.Version <= view.reached[podResource]:
+	case state.observedBeforeAnswer[made.UID]:
+		delete(state.observedBeforeAnswer, made.UID)
+		state.excessObserved = max(0, state.excessObserved-1)
+		state.gained.add(at, -1)
+	case view.pods[made.UID] != nil || made.Version <= view.reachedVersion[podResource]:
 	default:
-		c.made = made.Version
-		l.creates.await(made.UID, c)
+		c.createdVersion = made.Version
+		state.creates.addUnobserved(made.UID, c)
 	}
 }
 
-// caughtUp drops what the process has been shown by now without having been
+// dropObservedCreates drops what the process has been shown by now without having been
 // told of each: a pod that came and went while it was not watching. It reports
 // whether there was such a one.
-func (l *ledger) caughtUp() bool {
-	before := len(l.creates.unseen)
-	maps.DeleteFunc(l.creates.unseen, func(_ types.UID, c *call) bool {
-		return c.made <= l.process.view.reached[podResource]
+func (state *ownerState) dropObservedCreates() bool {
+	before := len(state.creates.unobserved)
+	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
+		return c.createdVersion <= state.process.view.reachedVersion[podResource]
 	})
-	return len(l.creates.unseen) < before
+	return len(state.creates.unobserved) < before
 }
 
-// lapsed returns the creates that the process was told it made, waits for no more, and
+// expiredCreates returns the creates that the process was told it made, waits for no more, and
 // has not been shown for all that: its view of pods has not got so far.
-func (l *ledger) lapsed() map[types.UID]*call {
-	maps.DeleteFunc(l.creates.lapsed, func(_ types.UID, c *call) bool {
-		return c.made <= l.process.view.reached[podResource]
+func (state *ownerState) expiredCreates() map[types.UID]*call {
+	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
+		return c.createdVersion <= state.process.view.reachedVersion[podResource]
 	})
-	return l.creates.lapsed
+	return state.creates.expired
 }
 
-// idle says that the process was idle until now.
-func (l *ledger) idle(at time.Duration) {
-	l.ceiling.idle(at)
-	l.floor.idle(at)
-	l.joined.idle(at)
-	l.left.idle(at)
-	l.closed = l.owner() == nil && l.creates.outstanding()+l.deletes.outstanding() == 0
+// becameIdle says that the process was idle until now.
+func (state *ownerState) becameIdle(at time.Duration) {
+	state.createBound.becameIdle(at)
+	state.deleteBound.becameIdle(at)
+	state.gained.becameIdle(at)
+	state.lost.becameIdle(at)
+	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }

@@ -47,7 +47,7 @@ func decodePod(o *history.Object) (*pod, error) {
 			p.ready, p.readySince = true, condition.LastTransitionTime
 		}
 	}
-	p.priority = priority{
+	p.deletionOrder = deletionOrder{
 		assigned: body.Spec.NodeName != "",
 		phase:    max(0, slices.Index(phases, phase)),
 		cost:     int(wholeNumber(o.Annotations[costAnnotation], 0)),
@@ -72,12 +72,12 @@ type pod struct {
 	active      bool // neither terminating nor ended
 	ready       bool
 	readySince  time.Time
-	priority
+	deletionOrder
 }
 
-// priority is what else decides which of an owner's pods goes first when there
+// deletionOrder is what else decides which of an owner's pods goes first when there
 // are too many (contract ReplicaSet 10).
-type priority struct {
+type deletionOrder struct {
 	assigned bool // to a node
 	phase    int  // its place in the order in which phases go: 0 goes first
 	cost     int  // of its deletion
@@ -85,21 +85,21 @@ type priority struct {
 	created  time.Time
 }
 
-// managed reports whether the subject runs the controller of the pod's owner.
-func (p *pod) managed() bool {
+// hasManagedOwner reports whether the subject runs the controller of the pod's owner.
+func (p *pod) hasManagedOwner() bool {
 	return p.controller.UID != "" && kindByName(p.controller.Kind) != nil
 }
 
 func (p *pod) orphan() bool { return p.controller.UID == "" }
 
-// sameClaim reports whether two versions of a pod are alike in what decides who
+// sameForAdoption reports whether two versions of a pod are alike in what decides who
 // may claim it.
-func (p *pod) sameClaim(other *pod) bool {
+func (p *pod) sameForAdoption(other *pod) bool {
 	return p.controller == other.controller && p.active == other.active && maps.Equal(p.labels, other.labels)
 }
 
-// stands reports whether two versions of a pod are alike in all that decides
+// sameForScaleDown reports whether two versions of a pod are alike in all that decides
 // which goes first.
-func (p *pod) stands(other *pod) bool {
-	return p.sameClaim(other) && p.priority == other.priority && p.ready == other.ready && p.readySince.Equal(other.readySince)
+func (p *pod) sameForScaleDown(other *pod) bool {
+	return p.sameForAdoption(other) && p.deletionOrder == other.deletionOrder && p.ready == other.ready && p.readySince.Equal(other.readySince)
 }

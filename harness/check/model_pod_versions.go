@@ -8,53 +8,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// faces is how pods have been shown of late, the latest last. A face without a pod
+// podVersions is how pods have been shown of late, the latest last. A face without a pod
 // says that there was none.
-type faces struct {
-	of   map[types.UID][]shown[face]
-	gone []shown[types.UID] // pods that went, the first to go first
+type podVersions struct {
+	byPod   map[types.UID][]cachedVersion[podVersion]
+	removed []cachedVersion[types.UID] // pods that went, the first to go first
 }
 
-func newFaces() faces { return faces{of: map[types.UID][]shown[face]{}} }
+func newPodVersions() podVersions {
+	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
+}
 
-// show takes in a version of a pod.
-func (f *faces) show(p *pod, body []byte, at time.Duration) {
-	known := f.of[p.UID]
-	if n := len(known); n > 0 && known[n-1].value.like(p, body) {
+// add takes in a version of a pod.
+func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
+	known := versions.byPod[p.UID]
+	if n := len(known); n > 0 && known[n-1].value.sameAs(p, body) {
 		return
 	}
 	if len(known) == 0 {
-		known = []shown[face]{{}} // before this there was none
+		known = []cachedVersion[podVersion]{{}} // before this there was none
 	}
-	f.of[p.UID] = append(recent(known, at-memory), shown[face]{at, face{p, &address{body: body}}})
+	versions.byPod[p.UID] = append(keepSince(known, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
 }
 
-// like reports whether a version of the pod says the same to Endpoints.
-func (f face) like(p *pod, body []byte) bool {
+// sameAs reports whether a version of the pod says the same to Endpoints.
+func (f podVersion) sameAs(p *pod, body []byte) bool {
 	return f.pod != nil && f.ready == p.ready && f.terminating == p.terminating && maps.Equal(f.labels, p.labels) && bytes.Equal(f.body, body)
 }
 
-// drop takes in that a pod is gone. Those that went too long ago to be in anybody's
+// remove takes in that a pod is gone. Those that went too long ago to be in anybody's
 // mind are forgotten.
-func (f *faces) drop(uid types.UID, at time.Duration) {
-	if f.of[uid] == nil {
+func (versions *podVersions) remove(uid types.UID, at time.Duration) {
+	if versions.byPod[uid] == nil {
 		return
 	}
-	f.of[uid] = append(recent(f.of[uid], at-memory), shown[face]{since: at})
-	f.gone = append(f.gone, shown[types.UID]{at, uid})
+	versions.byPod[uid] = append(keepSince(versions.byPod[uid], at-decisionWindowMax), cachedVersion[podVersion]{since: at})
+	versions.removed = append(versions.removed, cachedVersion[types.UID]{at, uid})
 	old := 0
-	for ; f.gone[old].since < at-memory; old++ {
-		uid := f.gone[old].value
-		if known := f.of[uid]; len(known) > 0 && known[len(known)-1].value.pod == nil {
-			delete(f.of, uid)
+	for ; versions.removed[old].since < at-decisionWindowMax; old++ {
+		uid := versions.removed[old].value
+		if known := versions.byPod[uid]; len(known) > 0 && known[len(known)-1].value.pod == nil {
+			delete(versions.byPod, uid)
 		}
 	}
-	f.gone = f.gone[old:]
+	versions.removed = versions.removed[old:]
 }
 
-// face is a pod as Endpoints may show it: one version of it, and how it can be
+// podVersion is a pod as Endpoints may show it: one version of it, and how it can be
 // reached.
-type face struct {
+type podVersion struct {
 	*pod
-	*address
+	*podAddress
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// stance is how an object of some name stands, and until when it stood in
+// presence is how an object of some name stands, and until when it stood in
 // other ways.
-type stance struct {
-	now   standing
+type presence struct {
+	now   presenceKind
 	since time.Duration
-	until [standings]time.Duration
+	until [presenceKinds]time.Duration
 }
 
-// standing is what an object of some name calls for.
-type standing int
+// presenceKind is what an object of some name calls for.
+type presenceKind int
 
 const (
-	unseen    standing = iota // the process has never had it in view
-	absent                    // it has gone from view
-	managed                   // a Service of which the controller keeps Endpoints
-	unmanaged                 // any other Service
-	ordinary                  // Endpoints
-	record                    // Endpoints that are a leader election's
-	standings
+	neverSeen            presenceKind = iota // the process has never had it in view
+	absent                                   // it has gone from view
+	managedService                           // a Service of which the controller keeps Endpoints
+	unmanagedService                         // any other Service
+	ordinaryEndpoints                        // Endpoints
+	leaderElectionRecord                     // Endpoints that are a leader election's
+	presenceKinds
 )
 
-// note says how the object stands from now on.
-func (s *stance) note(at time.Duration, now standing) {
+// record says how the object stands from now on.
+func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
 		s.now, s.since = now, at
@@ -38,7 +38,7 @@ func (s *stance) note(at time.Duration, now standing) {
 }
 
 // was reports whether the object has stood in one of these ways at or after from.
-func (s *stance) was(from time.Duration, any ...standing) bool {
+func (s *presence) was(from time.Duration, any ...presenceKind) bool {
 	for _, each := range any {
 		if s.now == each || s.until[each] > from {
 			return true
@@ -47,94 +47,94 @@ func (s *stance) was(from time.Duration, any ...standing) bool {
 	return false
 }
 
-// look takes in what has become of the Service and its Endpoints in a view.
-func (p *publication) look(v *view, at time.Duration) {
-	s := v.serviceNamed(p.name)
-	if n := len(p.services); n == 0 || p.services[n-1].value != s {
-		p.services = append(recent(p.services, at-memory), shown[*service]{at, s})
+// update takes in what has become of the Service and its Endpoints in a view.
+func (state *serviceState) update(v *view, at time.Duration) {
+	s := v.serviceNamed(state.name)
+	if n := len(state.services); n == 0 || state.services[n-1].value != s {
+		state.services = append(keepSince(state.services, at-decisionWindowMax), cachedVersion[*service]{at, s})
 	}
-	if e := v.endpointsNamed(p.name); e != nil && e.Version > p.version.value {
-		p.version = shown[history.Version]{at, e.Version}
+	if e := v.endpointsNamed(state.name); e != nil && e.Version > state.version.value {
+		state.version = cachedVersion[history.Version]{at, e.Version}
 	}
 	switch {
 	case s != nil && s.managed():
-		p.service.note(at, managed)
+		state.service.record(at, managedService)
 	case s != nil:
-		p.service.note(at, unmanaged)
-	case p.service.now != unseen:
-		p.service.note(at, absent)
+		state.service.record(at, unmanagedService)
+	case state.service.now != neverSeen:
+		state.service.record(at, absent)
 	}
-	switch e := v.endpointsNamed(p.name); {
-	case e != nil && e.record:
-		p.endpoints.note(at, record)
+	switch e := v.endpointsNamed(state.name); {
+	case e != nil && e.leaderElection:
+		state.endpoints.record(at, leaderElectionRecord)
 	case e != nil:
-		p.endpoints.note(at, ordinary)
-	case p.endpoints.now != unseen:
-		p.endpoints.note(at, absent)
+		state.endpoints.record(at, ordinaryEndpoints)
+	case state.endpoints.now != neverSeen:
+		state.endpoints.record(at, absent)
 	}
 }
 
-// dates is from when what led to a write of the Endpoints from a version of theirs may
+// earliestDecision is from when what led to a write of the Endpoints from a version of theirs may
 // date. One worker at a time sees to a Service: it begins after the answer to what it
 // wrote before, and after it was shown the version, by what it was told until then but
 // for the lag; unless it read the version live.
-func (p *publication) dates(from history.Version) time.Duration {
-	since := max(p.from, p.answered-lag)
-	if from != 0 && from == p.version.value && !p.doubted {
-		since = max(since, p.version.since-lag)
+func (state *serviceState) earliestDecision(from history.Version) time.Duration {
+	since := max(state.from, state.answered-lag)
+	if from != 0 && from == state.version.value && !state.lastWriteFailed {
+		since = max(since, state.version.since-lag)
 	}
 	return since
 }
 
-// send takes in a write that is sent. What the process had decided before it was idle,
+// recordWrite takes in a write that is sent. What the process had decided before it was idle,
 // it had done or given up.
-func (p *publication) send(of *process, at time.Duration) {
-	p.window.send(of, at)
-	p.from = max(p.from, of.rousedAt-lag)
+func (state *serviceState) recordWrite(of *process, at time.Duration) {
+	state.decisionWindow.callSent(of, at)
+	state.from = max(state.from, of.idleUntil-lag)
 }
 
-// settled takes in the answer to a write. What the client repeats by itself was
+// recordAnswer takes in the answer to a write. What the client repeats by itself was
 // decided before.
-func (p *publication) settled(r *history.Response, at time.Duration) {
-	p.settle(at)
-	if !repeats(r) {
-		p.answered, p.doubted = at, !r.OK()
+func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
+	state.callAnswered(at)
+	if !isRetriedByClient(r) {
+		state.answered, state.lastWriteFailed = at, !r.OK()
 	}
 }
 
-// mustBeSpared reports whether there are, or may be, Endpoints by this name that
+// mayBeForeign reports whether there are, or may be, Endpoints by this name that
 // are not the controller's.
-func (p *publication) mustBeSpared() bool {
-	return p.service.now == unmanaged || p.endpoints.now == record && p.service.now != managed
+func (state *serviceState) mayBeForeign() bool {
+	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// forgotten reports whether neither has been there for so long that no decision
+// canForget reports whether neither has been there for so long that no decision
 // can depend on it.
-func (p *publication) forgotten(at time.Duration) bool {
-	gone := func(s *stance) bool { return s.now == unseen || s.now == absent && at-s.since > memory }
-	return p.working == 0 && at-p.lastAt > memory && gone(&p.service) && gone(&p.endpoints)
+func (state *serviceState) canForget(at time.Duration) bool {
+	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }
+	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
 }
 
-// publication returns the account with the name of a Service, opening it if need be.
-func (p *process) publication(service objectName) *publication {
-	known := p.publications[service]
+// serviceState returns the account with the name of a Service, opening it if need be.
+func (p *process) serviceState(service objectName) *serviceState {
+	known := p.serviceStates[service]
 	if known == nil {
-		known = &publication{name: service}
-		p.publications[service] = known
+		known = &serviceState{name: service}
+		p.serviceStates[service] = known
 	}
 	return known
 }
 
-// scan takes down what the process finds at its start: Endpoints without a
+// recordStartupOrphans takes down what the process finds at its start: Endpoints without a
 // Service, as soon as it has been told of all there is.
-func (p *process) scan() {
-	if p.leftovers != nil || p.view.reached[serviceResource] == 0 || p.view.reached[endpointsResource] == 0 {
+func (p *process) recordStartupOrphans() {
+	if p.startupOrphans != nil || p.view.reachedVersion[serviceResource] == 0 || p.view.reachedVersion[endpointsResource] == 0 {
 		return
 	}
-	p.leftovers = map[types.UID]bool{}
+	p.startupOrphans = map[types.UID]bool{}
 	for uid, e := range p.view.endpoints {
 		if p.view.serviceNamed(serviceName(e.Ref)) == nil {
-			p.leftovers[uid] = true
+			p.startupOrphans[uid] = true
 		}
 	}
 }

@@ -12,16 +12,16 @@ import (
 )
 
 // rollout returns the account with a Deployment, opening it if need be.
-func (p *process) rollout(deployment types.UID) *rollout {
+func (p *process) rollout(deployment types.UID) *rolloutState {
 	r := p.rollouts[deployment]
 	if r == nil {
-		r = newRollout(p, deployment)
+		r = newRolloutState(p, deployment)
 		p.rollouts[deployment] = r
 	}
 	return r
 }
 
-func named(sets []*owner, name string) *owner {
+func findByName(sets []*owner, name string) *owner {
 	for _, set := range sets {
 		if set.Name == name {
 			return set
@@ -30,80 +30,80 @@ func named(sets []*owner, name string) *owner {
 	return nil
 }
 
-func all[T any](of []T, holds func(T) bool) bool {
+func every[T any](of []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
 }
 
-// origin is the version that a process wrote from, and when it was answered.
-type origin struct {
+// writeOrigin is the version that a process wrote from, and when it was answered.
+type writeOrigin struct {
 	from history.Version
 	at   time.Duration
 }
 
-// state is the ReplicaSets of a Deployment, in order of names: as the process was
+// replicaSetsState is the ReplicaSets of a Deployment, in order of names: as the process was
 // told, and with what it was answered to its own writes. It may go by either.
-type state struct{ told, made []*owner }
+type replicaSetsState struct{ cached, withOwnWrites []*owner }
 
-func newRollout(p *process, uid types.UID) *rollout {
-	return &rollout{process: p, uid: uid, written: map[types.UID]*owner{}, origins: map[version]origin{}, taken: map[string]time.Duration{}, unclear: never, hindered: never}
+func newRolloutState(p *process, uid types.UID) *rolloutState {
+	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*owner{}, writtenFrom: map[versionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// clear reports whether it has been clear since some time, and the lag before,
+// ownershipClear reports whether it has been clear since some time, and the lag before,
 // which ReplicaSets are the Deployment's. One that nobody controls counts from when
 // it is adopted, of which its watch tells later; one that is being deleted does not
 // count here, while a controller goes on to count it.
-func (r *rollout) clear(since, at time.Duration) bool {
+func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
-	if d := view.deployments[r.uid]; d != nil && view.anySet(func(set *owner) bool {
+	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *owner) bool {
 		return set.Namespace == d.Namespace && d.selector.Matches(set.labels) &&
 			(set.controller.UID == "" || set.controller.UID == d.UID && set.terminating)
 	}) {
-		r.unclear = at
+		r.ownershipUnclearAt = at
 	}
-	return r.unclear == never || r.unclear < since-lag
+	return r.ownershipUnclearAt == never || r.ownershipUnclearAt < since-lag
 }
 
-// look takes in what has become of the Deployment and its ReplicaSets.
-func (r *rollout) look(at time.Duration) {
+// update takes in what has become of the Deployment and its ReplicaSets.
+func (r *rolloutState) update(at time.Duration) {
 	view := r.process.view
 	d := view.deployments[r.uid]
 	if d == nil {
-		r.deployments, r.sets = nil, nil
-		clear(r.written)
-		clear(r.origins)
+		r.deployments, r.replicaSets = nil, nil
+		clear(r.ownWrites)
+		clear(r.writtenFrom)
 		return
 	}
-	r.clear(at, at)
+	r.ownershipClear(at, at)
 	if n := len(r.deployments); n == 0 || r.deployments[n-1].value != d {
-		r.deployments = append(recent(r.deployments, at-memory), shown[*deployment]{at, d})
+		r.deployments = append(keepSince(r.deployments, at-decisionWindowMax), cachedVersion[*deployment]{at, d})
 	}
-	for uid, set := range r.written {
-		if now := view.owners[uid]; now != nil && now.Version >= set.Version || now == nil && view.reached[setResource] >= set.Version {
-			delete(r.written, uid)
+	for uid, set := range r.ownWrites {
+		if now := view.owners[uid]; now != nil && now.Version >= set.Version || now == nil && view.reachedVersion[replicaSetResource] >= set.Version {
+			delete(r.ownWrites, uid)
 		}
 	}
-	now := state{told: view.setsOf(d)}
-	now.made = now.told
-	if len(r.written) > 0 {
-		now.made = r.overlaid(d, now.told)
+	now := replicaSetsState{cached: view.replicaSetsOf(d)}
+	now.withOwnWrites = now.cached
+	if len(r.ownWrites) > 0 {
+		now.withOwnWrites = r.withOwnWrites(d, now.cached)
 	}
-	if n := len(r.sets); n == 0 || !r.sets[n-1].value.equal(now) {
-		r.sets = append(recent(r.sets, at-memory), shown[state]{at, now})
+	if n := len(r.replicaSets); n == 0 || !r.replicaSets[n-1].value.equal(now) {
+		r.replicaSets = append(keepSince(r.replicaSets, at-decisionWindowMax), cachedVersion[replicaSetsState]{at, now})
 	}
 }
 
-func (s state) equal(other state) bool {
-	return slices.Equal(s.told, other.told) && slices.Equal(s.made, other.made)
+func (s replicaSetsState) equal(other replicaSetsState) bool {
+	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }
 
-// overlaid is the ReplicaSets with what the process has made of them.
-func (r *rollout) overlaid(d *deployment, sets []*owner) []*owner {
+// withOwnWrites is the ReplicaSets with what the process has made of them.
+func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
 	byName := map[string]*owner{}
 	for _, set := range sets {
 		byName[set.Name] = set
 	}
-	for _, set := range r.written {
-		if d.owns(set) {
+	for _, set := range r.ownWrites {
+		if d.counts(set) {
 			byName[set.Name] = set
 		}
 	}
@@ -115,63 +115,63 @@ func (r *rollout) overlaid(d *deployment, sets []*owner) []*owner {
 	return all
 }
 
-// send takes in a call that is part of the work on the Deployment.
-func (r *rollout) send(at time.Duration) {
-	r.window.send(r.process, at)
-	r.deployments, r.sets = recent(r.deployments, r.from), recent(r.sets, r.from)
-	maps.DeleteFunc(r.origins, func(_ version, o origin) bool { return o.at < r.from })
-	maps.DeleteFunc(r.taken, func(_ string, at time.Duration) bool { return at < r.from })
+// recordCall takes in a call that is part of the work on the Deployment.
+func (r *rolloutState) recordCall(at time.Duration) {
+	r.decisionWindow.callSent(r.process, at)
+	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
+	maps.DeleteFunc(r.writtenFrom, func(_ versionKey, o writeOrigin) bool { return o.at < r.from })
+	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// knows takes in that the process has seen a version of the Deployment, since
+// hasSeen takes in that the process has seen a version of the Deployment, since
 // it writes from it. One worker at a time sees to a Deployment, so that whatever
 // it sends from now on comes of that version or a newer one.
-func (r *rollout) knows(at history.Version) {
+func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
 	}
 }
 
-// report takes in that the process has written the status, which it does once in
+// recordStatusWrite takes in that the process has written the status, which it does once in
 // a round, twice if the Deployment is paused or resumed. So a write after this
 // comes of a round that began after the report before this.
-func (r *rollout) report(at time.Duration) {
-	r.from = max(r.from, r.reported-lag)
-	r.reported = at
+func (r *rolloutState) recordStatusWrite(at time.Duration) {
+	r.from = max(r.from, r.statusWrittenAt-lag)
+	r.statusWrittenAt = at
 }
 
 // conflictsMax is how many conflicts in a row delay nothing that counts: the first
 // retries come within milliseconds.
 const conflictsMax = 4
 
-// fares takes in how a call for the Deployment has ended, and when it was sent.
-func (r *rollout) fares(answer *history.Response, sent, at time.Duration) {
+// recordOutcome takes in how a call for the Deployment has ended, and when it was sent.
+func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
-		r.hindered = at
+		r.delayedAt = at
 	}
 	if answer.OK() {
-		r.streak = 0
+		r.failuresInARow = 0
 		return
 	}
-	r.streak++
-	if answer.Code != http.StatusConflict || r.streak > conflictsMax {
-		r.hindered = at
+	r.failuresInARow++
+	if answer.Code != http.StatusConflict || r.failuresInARow > conflictsMax {
+		r.delayedAt = at
 	}
 }
 
-// wrote takes in what the process was told it made of a ReplicaSet, be it that its
+// recordWrite takes in what the process was told it made of a ReplicaSet, be it that its
 // watch told it before.
-func (r *rollout) wrote(set *owner, from history.Version, at time.Duration) {
-	r.origins[version{uid: set.UID, at: set.Version}] = origin{from, at}
-	r.learned(set, at)
+func (r *rolloutState) recordWrite(set *owner, from history.Version, at time.Duration) {
+	r.writtenFrom[versionKey{uid: set.UID, at: set.Version}] = writeOrigin{from, at}
+	r.recordReplicaSet(set, at)
 }
 
-// learned takes in a ReplicaSet as the process got it in an answer, be it to a write or
+// recordReplicaSet takes in a ReplicaSet as the process got it in an answer, be it to a write or
 // to a live read, unless its watch told it before.
-func (r *rollout) learned(set *owner, at time.Duration) {
+func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
 	}
-	r.written[set.UID] = set
-	r.look(at)
+	r.ownWrites[set.UID] = set
+	r.update(at)
 }

@@ -10,22 +10,22 @@ import (
 // scaling is a call that gives a ReplicaSet a number of replicas, with what the
 // process may have had in mind.
 type scaling struct {
-	rollout *rollout
+	rollout *rolloutState
 	name    string
 	creates bool
 	to      int
 	// template is the ReplicaSet's; nil where the process has not seen it.
 	template *template
 	// deployments and states are what may have led to it.
-	deployments []*deployment
-	states      [][]*owner
-	// outdated: the version that it is made from is in none of the states. The API
+	deployments      []*deployment
+	replicaSetStates [][]*owner
+	// stale: the version that it is made from is in none of the states. The API
 	// server refuses it, unless it takes any version.
-	outdated bool
+	stale bool
 }
 
-// scaling reads a create, or a write from that version, of a ReplicaSet.
-func (r *rollout) scaling(name string, pods *template, from history.Version, to int) *scaling {
+// newScaling reads a create, or a write from that version, of a ReplicaSet.
+func (r *rolloutState) newScaling(name string, pods *template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
 	for _, d := range r.deployments {
@@ -43,28 +43,28 @@ func (r *rollout) scaling(name string, pods *template, from history.Version, to 
 			s.deployments = append(s.deployments, d.value)
 		}
 	}
-	states := recent(r.sets, since)
-	at := r.knew(states, name, from)
+	states := keepSince(r.replicaSets, since)
+	at := r.firstStateWith(states, name, from)
 	if at >= 0 {
 		states = states[at:]
 	}
-	s.outdated = at < 0 && from != 0
+	s.stale = at < 0 && from != 0
 	for _, each := range states {
-		s.states = append(s.states, each.value.told, each.value.made)
+		s.replicaSetStates = append(s.replicaSetStates, each.value.cached, each.value.withOwnWrites)
 	}
 	return s
 }
 
-// knew returns from which state on the process knew the version of a ReplicaSet
+// firstStateWith returns from which state on the process knew the version of a ReplicaSet
 // that it wrote from, -1 if that is not to be told. What it had made itself it
 // may have known without a new look at the others.
-func (r *rollout) knew(states []shown[state], name string, at history.Version) int {
+func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
 	}
 	for i, each := range states {
-		for _, sets := range [][]*owner{each.value.told, each.value.made} {
-			if set := named(sets, name); set != nil && r.stems(set, at) {
+		for _, sets := range [][]*owner{each.value.cached, each.value.withOwnWrites} {
+			if set := findByName(sets, name); set != nil && r.derivesFrom(set, at) {
 				return i
 			}
 		}
@@ -72,14 +72,14 @@ func (r *rollout) knew(states []shown[state], name string, at history.Version) i
 	return -1
 }
 
-// stems reports whether a version of a ReplicaSet is the given one, or that from
+// derivesFrom reports whether a version of a ReplicaSet is the given one, or that from
 // which the process made the given one.
-func (r *rollout) stems(set *owner, at history.Version) bool {
-	for range len(r.origins) + 1 {
+func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
+	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
 			return true
 		}
-		before, ok := r.origins[version{uid: set.UID, at: at}]
+		before, ok := r.writtenFrom[versionKey{uid: set.UID, at: at}]
 		if !ok {
 			return false
 		}
@@ -88,28 +88,28 @@ func (r *rollout) stems(set *owner, at history.Version) bool {
 	return false
 }
 
-// judgeable reports whether the process was shown what it should judge by.
-func (s *scaling) judgeable() bool {
-	return len(s.deployments) > 0 && len(s.states) > 0 && s.rollout.process.view.reached[setResource] > 0
+// hasCachedState reports whether the process was shown what it should judge by.
+func (s *scaling) hasCachedState() bool {
+	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[replicaSetResource] > 0
 }
 
-// up reports whether the call adds replicas, whatever state led to it.
-func (s *scaling) up() bool {
-	return all(s.states, func(sets []*owner) bool { return s.to > s.before(sets) })
+// scalesUp reports whether the call adds replicas, whatever state led to it.
+func (s *scaling) scalesUp() bool {
+	return every(s.replicaSetStates, func(sets []*owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
-// before is how many replicas the ReplicaSet asked for, 0 if there was none.
-func (s *scaling) before(sets []*owner) int {
-	if set := named(sets, s.name); set != nil {
+// replicasBefore is how many replicas the ReplicaSet asked for, 0 if there was none.
+func (s *scaling) replicasBefore(sets []*owner) int {
+	if set := findByName(sets, s.name); set != nil {
 		return set.replicas
 	}
 	return 0
 }
 
-// pending reports whether a scaling event may have been pending.
-func (s *scaling) pending() bool {
-	return !all(s.deployments, func(d *deployment) bool {
-		return !d.paused && all(s.states, func(sets []*owner) bool { return !d.beingScaled(sets) })
+// mayBePending reports whether a scaling event may have been pending.
+func (s *scaling) mayBePending() bool {
+	return !every(s.deployments, func(d *deployment) bool {
+		return !d.paused && every(s.replicaSetStates, func(sets []*owner) bool { return !d.scalingPending(sets) })
 	})
 }
 
@@ -117,7 +117,7 @@ func (s *scaling) pending() bool {
 func (s *scaling) evidence(m *Model, did, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var knew []string
-	for _, set := range s.states[len(s.states)-1] {
+	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
 		knew = append(knew, fmt.Sprintf("%s=%d (%d available)", set.Name, set.replicas, set.status.AvailableReplicas))
 	}
 	return Evidence{
@@ -129,17 +129,17 @@ func (s *scaling) evidence(m *Model, did, expected string) Evidence {
 	}
 }
 
-// judgeableScaling is the scaling that the current record is, nil if it is none
+// checkableScaling is the scaling that the current record is, nil if it is none
 // or there is nothing to judge it by.
-func judgeableScaling(m *Model) *scaling {
-	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.judgeable() {
+func checkableScaling(m *Model) *scaling {
+	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil
 	}
 	return m.sent.scaling
 }
 
-// rolling reports whether the Deployment was to be updated by rolling, in every
+// isRollingUpdate reports whether the Deployment was to be updated by rolling, in every
 // way that the process may have had it in mind.
-func (s *scaling) rolling() bool {
-	return all(s.deployments, func(d *deployment) bool { return !d.recreate && !d.terminating })
+func (s *scaling) isRollingUpdate() bool {
+	return every(s.deployments, func(d *deployment) bool { return !d.recreate && !d.terminating })
 }

@@ -16,11 +16,11 @@ const (
 	// leaderAnnotation marks Endpoints that are a leader election's record. They
 	// belong to no Service and are nobody else's to touch.
 	leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
-	// capacityAnnotation says that there were more addresses than Endpoints hold.
-	capacityAnnotation = "endpoints.kubernetes.io/over-capacity"
-	managedByLabel     = "endpoints.kubernetes.io/managed-by"
-	managedBy          = "endpoint-controller"
-	headlessLabel      = "service.kubernetes.io/headless"
+	// overCapacityAnnotation says that there were more addresses than Endpoints hold.
+	overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"
+	managedByLabel         = "endpoints.kubernetes.io/managed-by"
+	managedBy              = "endpoint-controller"
+	headlessLabel          = "service.kubernetes.io/headless"
 )
 
 // service is what the checks need of one version of a Service. It never changes.
@@ -68,11 +68,11 @@ func decodeService(o *history.Object) (*service, error) {
 // read only when it is looked at: most versions are soon replaced.
 type endpoints struct {
 	history.Ref
-	labels      labels.Set
-	terminating bool
-	record      bool // a leader election's
-	capacity    string
-	body        json.RawMessage
+	labels         labels.Set
+	terminating    bool
+	leaderElection bool // a leader election's
+	overCapacity   string
+	body           json.RawMessage
 }
 
 // String is how evidence names the Endpoints.
@@ -81,12 +81,12 @@ func (e *endpoints) String() string { return "Endpoints " + e.Namespace + "/" + 
 func newEndpoints(o *history.Object) *endpoints {
 	_, record := o.Annotations[leaderAnnotation]
 	return &endpoints{
-		Ref:         o.Ref,
-		labels:      maps.Clone(o.Labels),
-		terminating: o.Terminating(),
-		record:      record,
-		capacity:    o.Annotations[capacityAnnotation],
-		body:        o.Body,
+		Ref:            o.Ref,
+		labels:         maps.Clone(o.Labels),
+		terminating:    o.Terminating(),
+		leaderElection: record,
+		overCapacity:   o.Annotations[overCapacityAnnotation],
+		body:           o.Body,
 	}
 }
 

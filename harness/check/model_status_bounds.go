@@ -7,104 +7,104 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// knowledge is between which bounds lies what a process may know of an owner and
+// statusBounds is between which bounds lies what a process may know of an owner and
 // its pods when it reports them from the version of the owner that it was told
 // last: since it was told of that, and for the lag before. Whoever writes from it
 // has not begun before, however long its calls hang.
-type knowledge struct {
-	version    history.Version // the highest that the process was told of
-	since      time.Duration   // when it was told of that first
-	generation sinceIdle
-	replicas   sinceIdle
-	labeled    sinceIdle
-	ready      sinceIdle
-	leaving    sinceIdle
-	orphans    sinceIdle
-	minReady   sinceIdle // in seconds
-	failing    sinceIdle // 1 where the status said that pods could not be made or deleted
-	// unready counts pods that were ready and are so no more, or not the owner's;
+type statusBounds struct {
+	version             history.Version // the highest that the process was told of
+	since               time.Duration   // when it was told of that first
+	generation          rangeSinceIdle
+	replicas            rangeSinceIdle
+	fullyLabeled        rangeSinceIdle
+	ready               rangeSinceIdle
+	terminatingReplicas rangeSinceIdle
+	orphans             rangeSinceIdle
+	minReady            rangeSinceIdle // in seconds
+	failing             rangeSinceIdle // 1 where the status said that pods could not be made or deleted
+	// becameUnready counts pods that were ready and are so no more, or not the owner's;
 	// failures, calls for its pods that failed; missed, deletes of pods that were
 	// gone already.
-	unready  countSinceIdle
-	failures countSinceIdle
-	missed   countSinceIdle
-	// unsaid: a call for its pods has failed for good since the process last reported,
+	becameUnready   countSinceIdle
+	failures        countSinceIdle
+	deletesNotFound countSinceIdle
+	// unreportedFailure: a call for its pods has failed for good since the process last reported,
 	// when the status did not say so yet.
-	unsaid bool
+	unreportedFailure bool
 }
 
-// look takes in what has become of the owner, nil if it is gone, and its pods.
-func (k *knowledge) look(o *owner, before, now tally, replaced bool, at time.Duration) {
-	if o != nil && o.Version > k.version { // a list may go back, and come again
-		k.version, k.since = o.Version, at
-		k.renew(at)
+// update takes in what has become of the owner, nil if it is gone, and its pods.
+func (bounds *statusBounds) update(o *owner, before, now podCounts, replaced bool, at time.Duration) {
+	if o != nil && o.Version > bounds.version { // a list may go back, and come again
+		bounds.version, bounds.since = o.Version, at
+		bounds.startAtVersion(at)
 	}
 	if replaced { // on the way a cache may have some of the old pods and some of the new
-		k.note(tally{}, at)
-		k.note(before.plus(now), at)
-		k.unready.add(at, min(before.ready, now.ready)) // each may have been another's
+		bounds.record(podCounts{}, at)
+		bounds.record(before.plus(now), at)
+		bounds.becameUnready.add(at, min(before.ready, now.ready)) // each may have been another's
 	}
-	k.note(now, at)
-	k.unready.add(at, max(0, before.ready-now.ready))
+	bounds.record(now, at)
+	bounds.becameUnready.add(at, max(0, before.ready-now.ready))
 	if o == nil {
 		return
 	}
-	k.generation.note(at, int(o.generation))
-	k.minReady.note(at, int(o.minReady/time.Second))
+	bounds.generation.record(at, int(o.generation))
+	bounds.minReady.record(at, int(o.minReady/time.Second))
 	failing := 0
 	if o.failing {
 		failing = 1
 	}
-	k.failing.note(at, failing)
+	bounds.failing.record(at, failing)
 }
 
-func (k *knowledge) note(t tally, at time.Duration) {
-	k.replicas.note(at, t.replicas)
-	k.labeled.note(at, t.labeled)
-	k.ready.note(at, t.ready)
-	k.leaving.note(at, t.leaving)
-	k.orphans.note(at, t.orphans)
+func (bounds *statusBounds) record(t podCounts, at time.Duration) {
+	bounds.replicas.record(at, t.replicas)
+	bounds.fullyLabeled.record(at, t.fullyLabeled)
+	bounds.ready.record(at, t.ready)
+	bounds.terminatingReplicas.record(at, t.terminatingReplicas)
+	bounds.orphans.record(at, t.orphans)
 }
 
-// manage takes in the answer to a create or delete, and whether it was certainly for
+// recordCallResult takes in the answer to a create or delete, and whether it was certainly for
 // this owner.
-func (k *knowledge) manage(ok, certain bool, r *history.Response, at time.Duration) {
+func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
 	}
-	k.failures.add(at, 1)
+	bounds.failures.add(at, 1)
 	// That a namespace is terminating is no failure (trap 18), and of what got no
 	// answer at all one may think what one likes.
-	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !repeats(r) && k.failing.whole.high == 0 {
-		k.unsaid = true
+	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
+		bounds.unreportedFailure = true
 	}
 }
 
-// renew begins anew with what may be known now.
-func (k *knowledge) renew(at time.Duration) {
-	for _, s := range []*sinceIdle{
-		&k.generation, &k.replicas, &k.labeled, &k.ready, &k.leaving, &k.orphans, &k.minReady, &k.failing,
+// startAtVersion begins anew with what may be known now.
+func (bounds *statusBounds) startAtVersion(at time.Duration) {
+	for _, values := range []*rangeSinceIdle{
+		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,
 	} {
-		s.idle(at)
+		values.becameIdle(at)
 	}
-	k.unready.idle(at)
-	k.failures.idle(at)
-	k.missed.idle(at)
+	bounds.becameUnready.becameIdle(at)
+	bounds.failures.becameIdle(at)
+	bounds.deletesNotFound.becameIdle(at)
 }
 
 // plus adds up what two tallies say of pods that are reported.
-func (t tally) plus(other tally) tally {
+func (t podCounts) plus(other podCounts) podCounts {
 	t.replicas += other.replicas
-	t.labeled += other.labeled
+	t.fullyLabeled += other.fullyLabeled
 	t.ready += other.ready
-	t.leaving += other.leaving
+	t.terminatingReplicas += other.terminatingReplicas
 	t.orphans += other.orphans
 	return t
 }
 
-// statusClaim is a number in a status, and between which bounds it may lie.
-type statusClaim struct {
+// fieldBounds is a number in a status, and between which bounds it may lie.
+type fieldBounds struct {
 	field     string
-	said      int
+	written   int
 	low, high int
 }

@@ -34,7 +34,7 @@ type container struct{ Name, Image string }
 // same reports whether two templates are equal, the hash label ignored.
 func (t *template) same(other *template) bool { return t == other || t.text == other.text }
 
-func readTemplate(raw json.RawMessage) (*template, error) {
+func decodeTemplate(raw json.RawMessage) (*template, error) {
 	var typed struct {
 		Metadata struct {
 			Labels      labels.Set

@@ -5,7 +5,7 @@ import "testing"
 func TestSameTemplate(t *testing.T) {
 	read := func(v any) *template {
 		t.Helper()
-		pods, err := readTemplate(encoded(v))
+		pods, err := decodeTemplate(encoded(v))
 		if err != nil {
 			t.Fatal(err)
 		}

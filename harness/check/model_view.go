@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// sighting is a pod as the process had it for a time.
-type sighting struct {
+// cachedPodState is a pod as the process had it for a time.
+type cachedPodState struct {
 	pod   *pod
 	since int64         // the record that told it so
 	until time.Duration // when something else was told; 0 while it holds
 }
 
-// feed is what a list or watch covers.
-type feed struct {
+// watchScope is what a list or watch covers.
+type watchScope struct {
 	resource  string
 	namespace string // "" is all
 	// selective: it leaves out objects, so absence from it says nothing.
@@ -26,48 +26,48 @@ type feed struct {
 	initial bool
 }
 
-// feedOf reads what a list or watch request asks for.
-func feedOf(r *history.Request) feed {
-	f := feed{resource: r.Resource, namespace: r.Namespace}
+// watchScopeOf reads what a list or watch request asks for.
+func watchScopeOf(r *history.Request) watchScope {
+	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
 	query, err := url.ParseQuery(r.Query)
 	if err != nil {
-		f.selective = true
-		return f
+		scope.selective = true
+		return scope
 	}
-	f.selective = r.Name != "" || query.Has("fieldSelector") || query.Has("labelSelector")
-	f.initial = query.Get("sendInitialEvents") == "true"
-	return f
+	scope.selective = r.Name != "" || query.Has("fieldSelector") || query.Has("labelSelector")
+	scope.initial = query.Get("sendInitialEvents") == "true"
+	return scope
 }
 
 func newView(facts *decoder) *view {
 	return &view{
-		world:   newWorld(),
-		facts:   facts,
-		reached: map[string]history.Version{},
-		asked:   map[string]bool{},
-		pages:   map[feed][]history.Object{},
-		claims:  map[types.UID]int64{},
-		former:  map[types.UID][]sighting{},
+		objectSet:      newObjectSet(),
+		decoder:        facts,
+		reachedVersion: map[string]history.Version{},
+		requestedAll:   map[string]bool{},
+		listPages:      map[watchScope][]history.Object{},
+		podStateSince:  map[types.UID]int64{},
+		formerPods:     map[types.UID][]cachedPodState{},
 
-		standings: map[types.UID][]shown[*pod]{},
+		podVersionsSince: map[types.UID][]cachedVersion[*pod]{},
 
-		shown: map[types.UID]time.Duration{},
-		faces: newFaces(),
+		firstCachedAt: map[types.UID]time.Duration{},
+		podVersions:   newPodVersions(),
 	}
 }
 
-// stream is a watch of a process.
-type stream struct {
+// watchStream is a watch of a process.
+type watchStream struct {
 	process *process
-	feed    feed
+	scope   watchScope
 	// initial holds the initial events until all have come: a cache that lists
 	// by watching shows nothing of them before. Nil once they have.
 	initial map[types.UID]history.Object
 }
 
-func newStream(p *process, f feed) *stream {
-	s := &stream{process: p, feed: f}
-	if f.initial {
+func newWatchStream(p *process, scope watchScope) *watchStream {
+	s := &watchStream{process: p, scope: scope}
+	if scope.initial {
 		s.initial = map[types.UID]history.Object{}
 	}
 	return s
@@ -75,7 +75,7 @@ func newStream(p *process, f feed) *stream {
 
 // deliver applies a watch event. It reports whether the view now is as complete
 // as the event's version says.
-func (v *view) deliver(s *stream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
+func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
 	switch {
 	case d.Type == history.Error:
 		return false, nil
@@ -85,7 +85,7 @@ func (v *view) deliver(s *stream, d *history.Delivery, seq int64, at time.Durati
 			objects = append(objects, o)
 		}
 		s.initial = nil
-		return true, v.replace(s.feed, objects, d.Object.Version, seq, at)
+		return true, v.replace(s.scope, objects, d.Object.Version, seq, at)
 	case s.initial != nil && d.Type == history.Deleted:
 		delete(s.initial, d.Object.UID)
 		return false, nil
@@ -95,7 +95,7 @@ func (v *view) deliver(s *stream, d *history.Delivery, seq int64, at time.Durati
 	case s.initial != nil:
 		return false, nil
 	}
-	v.reach(s.feed.resource, d.Object.Version)
+	v.advance(s.scope.resource, d.Object.Version)
 	switch d.Type {
 	case history.Bookmark:
 		return true, nil
@@ -103,78 +103,80 @@ func (v *view) deliver(s *stream, d *history.Delivery, seq int64, at time.Durati
 		v.drop(d.Resource, d.Object.UID, at)
 		return false, nil
 	default:
-		return false, v.put(&d.Object, seq, at)
+		return false, v.putObject(&d.Object, seq, at)
 	}
 }
 
 // list applies a page of a list answer. It reports whether the list is complete.
-func (v *view) list(f feed, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
+func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
 	items := l.Items
 	if l.Continued {
-		items = append(v.pages[f], items...)
+		items = append(v.listPages[scope], items...)
 	}
-	delete(v.pages, f)
+	delete(v.listPages, scope)
 	if l.More {
-		v.pages[f] = items
+		v.listPages[scope] = items
 		return false, nil
 	}
-	return true, v.replace(f, items, l.Version, seq, at)
+	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
 // replace makes the view what a complete list says, older or newer. What the
 // list lacks is gone, unless the list was of some objects only.
-func (v *view) replace(f feed, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
-	v.replaced = true
+func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
+	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
 		listed[objects[i].UID] = true
-		if err := v.put(&objects[i], seq, now); err != nil {
+		if err := v.putObject(&objects[i], seq, now); err != nil {
 			return err
 		}
 	}
-	if f.selective {
+	if scope.selective {
 		return nil
 	}
-	for uid, ref := range v.refs(f.resource) {
-		if f.covers(ref) && !listed[uid] {
-			v.drop(f.resource, uid, now)
+	for uid, ref := range v.refs(scope.resource) {
+		if scope.covers(ref) && !listed[uid] {
+			v.drop(scope.resource, uid, now)
 		}
 	}
-	v.reach(f.resource, at)
+	v.advance(scope.resource, at)
 	return nil
 }
 
-func (f feed) covers(r history.Ref) bool { return f.namespace == "" || f.namespace == r.Namespace }
-
-func (v *view) reach(resource string, at history.Version) {
-	v.reached[resource] = max(v.reached[resource], at)
+func (scope watchScope) covers(r history.Ref) bool {
+	return scope.namespace == "" || scope.namespace == r.Namespace
 }
 
-// put shows the process a version of an object. One without a body (of a watch
+func (v *view) advance(resource string, at history.Version) {
+	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
+}
+
+// putObject shows the process a version of an object. One without a body (of a watch
 // on metadata only) shows too little to count by; of Endpoints, that lists nothing.
-func (v *view) put(o *history.Object, seq int64, at time.Duration) error {
+func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	if len(o.Body) == 0 && o.Resource != endpointsResource {
 		return nil
 	}
-	decoded, err := v.facts.decode(o)
+	decoded, err := v.decoder.decode(o)
 	if err != nil {
 		return err
 	}
 	p, ok := decoded.(*pod)
 	if !ok {
-		v.enter(decoded)
+		v.put(decoded)
 		return nil
 	}
 	if v.pods[p.UID] == nil {
-		v.shown[p.UID] = at
+		v.firstCachedAt[p.UID] = at
 	}
-	v.faces.show(p, o.Body, at)
-	if n := len(v.standings[p.UID]); n == 0 || !v.standings[p.UID][n-1].value.stands(p) {
-		v.standings[p.UID] = append(recent(v.standings[p.UID], at-memory), shown[*pod]{at, p})
+	v.podVersions.add(p, o.Body, at)
+	if n := len(v.podVersionsSince[p.UID]); n == 0 || !v.podVersionsSince[p.UID][n-1].value.sameForScaleDown(p) {
+		v.podVersionsSince[p.UID] = append(keepSince(v.podVersionsSince[p.UID], at-decisionWindowMax), cachedVersion[*pod]{at, p})
 	}
-	if old := v.pods[p.UID]; old == nil || !old.sameClaim(p) {
-		v.retire(p.UID, at)
-		v.claims[p.UID] = seq
+	if old := v.pods[p.UID]; old == nil || !old.sameForAdoption(p) {
+		v.recordFormer(p.UID, at)
+		v.podStateSince[p.UID] = seq
 	}
 	v.setPod(p)
 	return nil
@@ -186,36 +188,36 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 		v.remove(resource, uid)
 		return
 	}
-	v.retire(uid, at)
-	v.faces.drop(uid, at)
-	delete(v.claims, uid)
-	delete(v.shown, uid)
-	delete(v.standings, uid)
+	v.recordFormer(uid, at)
+	v.podVersions.remove(uid, at)
+	delete(v.podStateSince, uid)
+	delete(v.firstCachedAt, uid)
+	delete(v.podVersionsSince, uid)
 	v.removePod(uid)
 }
 
-// retire keeps how a pod stands as how it stood until now.
-func (v *view) retire(uid types.UID, at time.Duration) {
+// recordFormer keeps how a pod stands as how it stood until now.
+func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	if p := v.pods[uid]; p != nil {
-		v.former[uid] = append(v.former[uid], sighting{pod: p, since: v.claims[uid], until: at})
+		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
 	}
 }
 
-// sightings returns how the process may have a pod in mind.
-func (v *view) sightings(uid types.UID) []sighting {
-	seen := v.former[uid]
+// cachedPodStates returns how the process may have a pod in mind.
+func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
+	seen := v.formerPods[uid]
 	if p := v.pods[uid]; p != nil {
-		seen = append(seen[:len(seen):len(seen)], sighting{pod: p, since: v.claims[uid]})
+		seen = append(seen[:len(seen):len(seen)], cachedPodState{pod: p, since: v.podStateSince[uid]})
 	}
 	return seen
 }
 
-// oneManager is whether the process has had the pod, of late, with one owner at most.
+// atMostOneOwner is whether the process has had the pod, of late, with one owner at most.
 // Otherwise a delete cannot be laid at one owner's door.
-func (v *view) oneManager(uid types.UID) bool {
+func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
-	for _, seen := range v.sightings(uid) {
-		if seen.pod.managed() {
+	for _, seen := range v.cachedPodStates(uid) {
+		if seen.pod.hasManagedOwner() {
 			managers[seen.pod.controller.UID] = true
 		}
 	}
@@ -231,7 +233,7 @@ func (v *view) lookup(namespace, name string, uid types.UID) *pod {
 	} else if p := v.pods[uid]; p != nil {
 		return p
 	}
-	for id, seen := range v.former {
+	for id, seen := range v.formerPods {
 		p := seen[len(seen)-1].pod
 		if id == uid || (uid == "" && p.Namespace == namespace && p.Name == name) {
 			return p
@@ -240,9 +242,9 @@ func (v *view) lookup(namespace, name string, uid types.UID) *pod {
 	return nil
 }
 
-// forget drops the sightings that ended before the given time.
-func (v *view) forget(before time.Duration) {
-	for uid, seen := range v.former {
+// prune drops the sightings that ended before the given time.
+func (v *view) prune(before time.Duration) {
+	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]
 		for _, s := range seen {
 			if s.until >= before {
@@ -250,9 +252,9 @@ func (v *view) forget(before time.Duration) {
 			}
 		}
 		if len(kept) == 0 {
-			delete(v.former, uid)
+			delete(v.formerPods, uid)
 		} else {
-			v.former[uid] = kept
+			v.formerPods[uid] = kept
 		}
 	}
 }

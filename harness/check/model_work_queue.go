@@ -2,37 +2,37 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// gone reports whether its process does not know the object of an item any more.
-func (i item) gone() bool {
-	view := i.process.view
-	if i.service != (objectName{}) {
-		return view.names[i.service] == ""
+// objectGone reports whether its process does not know the object of an item any more.
+func (key workQueueKey) objectGone() bool {
+	view := key.process.view
+	if key.service != (objectName{}) {
+		return view.uidByName[key.service] == ""
 	}
-	return view.owners[i.uid] == nil && view.deployments[i.uid] == nil
+	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil
 }
 
 // String is how evidence names the object of an item.
-func (i item) String() string {
+func (key workQueueKey) String() string {
 	switch {
-	case i.service != objectName{}:
-		return "Service " + i.service.namespace + "/" + i.service.name
-	case i.process.view.deployments[i.uid] != nil:
-		return i.process.view.deployments[i.uid].String()
-	case i.process.view.owners[i.uid] != nil:
-		return i.process.view.owners[i.uid].String()
+	case key.service != objectName{}:
+		return "Service " + key.service.namespace + "/" + key.service.name
+	case key.process.view.deployments[key.uid] != nil:
+		return key.process.view.deployments[key.uid].String()
+	case key.process.view.owners[key.uid] != nil:
+		return key.process.view.owners[key.uid].String()
 	}
-	return "owner " + string(i.uid)
+	return "owner " + string(key.uid)
 }
 
 // ref points evidence to the object of an item.
-func (i item) ref() *history.Ref {
+func (key workQueueKey) ref() *history.Ref {
 	switch {
-	case i.service != objectName{}:
-		return &history.Ref{Resource: i.service.resource, Namespace: i.service.namespace, Name: i.service.name}
-	case i.process.view.deployments[i.uid] != nil:
-		return &i.process.view.deployments[i.uid].Ref
-	case i.process.view.owners[i.uid] != nil:
-		return &i.process.view.owners[i.uid].Ref
+	case key.service != objectName{}:
+		return &history.Ref{Resource: key.service.resource, Namespace: key.service.namespace, Name: key.service.name}
+	case key.process.view.deployments[key.uid] != nil:
+		return &key.process.view.deployments[key.uid].Ref
+	case key.process.view.owners[key.uid] != nil:
+		return &key.process.view.owners[key.uid].Ref
 	}
-	return &history.Ref{UID: i.uid}
+	return &history.Ref{UID: key.uid}
 }

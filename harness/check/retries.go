@@ -7,101 +7,101 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// tries is what processes have tried of some calls without success, by the key of the
+// failedAttempts is what processes have tried of some calls without success, by the key of the
 // work queue and the call.
-type tries struct {
-	of      func(*call) bool // the calls
+type failedAttempts struct {
+	follows func(*call) bool // the calls
 	max     int              // after how many in a row a key is given up, and counted anew; 0 is never
-	byKey   map[item]map[string]*attempts
+	byKey   map[workQueueKey]map[string]*callAttempts
 	sweepAt int
 }
 
-// attempts are those of one call since it last succeeded, whatever became of others of
+// callAttempts are those of one call since it last succeeded, whatever became of others of
 // the same key.
-type attempts struct {
-	n      int
-	sent   int64         // the record of the latest
-	failed int64         // the record by which the latest was known to have failed
-	at     time.Duration // and when that was, by the clock of the process
-	repeat int           // how often the client library has sent it again for the latest try
-	news   int64         // the latest record that calls for a try at once
+type callAttempts struct {
+	count         int
+	latestSent    int64         // the record of the latest
+	latestFailed  int64         // the record by which the latest was known to have failed
+	failedAt      time.Duration // and when that was, by the clock of the process
+	clientRetries int           // how often the client library has sent it again for the latest try
+	latestEvent   int64         // the latest record that calls for a try at once
 }
 
-// repeatsMax is how often the client library sends a call again by itself before it says
+// clientRetriesMax is how often the client library sends a call again by itself before it says
 // that it has failed (trap 13; maxRetries of client-go's requests).
-const repeatsMax = 10
+const clientRetriesMax = 10
 
-func newTries(max int, of func(*call) bool) *tries {
-	return &tries{of: of, max: max, byKey: map[item]map[string]*attempts{}}
+func newFailedAttempts(max int, of func(*call) bool) *failedAttempts {
+	return &failedAttempts{follows: of, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
-func (t *tries) observe(m *Model, r *history.Record) {
-	a := m.answered
+func (t *failedAttempts) observe(m *Model, r *history.Record) {
+	answered := m.answered
 	switch {
-	case begins(r):
-		forgetEnded(t.byKey)
-	case a == nil || a.item.process == nil || !t.of(a.call):
-	case isFailure(a):
-		t.fail(m, a)
+	case processStarts(r):
+		dropEndedProcesses(t.byKey)
+	case answered == nil || answered.queueKey.process == nil || !t.follows(answered.call):
+	case isFailure(answered):
+		t.fail(m, answered)
 	default:
-		if delete(t.byKey[a.item], triedBy(a)); len(t.byKey[a.item]) == 0 {
-			delete(t.byKey, a.item)
+		if delete(t.byKey[answered.queueKey], callOf(answered)); len(t.byKey[answered.queueKey]) == 0 {
+			delete(t.byKey, answered.queueKey)
 		}
 	}
 }
 
 // fail counts a call that failed. One that was sent before the failure of another was
 // known is part of the same try, as is what the client library will send again.
-func (t *tries) fail(m *Model, a *answer) {
-	tried := t.attemptsOf(m, a)
-	if a.seq > tried.failed {
-		tried.failed = m.seq
-		if repeats(a.response) && tried.repeat < repeatsMax {
-			tried.repeat++
+func (t *failedAttempts) fail(m *Model, answered *answeredCall) {
+	tried := t.attemptsOf(m, answered)
+	if answered.seq > tried.latestFailed {
+		tried.latestFailed = m.seq
+		if isRetriedByClient(answered.response) && tried.clientRetries < clientRetriesMax {
+			tried.clientRetries++
 		} else {
-			if tried.n == t.max && t.max > 0 {
-				tried.n = 0
+			if tried.count == t.max && t.max > 0 {
+				tried.count = 0
 			}
-			tried.n++
-			tried.repeat = 0
+			tried.count++
+			tried.clientRetries = 0
 		}
 	}
-	tried.at = m.at
-	tried.sent = a.seq
+	tried.failedAt = m.processTime
+	tried.latestSent = answered.seq
 }
 
 // attemptsOf returns what is kept of a call. What can count no more is swept out: of a
 // key, when another call of it fails, and keys, when their number has doubled.
-func (t *tries) attemptsOf(m *Model, a *answer) *attempts {
-	calls := t.byKey[a.item]
+func (t *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
+	calls := t.byKey[answered.queueKey]
 	if calls == nil {
 		if len(t.byKey) >= t.sweepAt {
-			maps.DeleteFunc(t.byKey, func(i item, _ map[string]*attempts) bool { return i.gone() })
+			maps.DeleteFunc(t.byKey, func(i workQueueKey, _ map[string]*callAttempts) bool { return i.objectGone() })
 			t.sweepAt = 2*len(t.byKey) + 64
 		}
-		calls = map[string]*attempts{}
-		t.byKey[a.item] = calls
+		calls = map[string]*callAttempts{}
+		t.byKey[answered.queueKey] = calls
 	}
-	key := triedBy(a)
+	key := callOf(answered)
 	if calls[key] == nil {
-		maps.DeleteFunc(calls, func(_ string, tried *attempts) bool { return m.at-tried.at > lastRetry })
-		calls[key] = &attempts{}
+		maps.DeleteFunc(calls, func(_ string, tried *callAttempts) bool { return m.processTime-tried.failedAt > lastRetry })
+		calls[key] = &callAttempts{}
 	}
 	return calls[key]
 }
 
-// triedBy tells the calls of a key apart. A Service's Endpoints are written once in a
+// callOf tells the calls of a key apart. A Service's Endpoints are written once in a
 // try, in whatever way.
-func triedBy(a *answer) string {
-	if a.publication != nil {
+func callOf(answered *answeredCall) string {
+	if answered.serviceState != nil {
 		return ""
 	}
-	return a.key
+	return answered.key
 }
 
-// wake notes news of a key: what failed before is tried again at once.
-func (t *tries) wake(m *Model, key item) {
+// recordEvent notes news of a key: what failed before is tried again at once.
+func (t *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 	for _, tried := range t.byKey[key] {
-		tried.news = m.seq
+		tried.latestEvent = m.seq
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
-	bench := make([]*seat, 0, len(checks))
+	bench := make([]*runnerEntry, 0, len(checks))
 	for _, c := range checks {
-		bench = append(bench, &seat{check: c, judge: c.New(setting)})
+		bench = append(bench, &runnerEntry{check: c, checker: c.New(setting)})
 	}
 	activity := Activity{Incomplete: "the history ends before the run did"}
 	for record, err := range records {
@@ -35,8 +35,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err := model.observe(record); err != nil {
 			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
 		}
-		for _, s := range bench {
-			s.observe(model, record)
+		for _, entry := range bench {
+			entry.observe(model, record)
 		}
 		if model.phase == history.PhaseEnd {
 			activity.Incomplete = ""
@@ -44,61 +44,61 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		}
 	}
 	results := make([]Result, 0, len(bench))
-	for _, s := range bench {
-		results = append(results, s.result(setting, activity.Incomplete))
+	for _, entry := range bench {
+		results = append(results, entry.result(setting, activity.Incomplete))
 	}
-	excuse(bench, results)
+	excuseKnownUpstream(bench, results)
 	return results, activity, nil
 }
 
-// excuse makes idle what could not be judged because of what upstream is known for.
-func excuse(bench []*seat, results []Result) {
+// excuseKnownUpstream makes idle what could not be judged because of what upstream is known for.
+func excuseKnownUpstream(bench []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
 	}
-	for i, s := range bench {
-		waiting, ok := s.judge.(interface{ unsettled() bool })
-		if ok && waiting.unsettled() && results[i].Verdict == Unknown {
+	for i, entry := range bench {
+		waiting, ok := entry.checker.(interface{ neverConverged() bool })
+		if ok && waiting.neverConverged() && results[i].Verdict == Unknown {
 			results[i].Verdict = NotExercised
 		}
 	}
 }
 
-// seat is a judge at work. A judge that panics judges no more.
-type seat struct {
-	check Check
-	judge Checker
-	panic string
+// runnerEntry is a judge at work. A judge that panics judges no more.
+type runnerEntry struct {
+	check   Check
+	checker Checker
+	panic   string
 }
 
-func (s *seat) observe(m *Model, r *history.Record) {
-	if s.panic != "" {
+func (entry *runnerEntry) observe(m *Model, r *history.Record) {
+	if entry.panic != "" {
 		return
 	}
-	defer s.recover(r.Seq)
-	s.judge.Observe(m, r)
+	defer entry.recover(r.Seq)
+	entry.checker.Observe(m, r)
 }
 
-func (s *seat) recover(seq int64) {
+func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
-		s.panic = fmt.Sprintf("the judge failed at record %d: %v\n%s", seq, p, debug.Stack())
+		entry.panic = fmt.Sprintf("the judge failed at record %d: %v\n%s", seq, p, debug.Stack())
 	}
 }
 
 // result is the judge's, with a pass taken back where there is doubt.
-func (s *seat) result(setting Settings, doubt string) (result Result) {
-	if s.panic == "" {
+func (entry *runnerEntry) result(setting Settings, doubt string) (result Result) {
+	if entry.panic == "" {
 		func() {
-			defer s.recover(0)
-			result = s.judge.Result()
+			defer entry.recover(0)
+			result = entry.checker.Result()
 		}()
 	}
-	result.Check = s.check.ID
-	exercised := slices.Contains(setting.Exercises, s.check.ID)
+	result.Check = entry.check.ID
+	exercised := slices.Contains(setting.Exercises, entry.check.ID)
 	switch {
-	case s.panic != "":
-		return Result{Check: s.check.ID, Verdict: Unknown, Reason: s.panic}
-	case result.Verdict == Fail && s.check.Property == Safety:
+	case entry.panic != "":
+		return Result{Check: entry.check.ID, Verdict: Unknown, Reason: entry.panic}
+	case result.Verdict == Fail && entry.check.Property == Safety:
 		// What has happened has happened, whatever is missing after it.
 	case doubt != "":
 		result.Verdict, result.Reason = Unknown, doubt

@@ -13,19 +13,19 @@ import (
 // Settled tells from the truth, as it is recorded, whether a run has converged.
 // Its Observe may follow a recorder while Pending is called from elsewhere.
 type Settled struct {
-	mu    sync.Mutex
-	facts *decoder
-	truth *world
-	start history.Start
-	at    time.Duration
-	err   error
-	// served is the Services in order, as of when they were last looked at.
-	served map[types.UID]bool
+	mu        sync.Mutex
+	decoder   *decoder
+	committed *objectSet
+	start     history.Start
+	at        time.Duration
+	err       error
+	// convergedServices is the Services in order, as of when they were last looked at.
+	convergedServices map[types.UID]bool
 }
 
 // NewSettled returns a Settled that has seen nothing.
 func NewSettled() *Settled {
-	return &Settled{facts: newDecoder(), truth: newWorld(), served: map[types.UID]bool{}}
+	return &Settled{decoder: newDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
 }
 
 // Observe takes in the next record. It keeps nothing of it
@@ -38,13 +38,13 @@ func (s *Settled) Observe(r *history.Record) {
 	case r.Start != nil:
 		s.start = *r.Start
 	case r.Commit != nil:
-		if err := setTruth(s.truth, s.facts, r.Commit); err != nil && s.err == nil {
+		if err := applyCommit(s.committed, s.decoder, r.Commit); err != nil && s.err == nil {
 			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		for name := range s.truth.published {
-			delete(s.served, s.truth.names[name])
+		for name := range s.committed.changedServices {
+			delete(s.convergedServices, s.committed.uidByName[name])
 		}
-		s.truth.settle()
+		s.committed.clearChanges()
 	}
 }
 
@@ -68,26 +68,26 @@ func (s *Settled) Pending() []string {
 // looked at only when their pods have come to rest, and once for each change:
 // they are the costly ones, and the run asks after every record.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
-	w := s.truth
-	for _, uid := range inOrder(w.owners, namespace) {
-		all = append(all, w.pending(w.owners[uid], now)...)
+	objects := s.committed
+	for _, uid := range sortedByName(objects.owners, namespace) {
+		all = append(all, objects.pendingOwner(objects.owners[uid], now)...)
 	}
-	for _, uid := range inOrder(w.deployments, namespace) {
-		all = append(all, w.pendingDeployment(w.deployments[uid], now)...)
+	for _, uid := range sortedByName(objects.deployments, namespace) {
+		all = append(all, objects.pendingDeployment(objects.deployments[uid], now)...)
 	}
 	if len(all) > 0 {
 		return all
 	}
-	for _, uid := range inOrder(w.services, namespace) {
-		if s.served[uid] {
+	for _, uid := range sortedByName(objects.services, namespace) {
+		if s.convergedServices[uid] {
 			continue
 		}
-		wrong := w.pendingService(w.services[uid])
-		s.served[uid] = len(wrong) == 0
+		wrong := objects.pendingService(objects.services[uid])
+		s.convergedServices[uid] = len(wrong) == 0
 		all = append(all, wrong...)
 	}
-	for _, uid := range inOrder(w.endpoints, namespace) {
-		all = append(all, w.pendingOrphan(w.endpoints[uid])...)
+	for _, uid := range sortedByName(objects.endpoints, namespace) {
+		all = append(all, objects.pendingOrphan(objects.endpoints[uid])...)
 	}
 	return all
 }

@@ -11,18 +11,18 @@ import (
 )
 
 func TestSettled(t *testing.T) {
-	s := newStory()
+	h := newHistoryBuilder()
 	pendingNow := func() []string {
 		settled := NewSettled()
-		for _, r := range s.records {
+		for _, r := range h.records {
 			settled.Observe(r)
 		}
 		return settled.Pending()
 	}
-	rs := s.replicaSet("web", 2)
-	s.revise("web", "spec", map[string]any{"minReadySeconds": 30})
-	s.owner(controllers, "db", "db", 0)
-	s.status("db", 0)
+	rs := h.replicaSet("web", 2)
+	h.revise("web", "spec", map[string]any{"minReadySeconds": 30})
+	h.owner(controllers, "db", "db", 0)
+	h.status("db", 0)
 	want := []string{
 		"ReplicaSet ns/web: 0 of 2 pods active",
 		"ReplicaSet ns/web: status.observedGeneration is 0 at generation 2",
@@ -32,24 +32,24 @@ func TestSettled(t *testing.T) {
 	}
 
 	for range 2 {
-		p := *s.pod(rs, "web")
+		p := *h.pod(rs, "web")
 		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start
-		s.commit(history.Modified, p)
+		h.commit(history.Modified, p)
 	}
-	s.status("web", 2)
-	s.revise("web", "status", map[string]any{"availableReplicas": 0})
+	h.status("web", 2)
+	h.revise("web", "status", map[string]any{"availableReplicas": 0})
 	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods not yet available"}, pendingNow()); diff != "" {
 		t.Errorf("pods not yet available: -want +got:\n%s", diff)
 	}
 
-	s.wait(30 * time.Second)
-	s.status("web", 2)
-	gone := s.terminate(s.pod(rs, "web"))
+	h.wait(30 * time.Second)
+	h.status("web", 2)
+	gone := h.terminate(h.pod(rs, "web"))
 	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods being deleted"}, pendingNow()); diff != "" {
 		t.Errorf("one more, and deleted: -want +got:\n%s", diff)
 	}
 
-	s.commit(history.Deleted, *gone)
+	h.commit(history.Deleted, *gone)
 	if got := pendingNow(); len(got) != 0 {
 		t.Errorf("all done: got %q", got)
 	}
@@ -58,11 +58,11 @@ func TestSettled(t *testing.T) {
 // TestSettledKnowsServices: a run waits for Endpoints, also when they change
 // after they were found in order, and for those whose Service has gone.
 func TestSettledKnowsServices(t *testing.T) {
-	s := newStory()
+	h := newHistoryBuilder()
 	settled, seen := NewSettled(), 0
 	pendingNow := func() []string {
-		for ; seen < len(s.records); seen++ {
-			settled.Observe(s.records[seen])
+		for ; seen < len(h.records); seen++ {
+			settled.Observe(h.records[seen])
 		}
 		return settled.Pending()
 	}
@@ -73,14 +73,14 @@ func TestSettledKnowsServices(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", when, got, want)
 		}
 	}
-	service := s.service("web", nil)
+	service := h.service("web", nil)
 	expect("no Endpoints", "Service ns/web: no Endpoints")
-	e := s.endpoints("web")
+	e := h.endpoints("web")
 	expect("no pods", "")
-	s.reached(s.pod(nil, "web"), "10.1.0.1", true, nil)
+	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 	expect("a pod has come", "Service ns/web: its Endpoints lack 10.1.0.1:8080 (pod Pod ns/web-1)")
-	s.remove(service)
+	h.remove(service)
 	expect("the Service has gone", "Endpoints ns/web: left behind by a Service that is gone")
-	s.remove(e)
+	h.remove(e)
 	expect("all is gone", "")
 }
