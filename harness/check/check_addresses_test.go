@@ -18,28 +18,28 @@ func TestAddresses(t *testing.T) {
 		h.wait(3 * time.Second)
 		return c
 	}
-	told := func(tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+	withService := func(tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
 		return func(h *historyBuilder) { tell(h, begin(h)) }
 	}
 	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
-		{name: "as its pods are", want: Pass, build: told(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
-		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: told(func(h *historyBuilder, c cast) {
+		{name: "as its pods are", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
+		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: told(func(h *historyBuilder, c cast) {
+		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
-		{name: "it was not ready until a moment ago", want: Pass, build: told(func(h *historyBuilder, c cast) {
+		{name: "it was not ready until a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: told(func(h *historyBuilder, c cast) {
+		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: told(func(h *historyBuilder, c cast) {
+		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
 			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
@@ -48,44 +48,44 @@ func TestAddresses(t *testing.T) {
 			}
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "the client repeats what was decided before", want: Pass, build: told(func(h *historyBuilder, c cast) {
+		{name: "the client repeats what was decided before", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", both(c)).deferred(503)
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(1500 * time.Millisecond)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.terminate(c.one))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has just gone", want: Pass, build: told(func(h *historyBuilder, c cast) {
+		{name: "a pod that has just gone", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.remove(c.one)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.remove(c.one)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: told(func(h *historyBuilder, c cast) {
+		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
 		})},
-		{name: "the Service had another selector a moment ago", want: Pass, build: told(func(h *historyBuilder, c cast) {
+		{name: "the Service had another selector a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: told(func(h *historyBuilder, c cast) {
+		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: told(func(h *historyBuilder, c cast) {
+		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: withService(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
-		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: told(func(h *historyBuilder, c cast) {
+		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)

@@ -83,8 +83,8 @@ func (checker *adoptAndReleaseChecker) recordTry(c *call, at time.Duration) {
 // be adopted or released, the first in order of names; nil if there is none.
 func (checker *adoptAndReleaseChecker) notTried(c *call, since time.Duration) (first *pod) {
 	o, view := c.ownerState.owner(), c.process.view
-	t := view.podCountsOf(o.UID)
-	if t.orphans == 0 && t.controlled == t.replicas {
+	counts := view.podCountsOf(o.UID)
+	if counts.orphans == 0 && counts.controlled == counts.replicas {
 		return nil
 	}
 	look := func(pods map[types.UID]*pod) {

@@ -42,45 +42,45 @@ func TestAdoptAndRelease(t *testing.T) {
 	counts := func(n int) fields {
 		return fields{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n, "observedGeneration": 1}
 	}
-	stray := func(h *historyBuilder, pod *history.Object) { h.deliver(h.relabel(pod, "other")) }
+	unmatch := func(h *historyBuilder, pod *history.Object) { h.deliver(h.relabel(pod, "other")) }
 	runTestCases(t, "adopt-and-release", []testCase{
 		{name: "nothing to claim", want: Pass, build: func(h *historyBuilder) {
 			h.running(deliveredReplicaSet(h, 1), 1)
 			h.updateStatus(renewed(h), counts(1)).answered(200)
 		}},
 		{name: "a pod that matches no more is left", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
-			stray(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 		{name: "it is released", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
-			stray(h, pod)
+			unmatch(h, pod)
 			h.release(pod, rs).answered(200)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 		{name: "its release was refused", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
-			stray(h, pod)
+			unmatch(h, pod)
 			h.release(pod, rs).answered(500)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 		{name: "it was released once, and has strayed again", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
-			stray(h, pod)
+			unmatch(h, pod)
 			h.release(pod, rs).answered(422)
 			h.wait(time.Second)
 			h.deliver(h.relabel(pod, "web"))
 			h.wait(time.Second)
-			stray(h, pod)
+			unmatch(h, pod)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 		{name: "it has strayed only now", want: Pass, build: func(h *historyBuilder) {
 			pod := h.running(deliveredReplicaSet(h, 1), 1)[0]
 			rs := renewed(h)
-			stray(h, pod)
+			unmatch(h, pod)
 			h.updateStatus(rs, counts(1)).answered(200)
 		}},
 		{name: "an orphan is left", want: Fail, evidence: "had not tried to adopt pod web-1", build: func(h *historyBuilder) {
@@ -94,7 +94,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
 		{name: "an owner that is being deleted claims nothing", want: notFailed, build: func(h *historyBuilder) {
-			stray(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.deliver(h.terminate(h.find("web")))
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},

@@ -46,9 +46,9 @@ type keyFailures struct {
 	streaks map[string]*failureStreak // by the call's key
 	// The siblings of one batch of creates count as one try: as many more may
 	// fail as a batch may have had at the last success.
-	created     int
-	lastCreated time.Duration
-	siblings    int
+	created        int
+	lastCreated    time.Duration
+	batchAllowance int
 }
 
 // failureStreak is failures of one call without a success between.
@@ -104,13 +104,13 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 		if answered.verb == callCreatePod {
 			s.created++
 			s.lastCreated = m.processTime
-			s.siblings = min(burstLimit, 1+s.created)
+			s.batchAllowance = min(burstLimit, 1+s.created)
 		}
 		return
 	}
 	checker.exercised++
-	if answered.verb == callCreatePod && s.siblings > 0 && m.processTime-s.lastCreated <= checker.batchTime {
-		s.siblings--
+	if answered.verb == callCreatePod && s.batchAllowance > 0 && m.processTime-s.lastCreated <= checker.batchTime {
+		s.batchAllowance--
 		return
 	}
 	checker.fail(m, answered, s)
@@ -136,15 +136,15 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	run.failed = m.seq
 	run.failures.add(m.processTime, 1)
 	run.records = append(run.records[max(0, len(run.records)-4):], answered.seq)
-	failures, wakes := run.failures.total(m.processTime), s.events.total(m.processTime)
-	if failures <= failuresMax+wakes {
+	failures, recentEvents := run.failures.total(m.processTime), s.events.total(m.processTime)
+	if failures <= failuresMax+recentEvents {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s failed %d times within %v, with %d to spare for what came in meanwhile",
-				answered.queueKey, answered.key, failures, backOffSpan, wakes),
-			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+wakes),
+				answered.queueKey, answered.key, failures, backOffSpan, recentEvents),
+			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+recentEvents),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), run.records...),

@@ -27,31 +27,31 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	state := c.ownerState
-	var account *outstandingCalls
+	var calls *outstandingCalls
 	var doing string
 	allowed, wanted := burstLimit, 0
 	switch c.verb {
 	case callCreatePod:
-		account, doing = &state.creates, "created"
+		calls, doing = &state.creates, "created"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
 		allowed += state.excessObserved // what it took for its own, it waits for no more
 	case callDeletePod:
-		account, doing = &state.deletes, "deleted"
-		wanted = state.podCounts.claimable() - state.deleteBound.recent.bounds(m.processTime).low
+		calls, doing = &state.deletes, "deleted"
+		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low
 	default:
 		return
 	}
 	if wanted > burstLimit {
 		checker.exercised++
 	}
-	if n := account.outstanding(); n > allowed {
+	if n := calls.outstanding(); n > allowed {
 		checker.addViolation(func() Evidence {
 			return Evidence{
 				Summary:  fmt.Sprintf("%s: %d pods being %s by %s, and not observed", state.name(), n, doing, state.process.name),
 				Expected: fmt.Sprintf("at most %d at a time", burstLimit),
 				Object:   state.ref(),
 				At:       m.now,
-				Records:  append(account.records(), m.seq),
+				Records:  append(calls.records(), m.seq),
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 func TestConverged(t *testing.T) {
 	runTestCases(t, "converged", []testCase{
 		{name: "in time", want: Pass, build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.wait(time.Minute)
 		}},
 		{name: "too late", want: Fail, evidence: "converged 1m0", build: func(h *historyBuilder) {
@@ -21,32 +21,32 @@ func TestConverged(t *testing.T) {
 			h.status("web", 2)
 		}},
 		{name: "one pod short", want: Fail, evidence: "ReplicaSet ns/web: 1 of 2 pods active", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.failPod(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
 		{name: "a surplus never trimmed (R26)", want: Fail, evidence: "3 of 2 pods active", build: func(h *historyBuilder) {
-			rs := settles(h)
+			rs := convergedReplicaSet(h)
 			h.pod(rs, "web")
 			h.wait(time.Minute)
 		}},
 		{name: "an orphan neither adopted nor replaced (R15)", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.removeOwner(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
 		{name: "a pod that does not match any more is not released", want: Fail, evidence: "1 of its pods to be released", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.relabel(h.find("web-1"), "other")
 			h.wait(time.Minute)
 		}},
 		{name: "a matching orphan beside", want: Fail, evidence: "1 matching pods to be adopted", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.pod(nil, "web")
 			h.wait(time.Minute)
 		}},
 		{name: "bystanders beside: not matching, foreign, failed, terminating (traps 10, 21)", want: Pass, build: func(h *historyBuilder) {
-			rs := settles(h)
+			rs := convergedReplicaSet(h)
 			h.pod(nil, "other")
 			h.pod(foreign(), "web")
 			h.failPod(h.pod(nil, "web"))
@@ -55,27 +55,27 @@ func TestConverged(t *testing.T) {
 			h.wait(time.Minute)
 		}},
 		{name: "a status that lies", want: Fail, evidence: "status.readyReplicas is 1, in truth 2", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.revise("web", "status", map[string]any{"readyReplicas": 1})
 			h.wait(time.Minute)
 		}},
 		{name: "a failure long past", want: Fail, evidence: "the condition ReplicaFailure is still there", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.revise("web", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}})
 			h.wait(time.Minute)
 		}},
 		{name: "a generation not observed", want: Fail, evidence: "observedGeneration is 1 at generation 2", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.revise("web", "spec", map[string]any{"minReadySeconds": 0})
 			h.wait(time.Minute)
 		}},
 		{name: "an owner that is going is nobody's", want: Pass, build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.terminate(h.replicaSet("gone", 5))
 			h.wait(time.Minute)
 		}},
 		{name: "an owner elsewhere", want: Pass, build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.commit(history.Added, history.Object{
 				Ref:  history.Ref{Resource: replicaSets, Namespace: "elsewhere", Name: "web", UID: "elsewhere-uid"},
 				Body: []byte(`{"spec":{"replicas":3,"selector":{}}}`),
@@ -83,7 +83,7 @@ func TestConverged(t *testing.T) {
 			h.wait(time.Minute)
 		}},
 		{name: "pods not ready, and a status that says so", want: Pass, build: func(h *historyBuilder) {
-			rs := settles(h)
+			rs := convergedReplicaSet(h)
 			pending := *h.find("web-1")
 			pending.Body = podBody("Pending", false)
 			h.commit(history.Modified, pending)
@@ -91,7 +91,7 @@ func TestConverged(t *testing.T) {
 			h.wait(time.Minute)
 		}},
 		{name: "undone when it should be quiet", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
-			settles(h)
+			convergedReplicaSet(h)
 			h.phase(history.PhaseQuiet)
 			h.terminate(h.find("web-1"))
 		}},

@@ -42,12 +42,12 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 		return // and what is not written from the version that it has
 	}
 	checker.exercised++
-	told := c.rollout.deployments[0]
+	cached := c.rollout.deployments[0]
 	report := &statusWrite{
 		rollout: c.rollout, from: from, written: said,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
-		earliestDecision: m.start.Time.Add(told.since), // or later, if the process has stood still
-		allStatesKnown:   c.rollout.replicaSets[0].since <= told.since && c.rollout.ownershipClear(told.since, m.processTime),
+		earliestDecision: m.start.Time.Add(cached.since), // or later, if the process has stood still
+		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
 	for _, wrong := range report.check() {
 		checker.addViolation(func() Evidence {
@@ -86,9 +86,9 @@ func (write *statusWrite) check() []mismatch {
 		fmt.Sprintf("status.observedGeneration %d", is.ObservedGeneration),
 		fmt.Sprintf("from %d, which it was, to %d, which it knew of", was.ObservedGeneration, write.from.generation))
 	if write.allStatesKnown && is.counts() != was.counts() {
-		for _, claim := range write.countBounds() {
-			write.expect(claim.written >= claim.low && claim.written <= claim.high, fmt.Sprintf("status.%s %d", claim.field, claim.written),
-				fmt.Sprintf("from %d to %d, by what it knew of its ReplicaSets", claim.low, claim.high))
+		for _, field := range write.countBounds() {
+			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
+				fmt.Sprintf("from %d to %d, by what it knew of its ReplicaSets", field.low, field.high))
 		}
 	}
 	if is.counts() != was.counts() || is.condition("Available") != was.condition("Available") {

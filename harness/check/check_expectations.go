@@ -34,8 +34,8 @@ type permittedCalls struct {
 	deletes int
 	// Numbers of pods in the view, at the moments of late when a decision could
 	// be taken: those that count for certain, and those that may count.
-	active    recentWindow
-	claimable recentWindow
+	active                recentWindow
+	controlledOrAdoptable recentWindow
 }
 
 func newExpectationsChecker(Settings) Checker { return &expectationsChecker{} }
@@ -43,11 +43,11 @@ func newExpectationsChecker(Settings) Checker { return &expectationsChecker{} }
 func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 	if m.endedIdle != nil {
 		for _, state := range m.endedIdle.ownerStates {
-			s := checker.states.of(state)
+			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
-				s.creates, s.deletes = 0, 0
+				permitted.creates, permitted.deletes = 0, 0
 			} // else the machine may have stood still in the middle of a batch
-			s.decide(state, m.sent, m.processTime)
+			permitted.decide(state, m.sent, m.processTime)
 		}
 	}
 	for _, t := range m.changedOwners {
@@ -57,11 +57,11 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 		}
 	}
 	if answered := m.answered; answered != nil && answered.ownerState != nil {
-		s := checker.states.of(answered.ownerState)
+		permitted := checker.states.of(answered.ownerState)
 		if !answered.response.OK() {
-			s.restore(answered.verb)
+			permitted.restore(answered.verb)
 		}
-		s.decide(answered.ownerState, nil, m.processTime)
+		permitted.decide(answered.ownerState, nil, m.processTime)
 	}
 	if c := m.sent; c != nil && c.ownerState != nil && c.ownerState.everCached() {
 		checker.send(m, c)
@@ -75,39 +75,39 @@ func (state *ownerState) countDiffers() bool {
 }
 
 // decide adds what the view calls for, if a decision can be taken now.
-func (s *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
+func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
 	}
-	s.active.record(at, max(0, state.podCounts.replicas-state.possiblyUncounted()))
-	s.active.record(at, state.podCounts.replicas)
-	s.claimable.record(at, state.podCounts.claimable())
-	missing := state.createBound.recent.bounds(at).high - s.active.bounds(at).low
-	excess := s.claimable.bounds(at).high - state.deleteBound.recent.bounds(at).low
-	s.creates = max(s.creates, min(missing, burstLimit))
-	s.deletes = max(s.deletes, min(excess, burstLimit))
+	permitted.active.record(at, max(0, state.podCounts.replicas-state.possiblyUncounted()))
+	permitted.active.record(at, state.podCounts.replicas)
+	permitted.controlledOrAdoptable.record(at, state.podCounts.controlledOrAdoptable())
+	missing := state.createBound.recent.bounds(at).high - permitted.active.bounds(at).low
+	excess := permitted.controlledOrAdoptable.bounds(at).high - state.deleteBound.recent.bounds(at).low
+	permitted.creates = max(permitted.creates, min(missing, burstLimit))
+	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
 }
 
-func (s *permittedCalls) restore(verb callVerb) {
+func (permitted *permittedCalls) restore(verb callVerb) {
 	switch verb {
 	case callCreatePod:
-		s.creates++
+		permitted.creates++
 	case callDeletePod:
-		s.deletes++
+		permitted.deletes++
 	}
 }
 
 func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
-	s := checker.states.of(state)
-	s.decide(state, c, m.processTime)
+	permitted := checker.states.of(state)
+	permitted.decide(state, c, m.processTime)
 	var doing string
 	var left *int
 	switch c.verb {
 	case callCreatePod:
-		doing, left = "create", &s.creates
+		doing, left = "create", &permitted.creates
 	case callDeletePod:
-		doing, left = "delete", &s.deletes
+		doing, left = "delete", &permitted.deletes
 		if again := state.deletes.unobserved[c.pod.UID]; again != nil {
 			checker.deletedTwice(m, c, again)
 			return
@@ -115,8 +115,8 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	default:
 		return
 	}
-	s.active.clear()
-	s.claimable.clear()
+	permitted.active.clear()
+	permitted.controlledOrAdoptable.clear()
 	if *left > 0 {
 		*left--
 		return

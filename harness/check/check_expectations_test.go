@@ -7,9 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// mistaken tells of a ReplicationController that wants three pods and counts the
+// withExcessObserved tells of a ReplicationController that wants three pods and counts the
 // event of one, whose create it holds for failed, as that of another.
-func mistaken(h *historyBuilder) *history.Object {
+func withExcessObserved(h *historyBuilder) *history.Object {
 	rc := h.owner(controllers, "web", "web", 3)
 	h.deliver(rc)
 	first := succeed(h.create(rc))
@@ -108,10 +108,10 @@ func TestExpectations(t *testing.T) {
 			h.create(rs)
 		}},
 		{name: "a lost create that was committed counts as observed for another (trap 12)", want: notFailed, build: func(h *historyBuilder) {
-			mistaken(h)
+			withExcessObserved(h)
 		}},
 		{name: "and for no more than one", want: Fail, build: func(h *historyBuilder) {
-			h.create(mistaken(h))
+			h.create(withExcessObserved(h))
 		}},
 		{name: "a repeated create of which one is never heard (trap 13)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)

@@ -9,7 +9,7 @@ import (
 
 func TestNoWritesWhenSettled(t *testing.T) {
 	quiet := func(h *historyBuilder) *history.Object {
-		rs := settles(h)
+		rs := convergedReplicaSet(h)
 		h.phase(history.PhaseQuiet)
 		return rs
 	}

@@ -40,7 +40,7 @@ func (checker *notBelowDesiredChecker) Observe(m *Model, _ *history.Record) {
 		}
 	}
 	desired := state.deleteBound.sinceIdle.low
-	remaining := state.podCounts.claimable() - going + state.lost.total()
+	remaining := state.podCounts.controlledOrAdoptable() - going + state.lost.total()
 	if remaining >= desired {
 		return
 	}

@@ -72,9 +72,9 @@ func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*histor
 			continue
 		}
 		found := p.startupOrphans[uid] && known.endpoints.now == ordinaryEndpoints && known.service.now == neverSeen
-		told := known.service.now == absent && checker.createdAt[uid] <= known.service.since
+		serviceGone := known.service.now == absent && checker.createdAt[uid] <= known.service.since
 		list.expect(!found, "still there, though it had no Service when %s started", p.name)
-		list.expect(!told, "still there, though %s was told that its Service is gone", p.name)
+		list.expect(!serviceGone, "still there, though %s was told that its Service is gone", p.name)
 		if len(list.all) > 0 {
 			break
 		}

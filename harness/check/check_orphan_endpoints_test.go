@@ -20,7 +20,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.remove(e)
 			settled(h)
 		}},
-		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, build: func(h *historyBuilder) { swept(h, time.Second) }},
+		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, build: func(h *historyBuilder) { buildEarlyLeftovers(h, time.Second) }},
 		{name: "left, though the Service is known to be gone", want: Fail, evidence: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
 			build: func(h *historyBuilder) {
 				service := h.service("web", nil)

@@ -50,7 +50,7 @@ type scaleDownState struct {
 // scaleDown is one scale-down.
 type scaleDown struct {
 	firstRecord, lastRecord int64         // the records of the first and of the latest delete
-	lastAt                  time.Duration // when the latest was sent
+	lastSentAt              time.Duration // when the latest was sent
 	now                     time.Time     // when the first was, by the clock on the wall
 	candidates              map[types.UID]*candidate
 	allPodsKnown            bool // every pod of the owner is a candidate
@@ -103,14 +103,14 @@ func (kept *scaleDownState) recordAnswer(at time.Duration, answered *answeredCal
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	kept := checker.scaleDowns.of(c.ownerState)
 	switch again := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
-	case kept.current == nil || again && kept.lastAnswered > kept.current.lastAt:
+	case kept.current == nil || again && kept.lastAnswered > kept.current.lastSentAt:
 		checker.checkScaleDown(m, c.ownerState)
 		kept.current = newScaleDown(m, c, kept)
 		checker.pending[c.ownerState] = true
 	case again: // more of the same choice, or another one
 		kept.current.addStates(c.process.view)
 	}
-	kept.current.lastRecord, kept.current.lastAt = c.seq, m.processTime
+	kept.current.lastRecord, kept.current.lastSentAt = c.seq, m.processTime
 	kept.current.sent[c.pod.UID] = true
 	if picked := kept.current.candidates[c.pod.UID]; picked != nil {
 		picked.deleted = true
@@ -123,7 +123,7 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 func newScaleDown(m *Model, c *call, kept *scaleDownState) *scaleDown {
 	state := c.ownerState
 	chosen := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
-		excess: min(state.podCounts.claimable()-state.deleteBound.recent.bounds(m.processTime).low, burstLimit), sent: map[types.UID]bool{},
+		excess: min(state.podCounts.controlledOrAdoptable()-state.deleteBound.recent.bounds(m.processTime).low, burstLimit), sent: map[types.UID]bool{},
 	}
 	o := state.owner()
 	if o == nil || state.selectorChanged {
@@ -210,7 +210,7 @@ func (c *scaleDown) hasAlternatives() bool {
 // that was left and comes first of those, with the one that was chosen and comes
 // last.
 func (c *scaleDown) findMistake(o *owner) (victim, left *pod, why string) {
-	ages := c.byAge(o)
+	ages := c.decidingAges(o)
 	orders := ages.orders()
 	type group struct {
 		class class
@@ -275,10 +275,10 @@ type ageOrder struct {
 	created bool // restarts, and for how long they exist
 }
 
-// byAge finds out. Pods that became ready at different times are compared by
+// ageOrder finds out. Pods that became ready at different times are compared by
 // that alone; with a tie among others, a sort may come to either end, also over
 // pods that are no candidates.
-func (c *scaleDown) byAge(o *owner) ageOrder {
+func (c *scaleDown) decidingAges(o *owner) ageOrder {
 	if o == nil || o.controller.UID != "" {
 		return ageOrder{}
 	}

@@ -34,15 +34,15 @@ type slowStartChecker struct {
 
 // slowStartState is what is known of the creates of one owner.
 type slowStartState struct {
-	spell     int
-	goal      int // how many creates the sync, and those before it in the spell, are for
-	succeeded int // since a sync may have begun
-	inFlight  map[uint64]bool
-	repeating int // refused, and perhaps to be sent again by the client
-	// siblings is how many calls of a failed batch may still be sent; doomed is
+	idlePeriod    int
+	needed        int // how many creates the sync, and those before it in the spell, are for
+	succeeded     int // since a sync may have begun
+	inFlight      map[uint64]bool
+	clientRetries int // refused, and perhaps to be sent again by the client
+	// unsentOfFailedBatch is how many calls of a failed batch may still be sent; doomed is
 	// those of it that were in flight when it failed.
-	siblings int
-	doomed   map[uint64]bool
+	unsentOfFailedBatch int
+	inFlightAtFailure   map[uint64]bool
 }
 
 func newSlowStartChecker(Settings) Checker { return &slowStartChecker{} }
@@ -59,28 +59,28 @@ func (checker *slowStartChecker) Observe(m *Model, _ *history.Record) {
 func (checker *slowStartChecker) send(m *Model, c *call) {
 	s := checker.states.of(c.ownerState)
 	missing := c.ownerState.createBound.recent.bounds(m.processTime).high - c.ownerState.podCounts.replicas
-	if s.inFlight == nil || s.spell != c.process.idlePeriods && s.succeeded >= s.goal {
-		*s = slowStartState{goal: min(missing, burstLimit), inFlight: map[uint64]bool{}, doomed: map[uint64]bool{}}
+	if s.inFlight == nil || s.idlePeriod != c.process.idlePeriods && s.succeeded >= s.needed {
+		*s = slowStartState{needed: min(missing, burstLimit), inFlight: map[uint64]bool{}, inFlightAtFailure: map[uint64]bool{}}
 	}
-	s.spell = c.process.idlePeriods
+	s.idlePeriod = c.process.idlePeriods
 	if missing > 1 {
 		checker.exercised++ // it could have sent several at once
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
-	case s.goal <= 0: // it may be the first of a sync that follows a failure
-		s.goal = min(missing, burstLimit)
-	case sent >= s.goal: // and what is more than a sync was for, that of another one
-		s.goal = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
+	case s.needed <= 0: // it may be the first of a sync that follows a failure
+		s.needed = min(missing, burstLimit)
+	case sent >= s.needed: // and what is more than a sync was for, that of another one
+		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
 	}
 	switch {
-	case s.repeating > 0:
-		s.repeating--
-	case s.siblings > 0:
-		s.siblings--
+	case s.clientRetries > 0:
+		s.clientRetries--
+	case s.unsentOfFailedBatch > 0:
+		s.unsentOfFailedBatch--
 		return
 	}
 	s.inFlight[c.id] = true
-	if n := len(s.inFlight) + s.repeating; n > 1+s.succeeded {
+	if n := len(s.inFlight) + s.clientRetries; n > 1+s.succeeded {
 		checker.addViolation(func() Evidence {
 			return Evidence{
 				Summary: fmt.Sprintf("%s: %d creates in flight when %d had succeeded since %s began to create",
@@ -96,24 +96,24 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 
 func (s *slowStartState) answer(answered *answeredCall) {
 	switch failed := !answered.response.OK() && answered.response.Cause != string(corev1.NamespaceTerminatingCause); {
-	case !failed && !s.doomed[answered.id]:
+	case !failed && !s.inFlightAtFailure[answered.id]:
 		s.succeeded++
 	case failed && isRetriedByClient(answered.response) && s.inFlight[answered.id]:
-		s.repeating++
+		s.clientRetries++
 	case failed && isRetriedByClient(answered.response):
-		s.siblings++
+		s.unsentOfFailedBatch++
 	case failed && s.inFlight[answered.id]:
 		s.fail()
 	}
 	delete(s.inFlight, answered.id)
-	delete(s.doomed, answered.id)
+	delete(s.inFlightAtFailure, answered.id)
 }
 
 // fail ends the batch that is in flight. Its size was at most one more than had
 // succeeded; what of it has not been sent may still come. What succeeds of it
 // says nothing for the next sync.
 func (s *slowStartState) fail() {
-	s.siblings = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.repeating
-	s.goal, s.succeeded, s.repeating = 0, 0, 0
-	s.doomed, s.inFlight = s.inFlight, map[uint64]bool{}
+	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
+	s.needed, s.succeeded, s.clientRetries = 0, 0, 0
+	s.inFlightAtFailure, s.inFlight = s.inFlight, map[uint64]bool{}
 }

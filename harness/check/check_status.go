@@ -62,13 +62,13 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 				"the condition, for creates or deletes have failed since its last report")
 		})
 	}
-	for _, claim := range state.statusFieldBounds(said, m.start.Time.Add(m.now)) {
-		if claim.written >= claim.low && claim.written <= claim.high {
+	for _, field := range state.statusFieldBounds(said, m.start.Time.Add(m.now)) {
+		if field.written >= field.low && field.written <= field.high {
 			continue
 		}
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, claim.field, claim.written),
-				fmt.Sprintf("from %d to %d, by what it knew", claim.low, claim.high))
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, field.field, field.written),
+				fmt.Sprintf("from %d to %d, by what it knew", field.low, field.high))
 		})
 	}
 	bounds := &state.statusBounds
@@ -114,7 +114,7 @@ func (state *ownerState) statusFieldBounds(s *ownerStatus, now time.Time) []fiel
 	if bounds.minReady.sinceIdle.high > 0 {
 		fewestAvailable = 0
 	}
-	claims := []fieldBounds{
+	fields := []fieldBounds{
 		{"observedGeneration", int(s.ObservedGeneration), bounds.generation.sinceIdle.low, bounds.generation.sinceIdle.high},
 		{"replicas", s.Replicas, bounds.replicas.sinceIdle.low, bounds.replicas.sinceIdle.high + adoptable},
 		{"fullyLabeledReplicas", s.FullyLabeledReplicas, bounds.fullyLabeled.sinceIdle.low, bounds.fullyLabeled.sinceIdle.high + adoptable},
@@ -122,7 +122,7 @@ func (state *ownerState) statusFieldBounds(s *ownerStatus, now time.Time) []fiel
 		{"availableReplicas", s.AvailableReplicas, fewestAvailable, state.mostAvailable(now) + adoptable},
 	}
 	if s.TerminatingReplicas != nil {
-		claims = append(claims, fieldBounds{"terminatingReplicas", *s.TerminatingReplicas, bounds.terminatingReplicas.sinceIdle.low, bounds.terminatingReplicas.sinceIdle.high})
+		fields = append(fields, fieldBounds{"terminatingReplicas", *s.TerminatingReplicas, bounds.terminatingReplicas.sinceIdle.low, bounds.terminatingReplicas.sinceIdle.high})
 	}
-	return claims
+	return fields
 }

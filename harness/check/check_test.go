@@ -31,10 +31,10 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// quietRun is a whole run in which all goes well and the burst limit is not tested.
-func quietRun() *historyBuilder {
+// convergedRun is a whole run in which all goes well and the burst limit is not tested.
+func convergedRun() *historyBuilder {
 	h := newHistoryBuilder()
-	settles(h)
+	convergedReplicaSet(h)
 	h.phase(history.PhaseQuiet)
 	h.wait(testSettings.Quiet)
 	return h.end()
@@ -58,7 +58,7 @@ func TestMalformedWrite(t *testing.T) {
 }
 
 func TestIncompleteHistory(t *testing.T) {
-	whole := quietRun()
+	whole := convergedRun()
 	broken := newHistoryBuilder()
 	broken.creates(deliveredReplicaSet(broken, 2), 2)
 	broken.end()
@@ -152,7 +152,7 @@ func TestCheckerPanics(t *testing.T) {
 		{ID: "b", New: func(Settings) Checker { return &panickingChecker{onResult: true} }},
 		sound,
 	}
-	results, _, err := run(checks, testSettings, quietRun().all())
+	results, _, err := run(checks, testSettings, convergedRun().all())
 	if err != nil {
 		t.Fatal(err)
 	}

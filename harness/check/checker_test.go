@@ -37,9 +37,9 @@ type testCase struct {
 
 // runTestCases runs tales past a check. A tale that the check must not fail is legal:
 // no other safety check may fail it either.
-func runTestCases(t *testing.T, id string, tales []testCase) {
+func runTestCases(t *testing.T, id string, tests []testCase) {
 	t.Helper()
-	for _, test := range tales {
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHistoryBuilder()
 			test.build(h)

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// settles makes a ReplicaSet of two pods with a true status, the faults healed.
-func settles(h *historyBuilder) *history.Object {
+// convergedReplicaSet makes a ReplicaSet of two pods with a true status, the faults healed.
+func convergedReplicaSet(h *historyBuilder) *history.Object {
 	rs := deliveredReplicaSet(h, 2)
 	h.phase(history.PhaseSettle)
 	h.deliver(h.createAll(rs, 2)...)
@@ -277,9 +277,9 @@ func (h *historyBuilder) terminate(o *history.Object) *history.Object {
 }
 
 func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
-	stripped := *h.find(pod.Name)
-	stripped.Owners = nil
-	return h.commit(history.Modified, stripped)
+	orphaned := *h.find(pod.Name)
+	orphaned.Owners = nil
+	return h.commit(history.Modified, orphaned)
 }
 
 func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {

@@ -12,7 +12,7 @@ import (
 )
 
 // eventOf is what a process is told, and of which resource; no type of event is a list.
-func eventOf(r *history.Record) (news history.EventType, of string) {
+func eventOf(r *history.Record) (event history.EventType, of string) {
 	switch {
 	case r.Delivery != nil:
 		return r.Delivery.Type, r.Delivery.Resource
@@ -24,21 +24,21 @@ func eventOf(r *history.Record) (news history.EventType, of string) {
 
 // enqueuesService reports whether what came wakes a Service (contract Endpoints 1), and
 // which of its pods have ended besides. A list says of most pods what was known.
-func enqueuesService(m *Model, r *history.Record, key workQueueKey) (wakes bool, ended []types.UID) {
-	news, of := eventOf(r)
+func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
+	event, of := eventOf(r)
 	switch {
 	case of == endpointsResource:
-		return news == history.Deleted, nil
+		return event == history.Deleted, nil
 	case of != podResource:
 		return true, nil
 	}
 	pods := maps.Keys(key.process.view.podVersions.byPod)
-	if news.HasObject() {
+	if event.HasObject() {
 		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
 	}
 	for uid := range pods {
-		switch podWakes, ends := podEnqueuesService(m, key.process, uid); {
-		case podWakes:
+		switch podEnqueues, ends := podEnqueuesService(m, key.process, uid); {
+		case podEnqueues:
 			return true, nil
 		case ends:
 			ended = append(ended, uid)
@@ -49,7 +49,7 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (wakes bool,
 
 // podEnqueuesService reports whether what a process was just told of a pod wakes its Services,
 // and, if not, whether it has ended by it.
-func podEnqueuesService(m *Model, p *process, uid types.UID) (wakes, ends bool) {
+func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	known := p.view.podVersions.byPod[uid]
 	n := len(known)
 	switch {
@@ -67,11 +67,11 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (wakes, ends bool) 
 
 // sameForServices reports whether two versions of a pod, which always has the same hostname
 // and subdomain, differ in nothing that wakes its Services by contract Endpoints 1.
-func (f podVersion) sameForServices(before podVersion) bool {
-	if f.pod == nil || before.pod == nil || f.ready != before.ready || f.terminating != before.terminating || !maps.Equal(f.labels, before.labels) {
+func (version podVersion) sameForServices(before podVersion) bool {
+	if version.pod == nil || before.pod == nil || version.ready != before.ready || version.terminating != before.terminating || !maps.Equal(version.labels, before.labels) {
 		return false
 	}
-	a, err := f.network()
+	a, err := version.network()
 	b, errBefore := before.network()
 	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
 }

@@ -32,8 +32,8 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 // ReplicaSets and their pods not all does.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
-		wakes, _ := enqueuesService(m, r, event.workQueueKey)
-		return wakes
+		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
+		return enqueues
 	}
 	_, of := eventOf(r)
 	return event.objectChanged && of == deploymentResource

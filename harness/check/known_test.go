@@ -9,10 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// stuck tells of a rollout from v1 to v2 that has not got beyond its beginning
+// buildStuckScaling tells of a rollout from v1 to v2 that has not got beyond its beginning
 // within a minute, the only pods being those of a ReplicaSet of that size, which was
 // last scaled for so many replicas.
-func stuck(h *historyBuilder, replicas, size, desired int) {
+func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.deployment("web", replicas, rollingUpdate(0, 1))
 	h.replicaSetOfSize("web", "v1", size, size, desired)
 	h.replicaSetOfSize("web", "v2", 0, 0, replicas)
@@ -20,10 +20,10 @@ func stuck(h *historyBuilder, replicas, size, desired int) {
 	h.settledStatus(replicas)
 }
 
-// written tells of a status that is written onto an owner of the same name as the one that
+// buildNamesakeStatus tells of a status that is written onto an owner of the same name as the one that
 // it is of, which the process knows from a live read or was told of, and says that it
 // has so many pods.
-func written(h *historyBuilder, live bool, pods int) {
+func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	old := deliveredReplicaSet(h, 1)
 	h.running(old, 1)
 	h.wait(3 * time.Second)
@@ -42,9 +42,9 @@ func written(h *historyBuilder, live bool, pods int) {
 	})
 }
 
-// swept tells of a process that begins, with Endpoints in view and not their Service,
+// buildEarlyLeftovers tells of a process that begins, with Endpoints in view and not their Service,
 // which has been there for some time, and deletes them.
-func swept(h *historyBuilder, there time.Duration) {
+func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.list(serviceResource)
 	h.commit(history.Added, history.Object{
 		Ref:  history.Ref{Resource: serviceResource, Namespace: namespace, Name: "web", UID: "web-service-uid"},
@@ -57,23 +57,23 @@ func swept(h *historyBuilder, there time.Duration) {
 	h.wait(time.Minute)
 }
 
-// refused tells of Endpoints that cannot be made, so often, and never are.
-func refused(h *historyBuilder, tries int) {
+// buildRefusedCreates tells of Endpoints that cannot be made, so often, and never are.
+func buildRefusedCreates(h *historyBuilder, tries int) {
 	h.service("web", nil)
 	h.list(endpointsResource)
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
-// inVain tells of an owner for which no pod can be made, and so many tries.
-func inVain(h *historyBuilder, resource string, tries int) {
+// buildFailedWrites tells of an owner for which no pod can be made, and so many tries.
+func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
 	retry(h, tries-1, firstRetry, 2, func() { h.create(owner).answered(500) })
 	h.create(owner).answered(500)
 }
 
-// notAdopted tells of an orphan that an owner may not adopt, and so many tries.
-func notAdopted(h *historyBuilder, tries int) (orphan *history.Object) {
+// buildFailedAdoption tells of an orphan that an owner may not adopt, and so many tries.
+func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) {
 	owner := deliveredReplicaSet(h, 1)
 	orphan = h.pod(nil, "web")
 	h.deliver(orphan)
@@ -82,8 +82,8 @@ func notAdopted(h *historyBuilder, tries int) (orphan *history.Object) {
 	return orphan
 }
 
-// madeAgain tells of an owner whose two pods are made, and made again after a time.
-func madeAgain(h *historyBuilder, resource string, after time.Duration) {
+// buildLatePods tells of an owner whose two pods are made, and made again after a time.
+func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
 	h.createAll(owner, 2)
@@ -145,9 +145,9 @@ func TestKnownIssues(t *testing.T) {
 		want *KnownIssue // nil: it is not known for that
 		of   string      // the check
 	}{
-		{"its only pods are as many as it asks for, by another note", settling(func(h *historyBuilder) { stuck(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
-		{"its only pods are as many, by the right note", settling(func(h *historyBuilder) { stuck(h, 4, 4, 4) }), nil, "rollout-complete"},
-		{"its only pods are more, by another note", settling(func(h *historyBuilder) { stuck(h, 4, 5, 5) }), nil, "rollout-complete"},
+		{"its only pods are as many as it asks for, by another note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
+		{"its only pods are as many, by the right note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},
+		{"its only pods are more, by another note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 5, 5) }), nil, "rollout-complete"},
 		{"two have pods, by another note, and it is Recreate by now", settling(func(h *historyBuilder) {
 			h.deployment("web", 8, fields{"type": "Recreate"})
 			h.replicaSetOfSize("web", "v1", 5, 5, 5)
@@ -163,21 +163,21 @@ func TestKnownIssues(t *testing.T) {
 			h.settledStatus(8)
 		}), nil, "rollout-complete"},
 		{"the last scale-down failed", settling(func(h *historyBuilder) {
-			stuck(h, 5, 5, 5)
+			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 		}), swallowedError, "rollout-complete"},
 		{"the last scale-down failed, of the life before", settling(func(h *historyBuilder) {
-			stuck(h, 5, 5, 5)
+			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 			h.restart("subject-0")
 		}), nil, "rollout-complete"},
 		{"the last scale-down failed, and another process started", settling(func(h *historyBuilder) {
-			stuck(h, 5, 5, 5)
+			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 			h.restart("subject-1")
 		}), swallowedError, "rollout-complete"},
 		{"another write came after it", settling(func(h *historyBuilder) {
-			stuck(h, 5, 5, 5)
+			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 			h.renumber(h.find("web-v2"), "2").answered(200)
 		}), nil, "rollout-complete"},
@@ -260,28 +260,28 @@ func TestKnownIssues(t *testing.T) {
 			h.deliver(h.endPod(a, true))
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
-		{"a status goes to a namesake that was read live", func(h *historyBuilder) { written(h, true, 1) }, namesakeStatus, "status"},
-		{"a status goes to a namesake that it was told of, and is not its own", func(h *historyBuilder) { written(h, false, 2) }, nil, "status"},
-		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { inVain(h, replicaSets, 16) }), longBackOff, "converged"},
-		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { inVain(h, controllers, 16) }), longBackOff, "converged"},
-		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { inVain(h, replicaSets, 14) }), nil, "converged"},
+		{"a status goes to a namesake that was read live", func(h *historyBuilder) { buildNamesakeStatus(h, true, 1) }, namesakeStatus, "status"},
+		{"a status goes to a namesake that it was told of, and is not its own", func(h *historyBuilder) { buildNamesakeStatus(h, false, 2) }, nil, "status"},
+		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 16) }), longBackOff, "converged"},
+		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, controllers, 16) }), longBackOff, "converged"},
+		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},
 		{"a create has failed 16 times, and there was news of the owner since", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.deliver(h.scale("web", 3))
 		}), nil, "converged"},
 		{"a create has failed 16 times, and once more after news of the owner", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.deliver(h.scale("web", 3))
 			h.create(h.find("web")).answered(500)
 		}), longBackOff, "converged"},
 		{"a create has failed 16 times, and there was news during the last", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 15)
+			buildFailedWrites(h, replicaSets, 15)
 			last := h.create(h.find("web"))
 			h.deliver(h.scale("web", 3))
 			last.answered(500)
 		}), nil, "converged"},
 		{"a create has failed 16 times, and not the next", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.deliver(h.createAll(h.find("web"), 1)...)
 		}), nil, "converged"},
 		{"16 creates have failed at once", settling(func(h *historyBuilder) {
@@ -290,27 +290,27 @@ func TestKnownIssues(t *testing.T) {
 			}
 		}), nil, "converged"},
 		{"a create has failed 16 times, and a list of pods says what was known", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.wait(3 * time.Second)
 			h.list(podResource)
 		}), longBackOff, "converged"},
 		{"an adoption has failed 16 times, and its pod goes on", settling(func(h *historyBuilder) {
-			h.podWithAddress(notAdopted(h, 16), "10.1.0.1", true, nil)
+			h.podWithAddress(buildFailedAdoption(h, 16), "10.1.0.1", true, nil)
 		}), longBackOff, "converged"},
 		{"an adoption has failed 16 times, and its pod is relabelled", settling(func(h *historyBuilder) {
-			h.deliver(h.relabel(notAdopted(h, 16), "other"))
+			h.deliver(h.relabel(buildFailedAdoption(h, 16), "other"))
 		}), nil, "converged"},
 		{"a create has failed 16 times, and another process started", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.restart("subject-1")
 		}), longBackOff, "converged"},
 		{"a create has failed 16 times, in the life before", settling(func(h *historyBuilder) {
-			inVain(h, replicaSets, 16)
+			buildFailedWrites(h, replicaSets, 16)
 			h.restart("subject-0")
 		}), nil, "converged"},
-		{"a ReplicationController's pods are made again that it was not shown", settling(func(h *historyBuilder) { madeAgain(h, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
-		{"a ReplicationController's pods are made again too early", settling(func(h *historyBuilder) { madeAgain(h, controllers, 4*time.Minute) }), nil, "not-above-desired"},
-		{"a ReplicaSet's pods are made again that it was not shown", settling(func(h *historyBuilder) { madeAgain(h, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicationController's pods are made again that it was not shown", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
+		{"a ReplicationController's pods are made again too early", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 4*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicaSet's pods are made again that it was not shown", settling(func(h *historyBuilder) { buildLatePods(h, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
 		{"a ReplicationController's pods are made again that it was shown in the end", settling(func(h *historyBuilder) {
 			owner := h.owner(controllers, "web", "web", 2)
 			h.deliver(owner)
@@ -319,72 +319,72 @@ func TestKnownIssues(t *testing.T) {
 			h.deliver(pods...)
 			h.createAll(owner, 2)
 		}), nil, "not-above-desired"},
-		{"Endpoints are deleted at the start, of a Service that it was not shown", func(h *historyBuilder) { swept(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
-		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { refused(h, 16) }), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 15 times", settling(func(h *historyBuilder) { refused(h, 15) }), nil, "endpoints-exact"},
+		{"Endpoints are deleted at the start, of a Service that it was not shown", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
+		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 16) }), droppedKey, "endpoints-exact"},
+		{"a write of Endpoints has failed 15 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 15) }), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another process started", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.restart("subject-1")
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, in the life before", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another process leads by now", settling(func(h *historyBuilder) {
 			h.holdLease()
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.restart("subject-1")
 			h.holdLease()
 			h.wait(16 * time.Second)
 			h.holdLease()
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and its process is paused, which asks for no lease", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.processEvent(history.ProcessPaused)
 			h.restart("subject-1")
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and there was news of the Service since", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and once more after news of the Service", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 			h.writeEndpoints("create", "web").answered(500)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and 16 times more after news of the Service", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 		}), droppedKey, "endpoints-exact"},
 		{"a create of Endpoints has failed 8 times, and an update 8 times more", settling(func(h *historyBuilder) {
-			refused(h, 8)
+			buildRefusedCreates(h, 8)
 			h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 			h.endpoints("web")
 			retry(h, 8, time.Second, 2, func() { h.writeEndpoints("update", "web").answered(500) })
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times, another not, and the first once more", settling(func(h *historyBuilder) {
-			refused(h, 15)
+			buildRefusedCreates(h, 15)
 			made := h.endpoints("web")
 			h.writeEndpoints("update", "web").answered(200)
 			h.remove(made)
 			h.writeEndpoints("create", "web").answered(500)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and a list of pods says what was known", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.list(podResource)
 			h.list(endpointsResource)
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and Services are listed anew", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.list(serviceResource)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and there is another pod since", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and the machine stands still before the lease is renewed", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.holdLease()
 			h.phase(history.PhaseSettle)
 			h.stall(50 * time.Second)
@@ -392,7 +392,7 @@ func TestKnownIssues(t *testing.T) {
 			h.phase(history.PhaseEnd)
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another was made since", settling(func(h *historyBuilder) {
-			refused(h, 16)
+			buildRefusedCreates(h, 16)
 			h.wait(time.Minute)
 			h.endpoints("web")
 			h.writeEndpoints("update", "web").answered(200)
@@ -408,7 +408,7 @@ func TestKnownIssues(t *testing.T) {
 			})
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times, and once more with repeats of the client's to come", settling(func(h *historyBuilder) {
-			refused(h, 15)
+			buildRefusedCreates(h, 15)
 			for range 10 {
 				h.writeEndpoints("create", "web").deferred(429)
 			}

@@ -20,14 +20,14 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
 		// What was decided before it was told may be sent after.
-		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, told time.Duration) bool { return m.processTime-told > lag })
+		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {
 		if event.service == (objectName{}) {
 			continue
 		}
-		wakes, ended := enqueuesService(m, r, event.workQueueKey)
-		if wakes {
+		enqueues, ended := enqueuesService(m, r, event.workQueueKey)
+		if enqueues {
 			delete(ends, event.workQueueKey)
 			continue
 		}

@@ -89,7 +89,7 @@ type process struct {
 	// clientRetries is the calls that the client may be about to repeat by itself, with
 	// the controller none the wiser, and since when (trap 13).
 	clientRetries map[string]time.Duration
-	// idlePeriods counts the times that it was idle; rousedAt is when that last ended.
+	// idlePeriods counts the times that it was idle; idleUntil is when that last ended.
 	idlePeriods int
 	idleUntil   time.Duration
 	// prunedAt is when it was last seen to that nothing is kept of pods for longer than
@@ -127,12 +127,12 @@ type call struct {
 	fromVersion     history.Version // of a ReplicaSet, that it was written from
 	serviceState    *serviceState   // of the Endpoints that it writes; nil if it writes none
 	pod             *pod            // that it deletes or claims, as the process has it; nil if never shown
-	ownershipChange ownershipChange // of callClaim
+	ownershipChange ownershipChange // of callAdoptOrRelease
 
 	update            *objectUpdate   // what it updates; nil if it is another call
 	writesLease       bool            // of callLease: it writes the lease
-	effectObserved    bool            // of callDelete: the pod left the view before the answer
-	createdVersion    history.Version // of callCreate: the pod's first version
+	effectObserved    bool            // of callDeletePod: the pod left the view before the answer
+	createdVersion    history.Version // of callCreatePod: the pod's first version
 	mustReportFailure bool            // of callStatus: it is the first to report a failure, or should be
 }
 

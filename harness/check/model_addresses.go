@@ -169,16 +169,16 @@ func (objects *objectSet) expectedAddresses(s *service, running map[types.UID]ti
 }
 
 // addAddresses adds what the Endpoints of the Service must list of a pod.
-func (s *service) addAddresses(all addressSet, f podVersion) error {
+func (s *service) addAddresses(all addressSet, version podVersion) error {
 	publishAll := s.spec.PublishNotReadyAddresses
-	if f.ended || f.terminating && !publishAll || f.Namespace != s.Namespace || !s.selector.Matches(f.labels) {
+	if version.ended || version.terminating && !publishAll || version.Namespace != s.Namespace || !s.selector.Matches(version.labels) {
 		return nil
 	}
-	facts, err := f.network()
+	facts, err := version.network()
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Ref, err)
+		return fmt.Errorf("%s: %w", version.Ref, err)
 	}
-	t := podTarget{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + f.Namespace + "/" + f.Name, uid: f.UID}
+	t := podTarget{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + version.Namespace + "/" + version.Name, uid: version.UID}
 	if t.ip == "" {
 		return nil
 	}
@@ -186,11 +186,11 @@ func (s *service) addAddresses(all addressSet, f podVersion) error {
 		t.hostname = facts.Spec.Hostname
 	}
 	if len(s.spec.Ports) == 0 && s.headless() {
-		all.add(addressAndPort{podTarget: t}, f.ready || publishAll)
+		all.add(addressAndPort{podTarget: t}, version.ready || publishAll)
 	}
 	for i := range s.spec.Ports {
 		if number := facts.port(&s.spec.Ports[i]); number != 0 {
-			all.add(addressAndPort{t, endpointPortOf(&s.spec.Ports[i], number)}, f.ready || publishAll)
+			all.add(addressAndPort{t, endpointPortOf(&s.spec.Ports[i], number)}, version.ready || publishAll)
 		}
 	}
 	return nil
@@ -247,12 +247,12 @@ func (r *podNetwork) port(p *corev1.ServicePort) int32 {
 func describeDifference(got, want addressSet) string {
 	total, ready := want.size()
 	fits := total <= addressesMax
-	var missing, misjudged, extra []string
+	var missing, wrongReadiness, extra []string
 	for p, isReady := range want {
 		said, ok := got[p]
 		switch {
 		case ok && said != isReady:
-			misjudged = append(misjudged, p.String())
+			wrongReadiness = append(wrongReadiness, p.String())
 		case !ok && fits:
 			missing = append(missing, p.String())
 		}
@@ -265,8 +265,8 @@ func describeDifference(got, want addressSet) string {
 	switch {
 	case len(missing) > 0:
 		return "lack " + firstAndCount(missing)
-	case len(misjudged) > 0:
-		return "have the wrong readiness for " + firstAndCount(misjudged)
+	case len(wrongReadiness) > 0:
+		return "have the wrong readiness for " + firstAndCount(wrongReadiness)
 	case len(extra) > 0:
 		return "should not list " + firstAndCount(extra)
 	case fits:

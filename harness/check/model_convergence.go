@@ -19,11 +19,13 @@ type pendings struct {
 }
 
 // expect notes what is the subject's to do, if it is not so.
-func (l *pendings) expect(ok bool, format string, args ...any) { l.add(ok, false, format, args...) }
+func (list *pendings) expect(ok bool, format string, args ...any) {
+	list.add(ok, false, format, args...)
+}
 
-func (l *pendings) add(ok, awaited bool, format string, args ...any) {
+func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
-		l.all = append(l.all, pending{text: l.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
+		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 	}
 }
 
@@ -33,29 +35,29 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
 	}
-	t := objects.podCountsOf(o.UID)
+	counts := objects.podCountsOf(o.UID)
 	available, soon := objects.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(t.controlled == o.replicas, "%d of %d pods active%s", t.controlled, o.replicas, objects.describeEnded(o))
-	list.expect(t.replicas == t.controlled, "%d of its pods to be released", t.controlled-t.replicas)
-	list.expect(t.orphans == 0, "%d matching pods to be adopted", t.orphans)
+	list.expect(counts.controlled == o.replicas, "%d of %d pods active%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.replicas == counts.controlled, "%d of its pods to be released", counts.controlled-counts.replicas)
+	list.expect(counts.orphans == 0, "%d matching pods to be adopted", counts.orphans)
 	s := o.status
 	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
 	for _, field := range []struct {
 		name       string
 		said, true int
 	}{
-		{"replicas", s.Replicas, t.replicas},
-		{"fullyLabeledReplicas", s.FullyLabeledReplicas, t.fullyLabeled},
-		{"readyReplicas", s.ReadyReplicas, t.ready},
+		{"replicas", s.Replicas, counts.replicas},
+		{"fullyLabeledReplicas", s.FullyLabeledReplicas, counts.fullyLabeled},
+		{"readyReplicas", s.ReadyReplicas, counts.ready},
 		{"availableReplicas", s.AvailableReplicas, available},
 	} {
 		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
 	}
 	list.expect(!o.failing, "the condition ReplicaFailure is still there")
-	list.add(t.ready >= t.replicas, true, "%d of %d pods ready", t.ready, t.replicas)
+	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
 	list.add(soon == 0, true, "%d ready pods not yet available", soon)
-	list.add(t.terminating == 0, true, "%d pods being deleted", t.terminating)
+	list.add(counts.terminating == 0, true, "%d pods being deleted", counts.terminating)
 	return list.all
 }
 

@@ -112,7 +112,7 @@ func (d *deployment) overdue(now time.Time) bool {
 	return c.LastUpdateTime.Add(d.deadline + deadlineGrace).Before(now)
 }
 
-func (l *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
+func (list *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
 	got := s.condition(want.Type)
-	l.expect(got == want, "the condition %s is %s (%s), expected %s (%s)", want.Type, got.Status, got.Reason, want.Status, want.Reason)
+	list.expect(got == want, "the condition %s is %s (%s), expected %s (%s)", want.Type, got.Status, got.Reason, want.Status, want.Reason)
 }

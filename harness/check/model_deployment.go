@@ -119,7 +119,7 @@ var notInheritedAnnotations = []string{
 	revisionAnnotation, desiredReplicasAnnotation, maxReplicasAnnotation, revisionHistoryAnnotation, lastAppliedAnnotation, rollbackAnnotation,
 }
 
-// inheritedAnnotations is all but ownAnnotations; nil where that is nothing.
+// inheritedAnnotations is all but notInheritedAnnotations; nil where that is nothing.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
 	var rest map[string]string
 	for key, value := range annotations {

@@ -136,8 +136,8 @@ func (objects *objectSet) removeName(r history.Ref) {
 
 // podCountsOf returns the count of an owner's pods, all zero for one that is not there.
 func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
-	if t := objects.podCounts[uid]; t != nil {
-		return *t
+	if counts := objects.podCounts[uid]; counts != nil {
+		return *counts
 	}
 	return podCounts{}
 }
@@ -225,14 +225,14 @@ func (objects *objectSet) setOwner(o *owner) {
 	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
 		return
 	}
-	t := &podCounts{}
+	counts := &podCounts{}
 	for _, p := range objects.controlled[o.UID] {
-		t.add(o, p, 1)
+		counts.add(o, p, 1)
 	}
 	for _, p := range objects.orphans[o.Namespace] {
-		t.add(o, p, 1)
+		counts.add(o, p, 1)
 	}
-	objects.podCounts[o.UID] = t
+	objects.podCounts[o.UID] = counts
 }
 
 // indexReplicaSet keeps whose each ReplicaSet is, and touches whom it is or was.
@@ -292,9 +292,9 @@ func (objects *objectSet) markChanged(uid types.UID, itself bool) {
 	objects.changedObjects[uid] = change
 }
 
-func (t *podCounts) add(o *owner, p *pod, sign int) {
+func (counts *podCounts) add(o *owner, p *pod, sign int) {
 	if p.terminating && !p.orphan() {
-		t.terminating += sign
+		counts.terminating += sign
 	}
 	if !p.active && !p.terminating {
 		return
@@ -302,26 +302,26 @@ func (t *podCounts) add(o *owner, p *pod, sign int) {
 	matches := o.selector.Matches(p.labels)
 	if !p.active {
 		if matches && !p.ended && !p.orphan() {
-			t.terminatingReplicas += sign
+			counts.terminatingReplicas += sign
 		}
 		return
 	}
 	if p.orphan() {
 		if matches {
-			t.orphans += sign
+			counts.orphans += sign
 		}
 		return
 	}
-	t.controlled += sign
+	counts.controlled += sign
 	if !matches {
 		return
 	}
-	t.replicas += sign
+	counts.replicas += sign
 	if o.template.labels.Matches(p.labels) {
-		t.fullyLabeled += sign
+		counts.fullyLabeled += sign
 	}
 	if p.ready {
-		t.ready += sign
+		counts.ready += sign
 	}
 }
 

@@ -59,23 +59,23 @@ func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
 	return p
 }
 
-func recount(objects *objectSet, o *owner) (t podCounts) {
+func recount(objects *objectSet, o *owner) (counts podCounts) {
 	for _, p := range objects.pods {
 		matches := o.selector.Matches(p.labels)
 		switch {
 		case !p.active:
 		case p.controller.UID == o.UID:
-			t.controlled++
+			counts.controlled++
 			if matches {
-				t.replicas++
-				t.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
-				t.ready += intOf(p.ready)
+				counts.replicas++
+				counts.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
+				counts.ready += intOf(p.ready)
 			}
 		case p.orphan() && matches:
-			t.orphans++
+			counts.orphans++
 		}
 	}
-	return t
+	return counts
 }
 
 func intOf(b bool) int {

@@ -51,18 +51,18 @@ func (m *Model) observe(r *history.Record) error {
 // commit takes in a version that came to be.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-func applyCommit(truth *objectSet, facts *decoder, t *history.Commit) error {
+func applyCommit(committed *objectSet, facts *decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
-		truth.remove(t.Object.Resource, t.Object.UID)
+		committed.remove(t.Object.Resource, t.Object.UID)
 		return nil
 	}
 	decoded, err := facts.decode(&t.Object)
 	if err != nil {
 		return err
 	}
-	truth.put(decoded)
+	committed.put(decoded)
 	if t.Object.Resource == podResource {
-		truth.podAddresses[t.Object.UID] = &podAddress{body: t.Object.Body}
+		committed.podAddresses[t.Object.UID] = &podAddress{body: t.Object.Body}
 	}
 	return nil
 }
@@ -90,9 +90,9 @@ func (m *Model) request(r *history.Request) {
 	if r.Verb == "watch" {
 		return
 	}
-	spells := p.idlePeriods
+	idlePeriods := p.idlePeriods
 	c := p.recordRequest(r, m.seq, m.processTime)
-	if p.idlePeriods > spells {
+	if p.idlePeriods > idlePeriods {
 		m.endedIdle = p
 	}
 	if c.update != nil {

@@ -171,7 +171,7 @@ func (state *ownerState) update(t change, at time.Duration) {
 	created := state.observeNewPods(t.newPods, at)
 	if state.synced {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
-		state.lost.add(at, max(0, before.claimable()-state.podCounts.claimable()))
+		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
 	}
 	state.synced = o != nil && view.reachedVersion[podResource] > 0
 	ceiling, floor := 0, unlimited
@@ -212,8 +212,8 @@ func (state *ownerState) trackTemplate(t *template) {
 	state.templates = state.templates[max(0, len(state.templates)-templatesMax):]
 }
 
-// claimable is the active pods that the owner controls or may adopt.
-func (t podCounts) claimable() int { return t.controlled + t.orphans }
+// controlledOrAdoptable is the active pods that the owner controls or may adopt.
+func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
 // observeNewPods takes in pods that are new in the view, and returns how many of them
 // the process knew it had made.

@@ -32,8 +32,8 @@ func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
 }
 
 // sameAs reports whether a version of the pod says the same to Endpoints.
-func (f podVersion) sameAs(p *pod, body []byte) bool {
-	return f.pod != nil && f.ready == p.ready && f.terminating == p.terminating && maps.Equal(f.labels, p.labels) && bytes.Equal(f.body, body)
+func (version podVersion) sameAs(p *pod, body []byte) bool {
+	return version.pod != nil && version.ready == p.ready && version.terminating == p.terminating && maps.Equal(version.labels, p.labels) && bytes.Equal(version.body, body)
 }
 
 // remove takes in that a pod is gone. Those that went too long ago to be in anybody's

@@ -62,15 +62,15 @@ type valueRange struct {
 	valid     bool // whether there was a value at all
 }
 
-func (e *valueRange) include(v int) { e.union(valueRange{low: v, high: v, valid: true}) }
+func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
 
-func (e *valueRange) union(other valueRange) {
+func (r *valueRange) union(other valueRange) {
 	switch {
 	case !other.valid:
-	case !e.valid:
-		*e = other
+	case !r.valid:
+		*r = other
 	default:
-		e.low, e.high = min(e.low, other.low), max(e.high, other.high)
+		r.low, r.high = min(r.low, other.low), max(r.high, other.high)
 	}
 }
 

@@ -40,13 +40,13 @@ func TestRecentWindowBounds(t *testing.T) {
 
 // inForce is the extent of the values in force at some time within the span
 // before now.
-func inForce(past []valueAt, now, span time.Duration) (e valueRange) {
+func inForce(past []valueAt, now, span time.Duration) (r valueRange) {
 	for i, m := range past {
 		if i == len(past)-1 || past[i+1].at >= now-span {
-			e.include(m.value)
+			r.include(m.value)
 		}
 	}
-	return e
+	return r
 }
 
 func TestRecentWindowClear(t *testing.T) {

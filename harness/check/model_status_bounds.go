@@ -58,12 +58,12 @@ func (bounds *statusBounds) update(o *owner, before, now podCounts, replaced boo
 	bounds.failing.record(at, failing)
 }
 
-func (bounds *statusBounds) record(t podCounts, at time.Duration) {
-	bounds.replicas.record(at, t.replicas)
-	bounds.fullyLabeled.record(at, t.fullyLabeled)
-	bounds.ready.record(at, t.ready)
-	bounds.terminatingReplicas.record(at, t.terminatingReplicas)
-	bounds.orphans.record(at, t.orphans)
+func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
+	bounds.replicas.record(at, counts.replicas)
+	bounds.fullyLabeled.record(at, counts.fullyLabeled)
+	bounds.ready.record(at, counts.ready)
+	bounds.terminatingReplicas.record(at, counts.terminatingReplicas)
+	bounds.orphans.record(at, counts.orphans)
 }
 
 // recordCallResult takes in the answer to a create or delete, and whether it was certainly for
@@ -93,13 +93,13 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 }
 
 // plus adds up what two tallies say of pods that are reported.
-func (t podCounts) plus(other podCounts) podCounts {
-	t.replicas += other.replicas
-	t.fullyLabeled += other.fullyLabeled
-	t.ready += other.ready
-	t.terminatingReplicas += other.terminatingReplicas
-	t.orphans += other.orphans
-	return t
+func (counts podCounts) plus(other podCounts) podCounts {
+	counts.replicas += other.replicas
+	counts.fullyLabeled += other.fullyLabeled
+	counts.ready += other.ready
+	counts.terminatingReplicas += other.terminatingReplicas
+	counts.orphans += other.orphans
+	return counts
 }
 
 // fieldBounds is a number in a status, and between which bounds it may lie.

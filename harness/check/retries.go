@@ -35,31 +35,31 @@ func newFailedAttempts(max int, of func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: of, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
-func (t *failedAttempts) observe(m *Model, r *history.Record) {
+func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	answered := m.answered
 	switch {
 	case processStarts(r):
-		dropEndedProcesses(t.byKey)
-	case answered == nil || answered.queueKey.process == nil || !t.follows(answered.call):
+		dropEndedProcesses(attempts.byKey)
+	case answered == nil || answered.queueKey.process == nil || !attempts.follows(answered.call):
 	case isFailure(answered):
-		t.fail(m, answered)
+		attempts.fail(m, answered)
 	default:
-		if delete(t.byKey[answered.queueKey], callOf(answered)); len(t.byKey[answered.queueKey]) == 0 {
-			delete(t.byKey, answered.queueKey)
+		if delete(attempts.byKey[answered.queueKey], callOf(answered)); len(attempts.byKey[answered.queueKey]) == 0 {
+			delete(attempts.byKey, answered.queueKey)
 		}
 	}
 }
 
 // fail counts a call that failed. One that was sent before the failure of another was
 // known is part of the same try, as is what the client library will send again.
-func (t *failedAttempts) fail(m *Model, answered *answeredCall) {
-	tried := t.attemptsOf(m, answered)
+func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
+	tried := attempts.attemptsOf(m, answered)
 	if answered.seq > tried.latestFailed {
 		tried.latestFailed = m.seq
 		if isRetriedByClient(answered.response) && tried.clientRetries < clientRetriesMax {
 			tried.clientRetries++
 		} else {
-			if tried.count == t.max && t.max > 0 {
+			if tried.count == attempts.max && attempts.max > 0 {
 				tried.count = 0
 			}
 			tried.count++
@@ -72,15 +72,15 @@ func (t *failedAttempts) fail(m *Model, answered *answeredCall) {
 
 // attemptsOf returns what is kept of a call. What can count no more is swept out: of a
 // key, when another call of it fails, and keys, when their number has doubled.
-func (t *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
-	calls := t.byKey[answered.queueKey]
+func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
+	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {
-		if len(t.byKey) >= t.sweepAt {
-			maps.DeleteFunc(t.byKey, func(i workQueueKey, _ map[string]*callAttempts) bool { return i.objectGone() })
-			t.sweepAt = 2*len(t.byKey) + 64
+		if len(attempts.byKey) >= attempts.sweepAt {
+			maps.DeleteFunc(attempts.byKey, func(i workQueueKey, _ map[string]*callAttempts) bool { return i.objectGone() })
+			attempts.sweepAt = 2*len(attempts.byKey) + 64
 		}
 		calls = map[string]*callAttempts{}
-		t.byKey[answered.queueKey] = calls
+		attempts.byKey[answered.queueKey] = calls
 	}
 	key := callOf(answered)
 	if calls[key] == nil {
@@ -100,8 +100,8 @@ func callOf(answered *answeredCall) string {
 }
 
 // recordEvent notes news of a key: what failed before is tried again at once.
-func (t *failedAttempts) recordEvent(m *Model, key workQueueKey) {
-	for _, tried := range t.byKey[key] {
+func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
+	for _, tried := range attempts.byKey[key] {
 		tried.latestEvent = m.seq
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
-	bench := make([]*runnerEntry, 0, len(checks))
+	entries := make([]*runnerEntry, 0, len(checks))
 	for _, c := range checks {
-		bench = append(bench, &runnerEntry{check: c, checker: c.New(setting)})
+		entries = append(entries, &runnerEntry{check: c, checker: c.New(setting)})
 	}
 	activity := Activity{Incomplete: "the history ends before the run did"}
 	for record, err := range records {
@@ -35,7 +35,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err := model.observe(record); err != nil {
 			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
 		}
-		for _, entry := range bench {
+		for _, entry := range entries {
 			entry.observe(model, record)
 		}
 		if model.phase == history.PhaseEnd {
@@ -43,20 +43,20 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			break
 		}
 	}
-	results := make([]Result, 0, len(bench))
-	for _, entry := range bench {
+	results := make([]Result, 0, len(entries))
+	for _, entry := range entries {
 		results = append(results, entry.result(setting, activity.Incomplete))
 	}
-	excuseKnownUpstream(bench, results)
+	excuseKnownUpstream(entries, results)
 	return results, activity, nil
 }
 
 // excuseKnownUpstream makes idle what could not be judged because of what upstream is known for.
-func excuseKnownUpstream(bench []*runnerEntry, results []Result) {
+func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
 	}
-	for i, entry := range bench {
+	for i, entry := range entries {
 		waiting, ok := entry.checker.(interface{ neverConverged() bool })
 		if ok && waiting.neverConverged() && results[i].Verdict == Unknown {
 			results[i].Verdict = NotExercised

@@ -12,22 +12,22 @@ import (
 
 // rules are those that the model of a controller breaks.
 type rules struct {
-	noExpectations bool // acts whatever it has not observed
-	noBurstLimit   bool
-	noSlowStart    bool
-	noBackOff      bool // requeues at once
-	countsFailed   bool // takes failed pods for active (and so does not replace them)
-	takesForeign   bool // takes matching pods of other controllers for its own
-	noLiveRead     bool // adopts by its cached owner (R10)
-	noLowering     bool // a failed create stays expected (R16)
-	countsDying    bool // counts terminating pods when it scales down (R2)
-	repeatsBatch   bool // a new leader creates as if there were no pods (R28)
-	choosesAnyhow  bool // deletes whichever pods (R13)
-	saysAllReady   bool // reports every pod as ready
-	saysSpec       bool // reports as many pods as there should be
-	saysLater      bool // reports a generation that is yet to come
-	saysFirst      bool // reports the first generation again and again
-	saysAllIsWell  bool // does not report that creates or deletes failed
+	noExpectations          bool // acts whatever it has not observed
+	noBurstLimit            bool
+	noSlowStart             bool
+	noBackOff               bool // requeues at once
+	countsFailed            bool // takes failed pods for active (and so does not replace them)
+	takesForeign            bool // takes matching pods of other controllers for its own
+	noLiveRead              bool // adopts by its cached owner (R10)
+	keepsFailedExpectations bool // a failed create stays expected (R16)
+	countsTerminating       bool // counts terminating pods when it scales down (R2)
+	repeatsBatch            bool // a new leader creates as if there were no pods (R28)
+	deletesInAnyOrder       bool // deletes whichever pods (R13)
+	reportsAllReady         bool // reports every pod as ready
+	reportsSpecReplicas     bool // reports as many pods as there should be
+	reportsLaterGeneration  bool // reports a generation that is yet to come
+	reportsFirstGeneration  bool // reports the first generation again and again
+	reportsNoFailure        bool // does not report that creates or deletes failed
 }
 
 // controller is a life of a controller that counts what it observes, as
@@ -207,7 +207,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 		}
 		mine = append(mine, orphans...)
 		finish := func(managed bool) {
-			c.writeStatus(o, mine, !managed && !c.saysAllIsWell, func(written bool) { done(managed && written) })
+			c.writeStatus(o, mine, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
 		}
 		if !settled {
 			finish(true)
@@ -228,7 +228,7 @@ func (c *controller) manage(o *simObject, mine []*simObject, dying int, done fun
 	}
 	c.fresh[o.UID] = false
 	excess := counted - o.replicas
-	if c.countsDying && excess > 0 {
+	if c.countsTerminating && excess > 0 {
 		excess = min(excess+dying, len(mine))
 	}
 	switch {
@@ -237,7 +237,7 @@ func (c *controller) manage(o *simObject, mine []*simObject, dying int, done fun
 		c.expected[o.UID] = &expected{creates: n}
 		c.create(o, n, 1, done)
 	case excess > 0:
-		if !c.choosesAnyhow {
+		if !c.deletesInAnyOrder {
 			slices.SortStableFunc(mine, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
 		}
 		c.delete(o, mine[:min(excess, limit)], done)
@@ -266,7 +266,7 @@ func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 			answers++
 			if code != 201 {
 				failed++
-				if !c.noLowering {
+				if !c.keepsFailedExpectations {
 					e.creates--
 				}
 			}
@@ -368,13 +368,13 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 	}
 	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation, nil}
 	switch {
-	case c.saysAllReady:
+	case c.reportsAllReady:
 		status.ReadyReplicas, status.AvailableReplicas = len(mine), len(mine)
-	case c.saysSpec:
+	case c.reportsSpecReplicas:
 		status.Replicas = o.replicas
-	case c.saysLater:
+	case c.reportsLaterGeneration:
 		status.ObservedGeneration++
-	case c.saysFirst && o.status.ObservedGeneration > 0:
+	case c.reportsFirstGeneration && o.status.ObservedGeneration > 0:
 		status.ObservedGeneration = o.status.ObservedGeneration
 	}
 	if o.status == status && o.failing == failing {

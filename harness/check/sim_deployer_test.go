@@ -16,28 +16,28 @@ import (
 
 // rolloutRules are those that the model of the controller of Deployments breaks.
 type rolloutRules struct {
-	noSurge        bool // ignores maxSurge
-	noUnavailable  bool // ignores what is available
-	noWait         bool // Recreate: does not wait for old pods
-	twins          bool // does not find its ReplicaSet by its template
-	noReport       bool // never writes the status
-	rewrites       bool // writes the status every so often, whether it has changed or not
-	recounts       bool // takes its own ReplicaSet for a collision
-	renumbers      bool // gives a ReplicaSet that it goes back to a low revision
-	saysNegative   bool // may report fewer than no unavailable replicas
-	saysOwn        bool // reports only the new ReplicaSet's replicas as available
-	saysProgress   bool // renews the time of the last progress whatever happens
-	staleDeadline  bool // measures a rollout's deadline from the end of the one before
-	noDeadline     bool // never reports that a deadline is missed
-	rollsAnywhere  bool // rolls back to whatever revision
-	keepsWish      bool // does not take the annotation away that asks for a rollback
-	trimsEarly     bool // deletes old ReplicaSets before the rollout is at its end
-	trimsLast      bool // deletes the highest revisions first
-	neverTrims     bool // deletes no old ReplicaSets
-	raisesOld      bool // scales an old ReplicaSet up
-	newestFirst    bool // scales the newest of the old ReplicaSets down first
-	allToOne       bool // scales only the smallest ReplicaSet when it is to be in proportion
-	restToSmallest bool // begins with the smallest then
+	noSurge                 bool // ignores maxSurge
+	noUnavailable           bool // ignores what is available
+	noWait                  bool // Recreate: does not wait for old pods
+	twins                   bool // does not find its ReplicaSet by its template
+	noReport                bool // never writes the status
+	rewrites                bool // writes the status every so often, whether it has changed or not
+	recounts                bool // takes its own ReplicaSet for a collision
+	renumbers               bool // gives a ReplicaSet that it goes back to a low revision
+	reportsNegative         bool // may report fewer than no unavailable replicas
+	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's replicas as available
+	reportsProgress         bool // renews the time of the last progress whatever happens
+	staleDeadline           bool // measures a rollout's deadline from the end of the one before
+	noDeadline              bool // never reports that a deadline is missed
+	rollsAnywhere           bool // rolls back to whatever revision
+	keepsRollbackAnnotation bool // does not take the annotation away that asks for a rollback
+	trimsEarly              bool // deletes old ReplicaSets before the rollout is at its end
+	trimsLast               bool // deletes the highest revisions first
+	neverTrims              bool // deletes no old ReplicaSets
+	scalesUpOld             bool // scales an old ReplicaSet up
+	newestFirst             bool // scales the newest of the old ReplicaSets down first
+	allToOne                bool // scales only the smallest ReplicaSet when it is to be in proportion
+	restToSmallest          bool // begins with the smallest then
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
@@ -233,7 +233,7 @@ func (d *deployer) rollBack(r *round) {
 		}
 	}
 	o.Annotations = maps.Clone(o.Annotations)
-	if !d.rules.keepsWish {
+	if !d.rules.keepsRollbackAnnotation {
 		delete(o.Annotations, rollbackAnnotation)
 	}
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
@@ -294,8 +294,8 @@ func (d *deployer) plan(r *round) []plan {
 		return []plan{{nil, min(r.d.replicas, room)}}
 	case r.now.replicas > r.d.replicas:
 		return []plan{{r.now, r.d.replicas}}
-	case d.rules.raisesOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
-		d.rules.raisesOld = false // once is enough
+	case d.rules.scalesUpOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
+		d.rules.scalesUpOld = false // once is enough
 		return []plan{{r.old[0], r.old[0].replicas + 1}}
 	case r.now.replicas < r.d.replicas && room > 0:
 		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
@@ -522,10 +522,10 @@ func (d *deployer) report(r *round) {
 	if r.now != nil {
 		is.UpdatedReplicas = statusReplicas(r.now)
 	}
-	if d.rules.saysNegative {
+	if d.rules.reportsNegative {
 		is.UnavailableReplicas = r.d.replicas - ready
 	}
-	if d.rules.saysOwn && r.now != nil {
+	if d.rules.reportsOnlyNewAvailable && r.now != nil {
 		is.AvailableReplicas = availableReplicas(r.now)
 	}
 	enough := deploymentConditionWithTime{deploymentCondition: availability(is.AvailableReplicas >= r.d.minAvailable())}
@@ -571,7 +571,7 @@ func (d *deployer) progress(r *round, is *deploymentStatus) deploymentConditionW
 		return was
 	case report.complete():
 		return say("True", newReplicaSetAvailable)
-	case report.progressed() || d.rules.saysProgress:
+	case report.progressed() || d.rules.reportsProgress:
 		return say("True", replicaSetUpdated)
 	case was.Reason == "":
 		return say("True", "FoundNewReplicaSet")
