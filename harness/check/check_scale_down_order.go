@@ -275,7 +275,7 @@ type ageOrder struct {
 	created bool // restarts, and for how long they exist
 }
 
-// ageOrder finds out. Pods that became ready at different times are compared by
+// decidingAges finds out. Pods that became ready at different times are compared by
 // that alone; with a tie among others, a sort may come to either end, also over
 // pods that are no candidates.
 func (c *scaleDown) decidingAges(o *owner) ageOrder {

@@ -23,7 +23,7 @@ func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
 	return byID
 }
 
-// notFailed stands for Pass or Idle: nothing is broken, tested or not.
+// notFailed stands for Pass or NotExercised: nothing is broken, tested or not.
 const notFailed Verdict = "legal"
 
 // testCase is one history and what one check must say of it.

@@ -120,7 +120,7 @@ type use struct{ file, name, declaredIn string }
 func (s sources) resolve() []use {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
-	pkg, _ := config.Check("check", s.fset, slices.Collect(maps.Values(s.files)), info) //nolint:errcheck // the imported packages are empty
+	pkg, _ := config.Check("check", s.fset, slices.Collect(maps.Values(s.files)), info)
 	var uses []use
 	for identifier, object := range info.Uses {
 		if object.Pkg() == pkg && object.Pos().IsValid() {

@@ -11,71 +11,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// eventOf is what a process is told, and of which resource; no type of event is a list.
-func eventOf(r *history.Record) (event history.EventType, of string) {
-	switch {
-	case r.Delivery != nil:
-		return r.Delivery.Type, r.Delivery.Resource
-	case r.List != nil:
-		return "", r.List.Resource
-	}
-	return "", ""
-}
-
-// enqueuesService reports whether what came wakes a Service (contract Endpoints 1), and
-// which of its pods have ended besides. A list says of most pods what was known.
-func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
-	event, of := eventOf(r)
-	switch {
-	case of == endpointsResource:
-		return event == history.Deleted, nil
-	case of != podResource:
-		return true, nil
-	}
-	pods := maps.Keys(key.process.view.podVersions.byPod)
-	if event.HasObject() {
-		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
-	}
-	for uid := range pods {
-		switch podEnqueues, ends := podEnqueuesService(m, key.process, uid); {
-		case podEnqueues:
-			return true, nil
-		case ends:
-			ended = append(ended, uid)
-		}
-	}
-	return false, ended
-}
-
-// podEnqueuesService reports whether what a process was just told of a pod wakes its Services,
-// and, if not, whether it has ended by it.
-func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
-	known := p.view.podVersions.byPod[uid]
-	n := len(known)
-	switch {
-	case n > 0 && known[n-1].since < m.processTime: // nothing that Endpoints show
-		return false, false
-	case n < 2: // it was not known before
-		return true, false
-	}
-	before, now := known[n-2].value, known[n-1].value
-	if !now.sameForServices(before) {
-		return true, false
-	}
-	return false, now.ended && !before.ended
-}
-
-// sameForServices reports whether two versions of a pod, which always has the same hostname
-// and subdomain, differ in nothing that wakes its Services by contract Endpoints 1.
-func (version podVersion) sameForServices(before podVersion) bool {
-	if version.pod == nil || before.pod == nil || version.ready != before.ready || version.terminating != before.terminating || !maps.Equal(version.labels, before.labels) {
-		return false
-	}
-	a, err := version.network()
-	b, errBefore := before.network()
-	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
-}
-
 // KnownIssue is a way in which upstream's controllers of Kubernetes v1.36 break a
 // promise, as is known of them. TRAPS.md lists all that are known; here are those
 // that leave something undone for good and can be told with certainty by what they
@@ -232,4 +167,69 @@ func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 		}
 	}
 	return false
+}
+
+// eventOf is what a process is told, and of which resource; no type of event is a list.
+func eventOf(r *history.Record) (event history.EventType, of string) {
+	switch {
+	case r.Delivery != nil:
+		return r.Delivery.Type, r.Delivery.Resource
+	case r.List != nil:
+		return "", r.List.Resource
+	}
+	return "", ""
+}
+
+// enqueuesService reports whether what came wakes a Service (contract Endpoints 1), and
+// which of its pods have ended besides. A list says of most pods what was known.
+func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
+	event, of := eventOf(r)
+	switch {
+	case of == endpointsResource:
+		return event == history.Deleted, nil
+	case of != podResource:
+		return true, nil
+	}
+	pods := maps.Keys(key.process.view.podVersions.byPod)
+	if event.HasObject() {
+		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
+	}
+	for uid := range pods {
+		switch podEnqueues, ends := podEnqueuesService(m, key.process, uid); {
+		case podEnqueues:
+			return true, nil
+		case ends:
+			ended = append(ended, uid)
+		}
+	}
+	return false, ended
+}
+
+// podEnqueuesService reports whether what a process was just told of a pod wakes its Services,
+// and, if not, whether it has ended by it.
+func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
+	known := p.view.podVersions.byPod[uid]
+	n := len(known)
+	switch {
+	case n > 0 && known[n-1].since < m.processTime: // nothing that Endpoints show
+		return false, false
+	case n < 2: // it was not known before
+		return true, false
+	}
+	before, now := known[n-2].value, known[n-1].value
+	if !now.sameForServices(before) {
+		return true, false
+	}
+	return false, now.ended && !before.ended
+}
+
+// sameForServices reports whether two versions of a pod, which always has the same hostname
+// and subdomain, differ in nothing that wakes its Services by contract Endpoints 1.
+func (version podVersion) sameForServices(before podVersion) bool {
+	if version.pod == nil || before.pod == nil || version.ready != before.ready || version.terminating != before.terminating || !maps.Equal(version.labels, before.labels) {
+		return false
+	}
+	a, err := version.network()
+	b, errBefore := before.network()
+	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
 }

@@ -26,7 +26,7 @@ type Model struct {
 	// pauses is how far behind the present each process is that was ever paused.
 	pauses map[string]*pausedTime
 
-	// What the current record means. At is when it happened by the clock of the
+	// What the current record means. processTime is when it happened by the clock of the
 	// process that it concerns, which stands still while the process does; now is
 	// by everybody else's.
 	processTime, now time.Duration
@@ -72,7 +72,7 @@ type process struct {
 	ended       bool
 	view        *view
 	ownerStates map[types.UID]*ownerState // by owner
-	// rollouts are the accounts with Deployments, publications those with Services.
+	// rollouts are the accounts with Deployments, serviceStates those with Services.
 	rollouts      map[types.UID]*rolloutState
 	serviceStates map[objectName]*serviceState
 	// startupOrphans is the Endpoints that had no Service when the process began; nil
@@ -93,7 +93,7 @@ type process struct {
 	idlePeriods int
 	idleUntil   time.Duration
 	// prunedAt is when it was last seen to that nothing is kept of pods for longer than
-	// memory: a process may never be idle.
+	// decisionWindowMax: a process may never be idle.
 	prunedAt time.Duration
 
 	// deleting is for which owner the process deletes each pod that its view
@@ -136,6 +136,9 @@ type call struct {
 	mustReportFailure bool            // of callStatus: it is the first to report a failure, or should be
 }
 
+// callVerb is what a call does, as far as checks care.
+type callVerb int
+
 const (
 	callOther          callVerb = iota
 	callLease                   // anything about leases: not work
@@ -145,6 +148,8 @@ const (
 	callStatus                  // writes an owner
 	callReadOwner               // reads an owner live
 )
+
+const leaseResource = "leases.coordination.k8s.io"
 
 // objectSet is a set of objects as someone has them: the truth, or the view of one
 // process. It keeps count of each owner's pods, so that no check has to.
@@ -192,7 +197,7 @@ type podCounts struct {
 	ready               int // of the replicas, those that are ready
 	orphans             int // nobody controls, and its selector matches: what it may adopt
 	terminating         int // it controls, and they are being deleted
-	terminatingReplicas int // of the dying, those that its selector matches and that have not ended
+	terminatingReplicas int // of the terminating, those that its selector matches and that have not ended
 }
 
 // view is what one process has been told: the objects as a cache that lists and
@@ -206,7 +211,7 @@ type view struct {
 	requestedAll   map[string]bool                 // of which resources the process has asked for all
 	listPages      map[watchScope][]history.Object // of lists of which more is to come
 	// podStateSince is since which record each pod stands as it does to whoever may
-	// claim it; former is how pods stood before, of late.
+	// claim it; formerPods is how pods stood before, of late.
 	podStateSince map[types.UID]int64
 	formerPods    map[types.UID][]cachedPodState
 	// podVersionsSince is how each pod has stood of late among those that may be deleted.
@@ -238,7 +243,7 @@ type ownerState struct {
 	// an answer may yet say that the process made them.
 	observedBeforeAnswer map[types.UID]bool
 
-	// createBound is what creates must stay within, floor what deletes must leave:
+	// createBound is what creates must stay within, deleteBound what deletes must leave:
 	// the replicas that the owner asks for, unless it is being deleted or is not
 	// in view, when nothing may be created and nothing be deleted.
 	createBound rangeSinceIdle
@@ -253,7 +258,7 @@ type ownerState struct {
 	// synced: the process has seen the owner, and all pods at least once.
 	synced    bool
 	podCounts podCounts // as of the last look at the view
-	// selector is the owner's; reselected, that it has changed before our eyes.
+	// selector is the owner's; selectorChanged, that it has changed before our eyes.
 	selector        string
 	selectorChanged bool
 	// templates is what the process was shown of the owner's template, the latest
@@ -261,12 +266,12 @@ type ownerState struct {
 	templates []*template
 }
 
-// outstandingCalls is one direction of a ledger.
+// outstandingCalls is one direction of an ownerState.
 type outstandingCalls struct {
 	inFlight         map[uint64]*call    // sent and not answered
 	unobserved       map[types.UID]*call // succeeded; the effect on the pod is not in view
-	oldestUnobserved time.Duration       // when the oldest of unseen was sent, or earlier
-	expired          map[types.UID]*call // was unseen for so long that it is waited for no more
+	oldestUnobserved time.Duration       // when the oldest of unobserved was sent, or earlier
+	expired          map[types.UID]*call // was unobserved for so long that it is waited for no more
 }
 
 // rolloutState is the account of one process with one Deployment: how it may have
@@ -293,7 +298,7 @@ type rolloutState struct {
 	// new ReplicaSet, since one has it.
 	takenNames map[string]time.Duration
 	// delayedAt is when a call for the Deployment last took long, or failed for more
-	// than a moment, as one conflict does; streak, how many have failed since one did
+	// than a moment, as one conflict does; failuresInARow, how many have failed since one did
 	// not.
 	delayedAt      time.Duration
 	failuresInARow int
@@ -314,12 +319,7 @@ type serviceState struct {
 	// version is the highest of the Endpoints in view so far, and when it came first.
 	version cachedVersion[history.Version]
 	// answered is when the process was last answered to a write of the Endpoints, and
-	// doubted whether that failed: then it may have read what there is past its watch.
+	// lastWriteFailed whether that failed: then it may have read what there is past its watch.
 	answered        time.Duration
 	lastWriteFailed bool
 }
-
-// callVerb is what a call does, as far as checks care.
-type callVerb int
-
-const leaseResource = "leases.coordination.k8s.io"

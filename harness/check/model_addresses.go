@@ -16,35 +16,6 @@ import (
 // how a controller arranges that: both sides are taken apart into single pairs
 // of an address and a port, and the pairs are compared.
 
-// covers reports whether it says all that another one says.
-func (addresses addressSet) covers(other addressSet) bool {
-	for p, ready := range other {
-		if said, ok := addresses[p]; !ok || said != ready {
-			return false
-		}
-	}
-	return true
-}
-
-// count is how many addresses there are, as the limit counts them.
-func (addresses addressSet) count() int {
-	total, _ := addresses.size()
-	return total
-}
-
-// String is how evidence says what is listed.
-func (addresses addressSet) String() string {
-	if len(addresses) == 0 {
-		return "nothing"
-	}
-	var all []string
-	for p, ready := range addresses {
-		all = append(all, fmt.Sprintf("%s %s", map[bool]string{true: "ready", false: "not ready"}[ready], p))
-	}
-	slices.Sort(all)
-	return firstAndCount(all)
-}
-
 // addressesMax is how many addresses Endpoints hold at the most.
 const addressesMax = 1000
 
@@ -316,4 +287,33 @@ func stringOrEmpty(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// covers reports whether it says all that another one says.
+func (addresses addressSet) covers(other addressSet) bool {
+	for p, ready := range other {
+		if said, ok := addresses[p]; !ok || said != ready {
+			return false
+		}
+	}
+	return true
+}
+
+// count is how many addresses there are, as the limit counts them.
+func (addresses addressSet) count() int {
+	total, _ := addresses.size()
+	return total
+}
+
+// String is how evidence says what is listed.
+func (addresses addressSet) String() string {
+	if len(addresses) == 0 {
+		return "nothing"
+	}
+	var all []string
+	for p, ready := range addresses {
+		all = append(all, fmt.Sprintf("%s %s", map[bool]string{true: "ready", false: "not ready"}[ready], p))
+	}
+	slices.Sort(all)
+	return firstAndCount(all)
 }

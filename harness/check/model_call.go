@@ -13,85 +13,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// isRetriedByClient reports whether the client library repeats a call by itself after this
-// answer: it does after a 429 or a 5xx that carries Retry-After.
-func isRetriedByClient(r *history.Response) bool {
-	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
-}
-
-// isFailure reports whether the controller must take the answer for a failure:
-// a pod that is gone already needs no deleting, adopting or releasing.
-func isFailure(answered *answeredCall) bool {
-	switch {
-	case answered.response.OK():
-		return false
-	case answered.verb == callDeletePod, answered.serviceState != nil:
-		return answered.response.Code != 404
-	case answered.verb == callAdoptOrRelease:
-		return answered.response.Code != 404 && answered.response.Code != 422
-	}
-	return true
-}
-
-// deletesActivePod reports whether a delete is of a pod that the view shows active.
-func (c *call) deletesActivePod() bool {
-	p := c.process.view.pods[c.pod.UID]
-	return p != nil && p.active
-}
-
-// reportedOwner returns the owner on which a call reports by what the process was told of it
-// last; nil if it does something else, or reports what it cannot be judged by.
-func (c *call) reportedOwner(r *history.Request) *owner {
-	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
-		return nil
-	}
-	o := c.ownerState.owner()
-	if r.Object.Version != o.Version || o.Version == c.process.liveReads[c.ownerState.uid].version {
-		return nil
-	}
-	return o
-}
-
-// objectUpdate is what an update writes.
-type objectUpdate struct {
-	history.Ref
-	// unchanged: the process was shown that the object lists and is labelled just so.
-	unchanged bool
-	// committedVersion is the version that was there when it was sent, if it names none.
-	committedVersion history.Version
-}
-
-// updateOf reads an update, of what has been written before.
-func (p *process) updateOf(r *history.Request) *objectUpdate {
-	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
-		return nil
-	}
-	u := &objectUpdate{Ref: r.Object.Ref}
-	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
-	if r.Resource == endpointsResource {
-		u.unchanged = p.view.endpointsNamed(serviceName(u.Ref)).sameContent(r.Object)
-	}
-	return u
-}
-
-// sameContent reports whether an object is written from just these Endpoints and lists and
-// is labelled as they are. Truncated ones are not compared: they are sent each time
-// (trap 32).
-func (e *endpoints) sameContent(o *history.Object) bool {
-	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
-		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""
-}
-
-// anyCachedState reports whether the process may have the call's pod in mind in such a way.
-func (c *call) anyCachedState(such func(cachedPodState) bool) bool {
-	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
-		if such(s) {
-			return true
-		}
-	}
-	return false
-}
-
 // classify finds out what a call does, to what and for whom.
 func (p *process) classify(c *call, r *history.Request) {
 	switch kind := kindByResource(r.Resource); {
@@ -129,7 +50,7 @@ func (p *process) classify(c *call, r *history.Request) {
 	}
 }
 
-// deletingOwner returns the ledger of the owner for which the process deletes a
+// deletingOwner returns the state of the owner for which the process deletes a
 // pod: the one that controls it, or did so of late, in the view.
 func (p *process) deletingOwner(target *pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
@@ -284,4 +205,83 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	if r.Verb == "create" {
 		c.key += name
 	}
+}
+
+// isRetriedByClient reports whether the client library repeats a call by itself after this
+// answer: it does after a 429 or a 5xx that carries Retry-After.
+func isRetriedByClient(r *history.Response) bool {
+	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
+}
+
+// isFailure reports whether the controller must take the answer for a failure:
+// a pod that is gone already needs no deleting, adopting or releasing.
+func isFailure(answered *answeredCall) bool {
+	switch {
+	case answered.response.OK():
+		return false
+	case answered.verb == callDeletePod, answered.serviceState != nil:
+		return answered.response.Code != 404
+	case answered.verb == callAdoptOrRelease:
+		return answered.response.Code != 404 && answered.response.Code != 422
+	}
+	return true
+}
+
+// deletesActivePod reports whether a delete is of a pod that the view shows active.
+func (c *call) deletesActivePod() bool {
+	p := c.process.view.pods[c.pod.UID]
+	return p != nil && p.active
+}
+
+// reportedOwner returns the owner on which a call reports by what the process was told of it
+// last; nil if it does something else, or reports what it cannot be judged by.
+func (c *call) reportedOwner(r *history.Request) *owner {
+	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
+		return nil
+	}
+	o := c.ownerState.owner()
+	if r.Object.Version != o.Version || o.Version == c.process.liveReads[c.ownerState.uid].version {
+		return nil
+	}
+	return o
+}
+
+// objectUpdate is what an update writes.
+type objectUpdate struct {
+	history.Ref
+	// unchanged: the process was shown that the object lists and is labelled just so.
+	unchanged bool
+	// committedVersion is the version that was there when it was sent, if it names none.
+	committedVersion history.Version
+}
+
+// updateOf reads an update, of what has been written before.
+func (p *process) updateOf(r *history.Request) *objectUpdate {
+	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
+		return nil
+	}
+	u := &objectUpdate{Ref: r.Object.Ref}
+	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
+	if r.Resource == endpointsResource {
+		u.unchanged = p.view.endpointsNamed(serviceName(u.Ref)).sameContent(r.Object)
+	}
+	return u
+}
+
+// sameContent reports whether an object is written from just these Endpoints and lists and
+// is labelled as they are. Truncated ones are not compared: they are sent each time
+// (trap 32).
+func (e *endpoints) sameContent(o *history.Object) bool {
+	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
+		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""
+}
+
+// anyCachedState reports whether the process may have the call's pod in mind in such a way.
+func (c *call) anyCachedState(such func(cachedPodState) bool) bool {
+	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
+		if such(s) {
+			return true
+		}
+	}
+	return false
 }

@@ -11,26 +11,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// unmarshalSome leaves into alone when there is nothing to read.
-func unmarshalSome(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	return history.Unmarshal(raw, into)
-}
-
-// wholeNumber reads an annotation; one that is missing or no number is none.
-func wholeNumber(s string, none int64) int64 {
-	if s == "" { // most often, and an error is costly
-		return none
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return none
-	}
-	return n
-}
-
 // decoder turns recorded objects into pods and owners. One version is recorded
 // up to three times (truth, delivery, response), most often within a moment, so
 // the decoder remembers as many as it decoded last. Of what was shown with times that
@@ -146,4 +126,24 @@ func recentlyDecoded[T any](d *decoder, uid types.UID, at history.Version) *T {
 		known, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
 	}
 	return known
+}
+
+// unmarshalSome leaves into alone when there is nothing to read.
+func unmarshalSome(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return history.Unmarshal(raw, into)
+}
+
+// wholeNumber reads an annotation; one that is missing or no number is none.
+func wholeNumber(s string, none int64) int64 {
+	if s == "" { // most often, and an error is costly
+		return none
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return none
+	}
+	return n
 }

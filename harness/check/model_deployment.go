@@ -13,94 +13,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rollbackAnnotation asks for a rollback to a revision, 0 for the last one.
-const rollbackAnnotation = "deprecated.deployment.rollback.to"
-
-// oldestOf is the oldest ReplicaSet of a template, nil if there is none.
-func oldestOf(sets []*owner, pods *template) (oldest *owner) {
-	for _, set := range sets {
-		if set.template.same(pods) && (oldest == nil || set.olderThan(oldest)) {
-			oldest = set
-		}
-	}
-	return oldest
-}
-
-// availability is the condition Available of a Deployment of which enough
-// replicas are available, or not.
-func availability(enough bool) deploymentCondition {
-	if enough {
-		return deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
-	}
-	return deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
-}
-
-// Reasons of the condition Progressing.
-const (
-	newReplicaSetAvailable = "NewReplicaSetAvailable"
-	replicaSetUpdated      = "ReplicaSetUpdated"
-	replicaSetCreateError  = "ReplicaSetCreateError"
-	deadlineExceeded       = "ProgressDeadlineExceeded"
-	deploymentPaused       = "DeploymentPaused"
-	deploymentResumed      = "DeploymentResumed"
-)
-
-// splitByTemplate tells the ReplicaSets that have the Deployment's template from the others.
-func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
-	for _, set := range sets {
-		if set.template.same(d.template) {
-			current = append(current, set)
-		} else {
-			old = append(old, set)
-		}
-	}
-	return current, old
-}
-
-// complete reports whether nothing but the new ReplicaSet's pods is left, and
-// all of them are available.
-func (d *deployment) complete(sets []*owner, now *owner) bool {
-	return sumOf(sets, statusReplicas) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
-}
-
-// canRoll is the same for a rolling update.
-func (d *deployment) canRoll(sets []*owner, now *owner, old []*owner) bool {
-	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
-	switch {
-	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.maxPods():
-		return true
-	case left == 0:
-		return false
-	}
-	spare := specs - d.minAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
-	unhealthy := sumOf(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
-	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.minAvailable())
-}
-
-// What a ReplicaSet counts, for total.
-func specReplicas(set *owner) int { return set.replicas }
-
-func statusReplicas(set *owner) int { return set.status.Replicas }
-
-func availableReplicas(set *owner) int { return set.status.AvailableReplicas }
-
-// sumOf adds up something over ReplicaSets.
-func sumOf(sets []*owner, of func(*owner) int) int {
-	sum := 0
-	for _, set := range sets {
-		sum += of(set)
-	}
-	return sum
-}
-
-// rolloutEnded reports whether the rollout is at its end, by its status or by its
-// ReplicaSets.
-func (d *deployment) rolloutEnded(sets []*owner, now *owner) bool {
-	s := &d.status
-	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
-	return reported || now != nil && d.complete(sets, now)
-}
-
 const (
 	deploymentResource        = "deployments.apps"
 	replicaSetResource        = "replicasets.apps"
@@ -110,6 +22,19 @@ const (
 	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
 	revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
 	lastAppliedAnnotation     = "kubectl.kubernetes.io/last-applied-configuration"
+)
+
+// rollbackAnnotation asks for a rollback to a revision, 0 for the last one.
+const rollbackAnnotation = "deprecated.deployment.rollback.to"
+
+// Reasons of the condition Progressing.
+const (
+	newReplicaSetAvailable = "NewReplicaSetAvailable"
+	replicaSetUpdated      = "ReplicaSetUpdated"
+	replicaSetCreateError  = "ReplicaSetCreateError"
+	deadlineExceeded       = "ProgressDeadlineExceeded"
+	deploymentPaused       = "DeploymentPaused"
+	deploymentResumed      = "DeploymentResumed"
 )
 
 // notInheritedAnnotations are those that a Deployment and its ReplicaSets each have for
@@ -304,4 +229,79 @@ func (d *deployment) scalingPending(sets []*owner) bool {
 		}
 	}
 	return false
+}
+
+// oldestOf is the oldest ReplicaSet of a template, nil if there is none.
+func oldestOf(sets []*owner, pods *template) (oldest *owner) {
+	for _, set := range sets {
+		if set.template.same(pods) && (oldest == nil || set.olderThan(oldest)) {
+			oldest = set
+		}
+	}
+	return oldest
+}
+
+// availability is the condition Available of a Deployment of which enough
+// replicas are available, or not.
+func availability(enough bool) deploymentCondition {
+	if enough {
+		return deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
+	}
+	return deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
+}
+
+// splitByTemplate tells the ReplicaSets that have the Deployment's template from the others.
+func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
+	for _, set := range sets {
+		if set.template.same(d.template) {
+			current = append(current, set)
+		} else {
+			old = append(old, set)
+		}
+	}
+	return current, old
+}
+
+// complete reports whether nothing but the new ReplicaSet's pods is left, and
+// all of them are available.
+func (d *deployment) complete(sets []*owner, now *owner) bool {
+	return sumOf(sets, statusReplicas) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+}
+
+// canRoll is the same for a rolling update.
+func (d *deployment) canRoll(sets []*owner, now *owner, old []*owner) bool {
+	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
+	switch {
+	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.maxPods():
+		return true
+	case left == 0:
+		return false
+	}
+	spare := specs - d.minAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	unhealthy := sumOf(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
+	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.minAvailable())
+}
+
+// What a ReplicaSet counts, for total.
+func specReplicas(set *owner) int { return set.replicas }
+
+func statusReplicas(set *owner) int { return set.status.Replicas }
+
+func availableReplicas(set *owner) int { return set.status.AvailableReplicas }
+
+// sumOf adds up something over ReplicaSets.
+func sumOf(sets []*owner, of func(*owner) int) int {
+	sum := 0
+	for _, set := range sets {
+		sum += of(set)
+	}
+	return sum
+}
+
+// rolloutEnded reports whether the rollout is at its end, by its status or by its
+// ReplicaSets.
+func (d *deployment) rolloutEnded(sets []*owner, now *owner) bool {
+	s := &d.status
+	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
+	return reported || now != nil && d.complete(sets, now)
 }

@@ -12,33 +12,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// perOwnerState is what a judge keeps for each ledger. Closed ledgers are swept out
-// when the number has doubled.
-type perOwnerState[T any] struct {
-	states  map[*ownerState]*T
-	sweepAt int
-}
-
-// of returns the state kept for a ledger, a zero one at first.
-func (p *perOwnerState[T]) of(state *ownerState) *T {
-	if s := p.states[state]; s != nil {
-		return s
-	}
-	if p.states == nil {
-		p.states = map[*ownerState]*T{}
-	}
-	if len(p.states) >= p.sweepAt {
-		for old := range p.states {
-			if old.closed || old.process.ended {
-				delete(p.states, old)
-			}
-		}
-		p.sweepAt = 2*len(p.states) + 64
-	}
-	p.states[state] = new(T)
-	return p.states[state]
-}
-
 const (
 	// burstLimit is how many pods a controller may have created, or deleted, for
 	// one owner without having observed it (contract ReplicaSet 8, 9).
@@ -354,4 +327,31 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.gained.becameIdle(at)
 	state.lost.becameIdle(at)
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
+}
+
+// perOwnerState is what a checker keeps for each ownerState. Closed ones are swept out
+// when the number has doubled.
+type perOwnerState[T any] struct {
+	states  map[*ownerState]*T
+	sweepAt int
+}
+
+// of returns what is kept for an ownerState, a zero value at first.
+func (p *perOwnerState[T]) of(state *ownerState) *T {
+	if s := p.states[state]; s != nil {
+		return s
+	}
+	if p.states == nil {
+		p.states = map[*ownerState]*T{}
+	}
+	if len(p.states) >= p.sweepAt {
+		for old := range p.states {
+			if old.closed || old.process.ended {
+				delete(p.states, old)
+			}
+		}
+		p.sweepAt = 2*len(p.states) + 64
+	}
+	p.states[state] = new(T)
+	return p.states[state]
 }

@@ -15,6 +15,13 @@ type podVersions struct {
 	removed []cachedVersion[types.UID] // pods that went, the first to go first
 }
 
+// podVersion is a pod as Endpoints may show it: one version of it, and how it can be
+// reached.
+type podVersion struct {
+	*pod
+	*podAddress
+}
+
 func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
@@ -52,11 +59,4 @@ func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 		}
 	}
 	versions.removed = versions.removed[old:]
-}
-
-// podVersion is a pod as Endpoints may show it: one version of it, and how it can be
-// reached.
-type podVersion struct {
-	*pod
-	*podAddress
 }

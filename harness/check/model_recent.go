@@ -5,50 +5,6 @@ import (
 	"time"
 )
 
-// cachedVersion is something as a process had it from some time on.
-type cachedVersion[T any] struct {
-	since time.Duration
-	value T
-}
-
-// keepSince drops what was replaced by a given time.
-func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
-	old := 0
-	for old+1 < len(all) && all[old+1].since <= from {
-		old++
-	}
-	return all[old:]
-}
-
-// decisionWindow is the time from which a process' present decisions about one object
-// may date: since it was last idle about it, and for some time before that.
-type decisionWindow struct {
-	callsInFlight int // calls in flight
-	lastActivity  time.Duration
-	from          time.Duration
-}
-
-// decisionWindowMax bounds the window. A call that takes longer has timed out.
-const decisionWindowMax = 90 * time.Second
-
-// callSent moves the window on, if the process was idle about the object.
-func (w *decisionWindow) callSent(p *process, at time.Duration) {
-	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
-		w.from = at - p.batchTime
-	}
-	w.from = max(w.from, at-decisionWindowMax)
-	w.callsInFlight++
-	w.lastActivity = at
-}
-
-func (w *decisionWindow) callAnswered(at time.Duration) {
-	w.callsInFlight--
-	w.lastActivity = at
-}
-
-// never is a time before all others.
-const never = time.Duration(math.MinInt64)
-
 // lag is how long a subject may take to notice what was handed to it, and to
 // act on what it noticed. What held within the lag counts as what it knew.
 //
@@ -166,3 +122,47 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	}
 	c.current = 0
 }
+
+// cachedVersion is something as a process had it from some time on.
+type cachedVersion[T any] struct {
+	since time.Duration
+	value T
+}
+
+// keepSince drops what was replaced by a given time.
+func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
+	old := 0
+	for old+1 < len(all) && all[old+1].since <= from {
+		old++
+	}
+	return all[old:]
+}
+
+// decisionWindow is the time from which a process' present decisions about one object
+// may date: since it was last idle about it, and for some time before that.
+type decisionWindow struct {
+	callsInFlight int // calls in flight
+	lastActivity  time.Duration
+	from          time.Duration
+}
+
+// decisionWindowMax bounds the window. A call that takes longer has timed out.
+const decisionWindowMax = 90 * time.Second
+
+// callSent moves the window on, if the process was idle about the object.
+func (w *decisionWindow) callSent(p *process, at time.Duration) {
+	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
+		w.from = at - p.batchTime
+	}
+	w.from = max(w.from, at-decisionWindowMax)
+	w.callsInFlight++
+	w.lastActivity = at
+}
+
+func (w *decisionWindow) callAnswered(at time.Duration) {
+	w.callsInFlight--
+	w.lastActivity = at
+}
+
+// never is a time before all others.
+const never = time.Duration(math.MinInt64)

@@ -11,29 +11,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rollout returns the account with a Deployment, opening it if need be.
-func (p *process) rollout(deployment types.UID) *rolloutState {
-	r := p.rollouts[deployment]
-	if r == nil {
-		r = newRolloutState(p, deployment)
-		p.rollouts[deployment] = r
-	}
-	return r
-}
-
-func findByName(sets []*owner, name string) *owner {
-	for _, set := range sets {
-		if set.Name == name {
-			return set
-		}
-	}
-	return nil
-}
-
-func every[T any](of []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
-}
-
 // writeOrigin is the version that a process wrote from, and when it was answered.
 type writeOrigin struct {
 	from history.Version
@@ -174,4 +151,27 @@ func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
 	}
 	r.ownWrites[set.UID] = set
 	r.update(at)
+}
+
+// rollout returns the account with a Deployment, opening it if need be.
+func (p *process) rollout(deployment types.UID) *rolloutState {
+	r := p.rollouts[deployment]
+	if r == nil {
+		r = newRolloutState(p, deployment)
+		p.rollouts[deployment] = r
+	}
+	return r
+}
+
+func findByName(sets []*owner, name string) *owner {
+	for _, set := range sets {
+		if set.Name == name {
+			return set
+		}
+	}
+	return nil
+}
+
+func every[T any](of []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
 }
