@@ -117,7 +117,7 @@ func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
 	})
 }
 
-// podNameOf is the name of the pod that the faces are of.
+// podNameOf is the name of the pod that the versions are of.
 func podNameOf(known []cachedVersion[podVersion]) string {
 	for _, each := range known {
 		if each.value.pod != nil {

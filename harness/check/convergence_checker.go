@@ -24,7 +24,7 @@ type convergenceChecker struct {
 
 	settling      bool
 	settlingSince time.Duration // when settling began
-	// lastChange is when an object of the realm was last touched.
+	// lastChange is when an object of the kind was last touched.
 	lastChange recordTime
 	// convergedAt is since when all had converged, when the run found that they had;
 	// quiet, that it did.

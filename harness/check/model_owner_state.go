@@ -20,7 +20,7 @@ const (
 	// observe what it did (contract ReplicaSet 2). It counts from its decision,
 	// which the history does not show: some time before the first call.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
-	// unlimited is the floor of an owner of which nothing may be deleted.
+	// unlimited is the deleteBound of an owner of which nothing may be deleted.
 	unlimited = math.MaxInt32
 )
 
