@@ -31,7 +31,7 @@ func BenchmarkHistory(b *testing.B) {
 		var seconds, cost, held []float64
 		for i, path := range paths {
 			begun, before := time.Now(), cpuSeconds(b)
-			if _, _, err := Run(setting, history.ReadFile(path)); err != nil {
+			if _, _, err := Run(testSettings, history.ReadFile(path)); err != nil {
 				b.Fatal(err)
 			}
 			seconds = append(seconds, time.Since(begun).Seconds()*1e6/float64(sizes[i]))
@@ -65,7 +65,7 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
 	most := uint64(0)
-	_, _, err := Run(setting, func(yield func(*history.Record, error) bool) {
+	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) {
 		for record, err := range history.ReadFile(path) {
 			if !yield(record, err) {
 				return

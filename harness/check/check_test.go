@@ -31,22 +31,22 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// quietRun is a whole run in which all goes well and the burst limit is not tested.
-func quietRun() *story {
-	s := newStory()
-	settles(s)
-	s.phase(history.PhaseQuiet)
-	s.wait(setting.Quiet)
-	return s.end()
+// convergedRun is a whole run in which all goes well and the burst limit is not tested.
+func convergedRun() *historyBuilder {
+	h := newHistoryBuilder()
+	convergedReplicaSet(h)
+	h.phase(history.PhaseQuiet)
+	h.wait(testSettings.Quiet)
+	return h.end()
 }
 
 // A subject that writes nonsense is judged all the same.
 func TestMalformedWrite(t *testing.T) {
-	s := newStory()
-	rs := told(s, 2)
-	s.patch(s.running(rs, 1)[0], `"nonsense"`).answered(400)
-	s.creates(rs, 2)
-	results, _, err := Run(setting, s.end().all())
+	h := newHistoryBuilder()
+	rs := deliveredReplicaSet(h, 2)
+	h.patch(h.running(rs, 1)[0], `"nonsense"`).answered(400)
+	h.creates(rs, 2)
+	results, _, err := Run(testSettings, h.end().all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +57,15 @@ func TestMalformedWrite(t *testing.T) {
 	}
 }
 
-func TestDoubt(t *testing.T) {
-	whole := quietRun()
-	broken := newStory()
-	broken.creates(told(broken, 2), 2)
+func TestIncompleteHistory(t *testing.T) {
+	whole := convergedRun()
+	broken := newHistoryBuilder()
+	broken.creates(deliveredReplicaSet(broken, 2), 2)
 	broken.end()
 
-	cut := func(s *story, at int, then *history.Record, err error) iter.Seq2[*history.Record, error] {
+	cut := func(h *historyBuilder, at int, then *history.Record, err error) iter.Seq2[*history.Record, error] {
 		return func(yield func(*history.Record, error) bool) {
-			for _, r := range s.records[:at] {
+			for _, r := range h.records[:at] {
 				if !yield(r, nil) {
 					return
 				}
@@ -76,7 +76,7 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 	gap := &history.Record{Seq: 99, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
-	last := func(s *story) int { return len(s.records) - 1 }
+	last := func(h *historyBuilder) int { return len(h.records) - 1 }
 	for _, c := range []struct {
 		name    string
 		records iter.Seq2[*history.Record, error]
@@ -95,7 +95,7 @@ func TestDoubt(t *testing.T) {
 		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario says that it exercises"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			asked := setting
+			asked := testSettings
 			asked.Exercises = []string{"back-off"}
 			results, _, err := Run(asked, c.records)
 			if err != nil {
@@ -115,44 +115,44 @@ func TestDoubt(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	damage := errors.New("line 2: expected a record")
-	_, _, err := Run(setting, func(yield func(*history.Record, error) bool) { yield(nil, damage) })
+	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) { yield(nil, damage) })
 	if !errors.Is(err, damage) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 
-	s := newStory()
-	bad := *s.replicaSet("web", 1)
+	h := newHistoryBuilder()
+	bad := *h.replicaSet("web", 1)
 	bad.Body = []byte(`{"spec":{"replicas":"many"}}`)
-	s.commit(history.Modified, bad)
-	if _, _, err := Run(setting, s.all()); err == nil || !strings.Contains(err.Error(), "replicasets.apps ns/web") {
+	h.commit(history.Modified, bad)
+	if _, _, err := Run(testSettings, h.all()); err == nil || !strings.Contains(err.Error(), "replicasets.apps ns/web") {
 		t.Errorf("got %v, want an error that names the object", err)
 	}
 }
 
-// clumsy is a judge that breaks down.
-type clumsy struct {
+// panickingChecker is a judge that breaks down.
+type panickingChecker struct {
 	onResult bool
 }
 
-func (c *clumsy) Observe(*Model, *history.Record) {
+func (c *panickingChecker) Observe(*Model, *history.Record) {
 	if !c.onResult {
 		panic("dropped the gavel")
 	}
 }
 
-func (c *clumsy) Result() Result { panic("lost for words") }
+func (c *panickingChecker) Result() Result { panic("lost for words") }
 
-func TestJudgePanics(t *testing.T) {
+func TestCheckerPanics(t *testing.T) {
 	sound, ok := Find("slow-start")
 	if !ok {
 		t.Fatal("no check slow-start")
 	}
 	checks := []Check{
-		{ID: "a", New: func(Settings) Checker { return &clumsy{} }},
-		{ID: "b", New: func(Settings) Checker { return &clumsy{onResult: true} }},
+		{ID: "a", New: func(Settings) Checker { return &panickingChecker{} }},
+		{ID: "b", New: func(Settings) Checker { return &panickingChecker{onResult: true} }},
 		sound,
 	}
-	results, _, err := run(checks, setting, quietRun().all())
+	results, _, err := run(checks, testSettings, convergedRun().all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,20 +199,20 @@ func TestOverall(t *testing.T) {
 }
 
 func TestActivity(t *testing.T) {
-	s := newStory()
-	rs := told(s, 1)
-	s.create(rs).answered(500)
-	s.request(history.Request{Verb: "update", Resource: leaseResource})
-	s.request(history.Request{Verb: "create", Resource: "events"})
+	h := newHistoryBuilder()
+	rs := deliveredReplicaSet(h, 1)
+	h.create(rs).answered(500)
+	h.request(history.Request{Verb: "update", Resource: leaseResource})
+	h.request(history.Request{Verb: "create", Resource: "events"})
 	fault := func(event history.FaultEvent) {
-		s.append(history.Record{Fault: &history.Fault{Name: "api-error", Event: event, Detail: "why"}})
+		h.append(history.Record{Fault: &history.Fault{Name: "api-error", Event: event, Detail: "why"}})
 	}
 	fault(history.FaultInjected)
 	fault(history.FaultFired)
 	fault(history.FaultFired)
 	fault(history.FaultFailed)
-	s.append(history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "scale web to 3", Error: "forbidden"}})
-	_, got, err := Run(setting, s.end().all())
+	h.append(history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "scale web to 3", Error: "forbidden"}})
+	_, got, err := Run(testSettings, h.end().all())
 	if err != nil {
 		t.Fatal(err)
 	}

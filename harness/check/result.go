@@ -17,7 +17,7 @@ const (
 	// because a witness missed something or too little happened.
 	Unknown Verdict = "unknown"
 	// KnownUpstream: upstream's own controllers broke the guarantee, in ways only in which
-	// they are known to (Weaknesses).
+	// they are known to (KnownIssues).
 	KnownUpstream Verdict = "known-upstream"
 	// Pass: the guarantee was put to the test and held.
 	Pass Verdict = "pass"

@@ -21,21 +21,21 @@ import (
 
 // conditions are what goes wrong in a simulated run, while there is chaos.
 type conditions struct {
-	seed     uint64
-	podLag   time.Duration // at most, of pod events
-	ownerLag time.Duration
-	refused  float64 // share of writes refused
-	lost     float64 // share of writes whose answer is lost
-	restarts int
-	codes    []int         // with which writes are refused
-	resource string        // of the owners
-	replicas int           // at most
-	unrest   int           // number of things that users and nodes do
-	grace    time.Duration // at most, that a deleted pod takes to go
+	seed         uint64
+	podLag       time.Duration // at most, of pod events
+	ownerLag     time.Duration
+	refused      float64 // share of writes refused
+	lost         float64 // share of writes whose answer is lost
+	restarts     int
+	codes        []int         // with which writes are refused
+	resource     string        // of the owners
+	replicas     int           // at most
+	disturbances int           // number of things that users and nodes do
+	grace        time.Duration // at most, that a deleted pod takes to go
 }
 
-// thing is one version of an object. It never changes.
-type thing struct {
+// simObject is one version of an object. It never changes.
+type simObject struct {
 	history.Object
 	failed, ready bool
 	replicas      int
@@ -43,37 +43,37 @@ type thing struct {
 	failing       bool // of an owner: its status has the condition ReplicaFailure
 }
 
-func (t *thing) active() bool { return !t.failed && !t.Terminating() }
+func (object *simObject) active() bool { return !object.failed && !object.Terminating() }
 
-func (t *thing) controller() types.UID {
-	if ref := t.ControllerRef(); ref != nil {
+func (object *simObject) controller() types.UID {
+	if ref := object.ControllerRef(); ref != nil {
 		return ref.UID
 	}
 	return ""
 }
 
-func (t *thing) app() string { return t.Labels["app"] }
+func (object *simObject) app() string { return object.Labels["app"] }
 
 type cluster struct {
 	conditions
-	random  *rand.Rand
-	now     time.Duration
-	events  events
-	order   int
-	seq     int64
-	records []*history.Record
-	ids     uint64
-	version history.Version
-	things  map[types.UID]*thing
-	names   int
-	chaos   bool
-	truth   *feedline
-	subject *controller
+	random    *rand.Rand
+	now       time.Duration
+	events    events
+	order     int
+	seq       int64
+	records   []*history.Record
+	ids       uint64
+	version   history.Version
+	things    map[types.UID]*simObject
+	names     int
+	chaos     bool
+	committed *simStream
+	subject   *controller
 }
 
 func newCluster(c conditions) *cluster {
-	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), things: map[types.UID]*thing{}, version: 1000, chaos: true}
-	s.truth = &feedline{}
+	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), things: map[types.UID]*simObject{}, version: 1000, chaos: true}
+	s.committed = &simStream{}
 	s.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
 	return s
 }
@@ -127,13 +127,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// feedline delivers in order, late, until it is told to hold nothing back.
-type feedline struct {
+// simStream delivers in order, late, until it is told to hold nothing back.
+type simStream struct {
 	last    time.Duration
 	waiting []func()
 }
 
-func (f *feedline) send(s *cluster, lag time.Duration, do func()) {
+func (f *simStream) send(s *cluster, lag time.Duration, do func()) {
 	f.last = max(f.last, s.now+lag)
 	f.waiting = append(f.waiting, do)
 	s.after(f.last-s.now, func() {
@@ -145,7 +145,7 @@ func (f *feedline) send(s *cluster, lag time.Duration, do func()) {
 	})
 }
 
-func (f *feedline) release(s *cluster) {
+func (f *simStream) release(s *cluster) {
 	f.last = s.now
 	waiting := f.waiting
 	f.waiting = nil
@@ -155,42 +155,42 @@ func (f *feedline) release(s *cluster) {
 }
 
 // put commits a version of an object.
-func (s *cluster) put(kind history.EventType, t thing) *thing {
+func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 	s.version++
-	t.Version = s.version
-	if t.Resource == podResource {
+	object.Version = s.version
+	if object.Resource == podResource {
 		phase := "Running"
-		if t.failed {
+		if object.failed {
 			phase = "Failed"
 		}
-		t.Body = podBody(phase, t.ready)
+		object.Body = podBody(phase, object.ready)
 	} else {
-		t.Body = ownerBody(&t)
+		object.Body = ownerBody(&object)
 	}
 	if kind == history.Deleted {
-		delete(s.things, t.UID)
+		delete(s.things, object.UID)
 	} else {
-		s.things[t.UID] = &t
+		s.things[object.UID] = &object
 	}
-	s.truth.send(s, s.upTo(3*time.Millisecond), func() {
-		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: t.Object}})
+	s.committed.send(s, s.upTo(3*time.Millisecond), func() {
+		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: object.Object}})
 	})
 	if s.subject != nil {
-		s.subject.tell(kind, &t)
+		s.subject.sendEvent(kind, &object)
 	}
-	return &t
+	return &object
 }
 
-func ownerBody(t *thing) []byte {
-	selector := fmt.Sprintf(`{"app":%q}`, t.Name)
-	if t.Resource == replicaSets {
+func ownerBody(object *simObject) []byte {
+	selector := fmt.Sprintf(`{"app":%q}`, object.Name)
+	if object.Resource == replicaSets {
 		selector = `{"matchLabels":` + selector + `}`
 	}
 	return fmt.Appendf(nil, `{"spec":{"replicas":%d,"selector":%s,"template":{"metadata":{"labels":{"app":%q}}}},`+
 		`"status":{"replicas":%d,"fullyLabeledReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"observedGeneration":%d,`+
 		`"conditions":[{"type":"ReplicaFailure","status":"%s"}]}}`,
-		t.replicas, selector, t.Name, t.status.Replicas, t.status.FullyLabeledReplicas,
-		t.status.ReadyReplicas, t.status.AvailableReplicas, t.status.ObservedGeneration, conditionStatus(t.failing))
+		object.replicas, selector, object.Name, object.status.Replicas, object.status.FullyLabeledReplicas,
+		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failing))
 }
 
 func conditionStatus(holds bool) string {
@@ -209,10 +209,10 @@ func (s *cluster) sent(r history.Request) uint64 {
 }
 
 // addPod makes a pod, which becomes ready soon, or, of some, only later.
-func (s *cluster) addPod(app string, owners []history.Owner) *thing {
+func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
-	t := s.put(history.Added, thing{Object: history.Object{
+	object := s.put(history.Added, simObject{Object: history.Object{
 		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Labels: map[string]string{"app": app}, Owners: owners,
 	}})
@@ -221,32 +221,32 @@ func (s *cluster) addPod(app string, owners []history.Owner) *thing {
 		start = 15 * time.Second
 	}
 	s.after(s.upTo(start), func() {
-		if p := s.things[t.UID]; p != nil && p.active() {
+		if p := s.things[object.UID]; p != nil && p.active() {
 			ready := *p
 			ready.ready = true
 			s.put(history.Modified, ready)
 		}
 	})
-	return t
+	return object
 }
 
 // kill deletes a pod gracefully.
-func (s *cluster) kill(t *thing) {
-	if t.Terminating() {
+func (s *cluster) kill(object *simObject) {
+	if object.Terminating() {
 		return
 	}
-	dying := *t
+	dying := *object
 	dying.Deleting = time.Unix(1e9, 0)
 	s.put(history.Modified, dying)
 	s.after(s.upTo(s.grace), func() {
-		if p := s.things[t.UID]; p != nil {
+		if p := s.things[object.UID]; p != nil {
 			s.put(history.Deleted, *p)
 		}
 	})
 }
 
-func (s *cluster) addOwner(name string, replicas int) *thing {
-	return s.put(history.Added, thing{
+func (s *cluster) addOwner(name string, replicas int) *simObject {
+	return s.put(history.Added, simObject{
 		Object: history.Object{
 			Ref:        history.Ref{Resource: s.resource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 			Generation: 1, Labels: map[string]string{"app": name},
@@ -263,11 +263,11 @@ func (s *cluster) scale(uid types.UID, replicas int) {
 }
 
 // live returns the objects of a resource in order of names.
-func (s *cluster) live(resource string) []*thing {
-	var all []*thing
+func (s *cluster) live(resource string) []*simObject {
+	var all []*simObject
 	for _, uid := range slices.Sorted(maps.Keys(s.things)) {
-		if t := s.things[uid]; t.Resource == resource {
-			all = append(all, t)
+		if object := s.things[uid]; object.Resource == resource {
+			all = append(all, object)
 		}
 	}
 	return all
@@ -277,7 +277,7 @@ func (s *cluster) live(resource string) []*thing {
 func (s *cluster) disturb() {
 	owners, pods := s.live(s.resource), s.live(podResource)
 	owner := owners[s.random.IntN(len(owners))]
-	change := func(do func(p *thing)) {
+	change := func(do func(p *simObject)) {
 		if len(pods) > 0 {
 			p := *pods[s.random.IntN(len(pods))]
 			do(&p)
@@ -287,16 +287,16 @@ func (s *cluster) disturb() {
 	case 0, 1, 2, 3:
 		s.scale(owner.UID, s.random.IntN(s.replicas+1))
 	case 4, 5:
-		change(func(p *thing) { s.kill(p) })
+		change(func(p *simObject) { s.kill(p) })
 	case 6:
-		change(func(p *thing) {
+		change(func(p *simObject) {
 			if !p.Terminating() {
 				p.failed, p.ready = true, false
 				s.put(history.Modified, *p)
 			}
 		})
 	case 7:
-		change(func(p *thing) {
+		change(func(p *simObject) {
 			p.Owners = nil
 			s.put(history.Modified, *p)
 		})
@@ -316,7 +316,7 @@ func simulate(c conditions, r rules) *cluster {
 	s.restart(r)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
 	const chaos = 8 * time.Second
-	for range c.unrest {
+	for range c.disturbances {
 		s.after(s.upTo(chaos), s.disturb)
 	}
 	s.after(s.upTo(chaos), func() { s.scale("web-uid", c.replicas) })
@@ -331,7 +331,7 @@ func simulate(c conditions, r rules) *cluster {
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})
 	s.settle(time.Minute)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseQuiet}})
-	s.run(s.now + setting.Quiet)
+	s.run(s.now + testSettings.Quiet)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	return s
 }
@@ -352,5 +352,5 @@ func (s *cluster) settle(within time.Duration) {
 }
 
 func (s *cluster) all() iter.Seq2[*history.Record, error] {
-	return (&story{records: s.records}).all()
+	return (&historyBuilder{records: s.records}).all()
 }

@@ -12,22 +12,22 @@ import (
 
 // rules are those that the model of a controller breaks.
 type rules struct {
-	noExpectations bool // acts whatever it has not observed
-	noBurstLimit   bool
-	noSlowStart    bool
-	noBackOff      bool // requeues at once
-	countsFailed   bool // takes failed pods for active (and so does not replace them)
-	takesForeign   bool // takes matching pods of other controllers for its own
-	noLiveRead     bool // adopts by its cached owner (R10)
-	noLowering     bool // a failed create stays expected (R16)
-	countsDying    bool // counts terminating pods when it scales down (R2)
-	repeatsBatch   bool // a new leader creates as if there were no pods (R28)
-	choosesAnyhow  bool // deletes whichever pods (R13)
-	saysAllReady   bool // reports every pod as ready
-	saysSpec       bool // reports as many pods as there should be
-	saysLater      bool // reports a generation that is yet to come
-	saysFirst      bool // reports the first generation again and again
-	saysAllIsWell  bool // does not report that creates or deletes failed
+	noExpectations          bool // acts whatever it has not observed
+	noBurstLimit            bool
+	noSlowStart             bool
+	noBackOff               bool // requeues at once
+	countsFailed            bool // takes failed pods for active (and so does not replace them)
+	takesForeign            bool // takes matching pods of other controllers for its own
+	noLiveRead              bool // adopts by its cached owner (R10)
+	keepsFailedExpectations bool // a failed create stays expected (R16)
+	countsTerminating       bool // counts terminating pods when it scales down (R2)
+	repeatsBatch            bool // a new leader creates as if there were no pods (R28)
+	deletesInAnyOrder       bool // deletes whichever pods (R13)
+	reportsAllReady         bool // reports every pod as ready
+	reportsSpecReplicas     bool // reports as many pods as there should be
+	reportsLaterGeneration  bool // reports a generation that is yet to come
+	reportsFirstGeneration  bool // reports the first generation again and again
+	reportsNoFailure        bool // does not report that creates or deletes failed
 }
 
 // controller is a life of a controller that counts what it observes, as
@@ -35,9 +35,9 @@ type rules struct {
 type controller struct {
 	*cluster
 	rules
-	pods, owners map[types.UID]*thing
-	feeds        map[string]*feedline // from the API server to the proxy
-	caches       map[string]*feedline // from the proxy to the cache
+	pods, owners map[types.UID]*simObject
+	feeds        map[string]*simStream // from the API server to the proxy
+	caches       map[string]*simStream // from the proxy to the cache
 	watches      map[string]uint64
 	expected     map[types.UID]*expected
 	queued       map[types.UID]bool
@@ -58,8 +58,8 @@ func (s *cluster) restart(r rules) {
 	}
 	s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
 	c := &controller{
-		cluster: s, rules: r, feeds: map[string]*feedline{}, caches: map[string]*feedline{}, watches: map[string]uint64{},
-		pods: map[types.UID]*thing{}, owners: map[types.UID]*thing{}, expected: map[types.UID]*expected{},
+		cluster: s, rules: r, feeds: map[string]*simStream{}, caches: map[string]*simStream{}, watches: map[string]uint64{},
+		pods: map[types.UID]*simObject{}, owners: map[types.UID]*simObject{}, expected: map[types.UID]*expected{},
 		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, fresh: map[types.UID]bool{},
 	}
 	s.subject = c
@@ -73,74 +73,74 @@ func (c *controller) alive() bool { return c.subject == c }
 func (c *controller) list(resource string) {
 	id := c.sent(history.Request{Verb: "list", Resource: resource})
 	c.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
-	c.caches[resource] = &feedline{}
+	c.caches[resource] = &simStream{}
 	list := &history.List{ID: id, Subject: "subject-0", Resource: resource, Version: c.version}
-	for _, t := range c.live(resource) {
-		list.Items = append(list.Items, t.Object)
-		c.caches[resource].send(c.cluster, time.Millisecond, func() { c.notice(history.Added, t) })
+	for _, object := range c.live(resource) {
+		list.Items = append(list.Items, object.Object)
+		c.caches[resource].send(c.cluster, time.Millisecond, func() { c.observe(history.Added, object) })
 	}
 	c.append(history.Record{List: list})
 	c.watches[resource] = c.sent(history.Request{Verb: "watch", Resource: resource})
-	c.feeds[resource] = &feedline{last: c.now + time.Millisecond}
+	c.feeds[resource] = &simStream{last: c.now + time.Millisecond}
 }
 
-// tell hands an event to the proxy, which delivers it when its time has come.
-func (c *controller) tell(kind history.EventType, t *thing) {
+// sendEvent hands an event to the proxy, which delivers it when its time has come.
+func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
-		lag += c.upTo(map[bool]time.Duration{true: c.podLag, false: c.ownerLag}[t.Resource == podResource])
+		lag += c.upTo(map[bool]time.Duration{true: c.podLag, false: c.ownerLag}[object.Resource == podResource])
 	}
-	c.feeds[t.Resource].send(c.cluster, lag, func() {
+	c.feeds[object.Resource].send(c.cluster, lag, func() {
 		if !c.alive() {
 			return
 		}
 		c.append(history.Record{Delivery: &history.Delivery{
-			ID: c.watches[t.Resource], Subject: "subject-0", Resource: t.Resource, Type: kind, Object: t.Object,
+			ID: c.watches[object.Resource], Subject: "subject-0", Resource: object.Resource, Type: kind, Object: object.Object,
 		}})
-		c.caches[t.Resource].send(c.cluster, c.upTo(2*time.Millisecond), func() { c.notice(kind, t) })
+		c.caches[object.Resource].send(c.cluster, c.upTo(2*time.Millisecond), func() { c.observe(kind, object) })
 	})
 }
 
-// notice is the cache and the handlers.
-func (c *controller) notice(kind history.EventType, t *thing) {
+// observe is the cache and the handlers.
+func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
 	}
-	if t.Resource != podResource {
-		c.fresh[t.UID] = c.owners[t.UID] == nil
-		c.owners[t.UID] = t
-		c.enqueue(t.UID)
+	if object.Resource != podResource {
+		c.fresh[object.UID] = c.owners[object.UID] == nil
+		c.owners[object.UID] = object
+		c.enqueue(object.UID)
 		return
 	}
-	old := c.pods[t.UID]
+	old := c.pods[object.UID]
 	switch {
 	case kind == history.Deleted:
-		delete(c.pods, t.UID)
-		c.observeDelete(t)
+		delete(c.pods, object.UID)
+		c.observeDelete(object)
 	default:
-		c.pods[t.UID] = t
-		if t.Terminating() {
-			c.observeDelete(t)
-		} else if e := c.expected[t.controller()]; e != nil && old == nil {
+		c.pods[object.UID] = object
+		if object.Terminating() {
+			c.observeDelete(object)
+		} else if e := c.expected[object.controller()]; e != nil && old == nil {
 			e.creates--
 		}
 	}
-	c.wake(old, t)
+	c.enqueueOwners(old, object)
 }
 
 // observeDelete does not go by the pod's controller: a pod that is stripped of
 // it while it is deleted must not be waited for.
-func (c *controller) observeDelete(t *thing) {
+func (c *controller) observeDelete(object *simObject) {
 	for uid, e := range c.expected {
-		if e.deletes[t.UID] {
-			delete(e.deletes, t.UID)
+		if e.deletes[object.UID] {
+			delete(e.deletes, object.UID)
 			c.enqueue(uid)
 		}
 	}
 }
 
-// wake enqueues whom a pod's event concerns.
-func (c *controller) wake(old, now *thing) {
+// enqueueOwners enqueues whom a pod's event concerns.
+func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
 		mine := now.controller() == uid || old != nil && old.controller() == uid
 		if mine || now.controller() == "" && now.app() == o.Name {
@@ -183,7 +183,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
 	settled := e == nil || c.noExpectations || e.creates <= 0 && len(e.deletes) == 0
-	var mine, orphans []*thing
+	var mine, orphans []*simObject
 	dying := 0
 	for _, id := range slices.Sorted(maps.Keys(c.pods)) {
 		p := c.pods[id]
@@ -207,7 +207,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 		}
 		mine = append(mine, orphans...)
 		finish := func(managed bool) {
-			c.writeStatus(o, mine, !managed && !c.saysAllIsWell, func(written bool) { done(managed && written) })
+			c.writeStatus(o, mine, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
 		}
 		if !settled {
 			finish(true)
@@ -217,7 +217,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	})
 }
 
-func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok bool)) {
+func (c *controller) manage(o *simObject, mine []*simObject, dying int, done func(ok bool)) {
 	limit := 500
 	if c.noBurstLimit {
 		limit = 1 << 20
@@ -228,7 +228,7 @@ func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok boo
 	}
 	c.fresh[o.UID] = false
 	excess := counted - o.replicas
-	if c.countsDying && excess > 0 {
+	if c.countsTerminating && excess > 0 {
 		excess = min(excess+dying, len(mine))
 	}
 	switch {
@@ -237,8 +237,8 @@ func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok boo
 		c.expected[o.UID] = &expected{creates: n}
 		c.create(o, n, 1, done)
 	case excess > 0:
-		if !c.choosesAnyhow {
-			slices.SortStableFunc(mine, func(a, b *thing) int { return compareBool(a.ready, b.ready) })
+		if !c.deletesInAnyOrder {
+			slices.SortStableFunc(mine, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
 		}
 		c.delete(o, mine[:min(excess, limit)], done)
 	default:
@@ -247,7 +247,7 @@ func (c *controller) manage(o *thing, mine []*thing, dying int, done func(ok boo
 }
 
 // create sends n creates in batches.
-func (c *controller) create(o *thing, n, batch int, done func(ok bool)) {
+func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	e := c.expected[o.UID]
 	batch = min(batch, n)
 	if c.noSlowStart {
@@ -262,11 +262,11 @@ func (c *controller) create(o *thing, n, batch int, done func(ok bool)) {
 		request := history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
 			GenerateName: o.Name + "-", Owners: controlledBy(&o.Object), Labels: o.Labels,
 		}}
-		c.call(request, func() (int, *thing) { return 201, c.addPod(o.Name, controlledBy(&o.Object)) }, func(code int, _ *thing) {
+		c.call(request, func() (int, *simObject) { return 201, c.addPod(o.Name, controlledBy(&o.Object)) }, func(code int, _ *simObject) {
 			answers++
 			if code != 201 {
 				failed++
-				if !c.noLowering {
+				if !c.keepsFailedExpectations {
 					e.creates--
 				}
 			}
@@ -282,7 +282,7 @@ func (c *controller) create(o *thing, n, batch int, done func(ok bool)) {
 	}
 }
 
-func (c *controller) delete(o *thing, pods []*thing, done func(ok bool)) {
+func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool)) {
 	e := &expected{deletes: map[types.UID]bool{}}
 	c.expected[o.UID] = e
 	for _, p := range pods {
@@ -290,7 +290,7 @@ func (c *controller) delete(o *thing, pods []*thing, done func(ok bool)) {
 	}
 	answers, failed := 0, false
 	for _, p := range pods {
-		effect := func() (int, *thing) {
+		effect := func() (int, *simObject) {
 			now := c.things[p.UID]
 			if now == nil {
 				return 404, nil
@@ -298,7 +298,7 @@ func (c *controller) delete(o *thing, pods []*thing, done func(ok bool)) {
 			c.kill(now)
 			return 200, nil
 		}
-		c.call(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: p.Name}, effect, func(code int, _ *thing) {
+		c.call(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: p.Name}, effect, func(code int, _ *simObject) {
 			answers++
 			if code != 200 {
 				delete(e.deletes, p.UID)
@@ -312,7 +312,7 @@ func (c *controller) delete(o *thing, pods []*thing, done func(ok bool)) {
 }
 
 // adopt takes orphans one by one, after one live read.
-func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
+func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool)) {
 	if len(orphans) == 0 {
 		done(true)
 		return
@@ -324,7 +324,7 @@ func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
 			return
 		}
 		p := orphans[i]
-		effect := func() (int, *thing) {
+		effect := func() (int, *simObject) {
 			now := c.things[p.UID]
 			switch {
 			case now == nil:
@@ -336,8 +336,8 @@ func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
 			adopted.Owners = controlledBy(&o.Object)
 			return 200, c.put(history.Modified, adopted)
 		}
-		request := (&story{}).adopt(&p.Object, &o.Object).request
-		c.call(request, effect, func(code int, _ *thing) {
+		request := (&historyBuilder{}).adopt(&p.Object, &o.Object).request
+		c.call(request, effect, func(code int, _ *simObject) {
 			if code == 200 {
 				next(i + 1)
 			} else {
@@ -350,7 +350,7 @@ func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
 		return
 	}
 	read := history.Request{Verb: "get", Resource: o.Resource, Namespace: namespace, Name: o.Name}
-	c.call(read, func() (int, *thing) { return 200, c.things[o.UID] }, func(code int, _ *thing) {
+	c.call(read, func() (int, *simObject) { return 200, c.things[o.UID] }, func(code int, _ *simObject) {
 		if code == 200 {
 			next(0)
 		} else {
@@ -359,7 +359,7 @@ func (c *controller) adopt(o *thing, orphans []*thing, done func(ok bool)) {
 	})
 }
 
-func (c *controller) writeStatus(o *thing, mine []*thing, failing bool, done func(ok bool)) {
+func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, done func(ok bool)) {
 	ready := 0
 	for _, p := range mine {
 		if p.ready {
@@ -368,13 +368,13 @@ func (c *controller) writeStatus(o *thing, mine []*thing, failing bool, done fun
 	}
 	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation, nil}
 	switch {
-	case c.saysAllReady:
+	case c.reportsAllReady:
 		status.ReadyReplicas, status.AvailableReplicas = len(mine), len(mine)
-	case c.saysSpec:
+	case c.reportsSpecReplicas:
 		status.Replicas = o.replicas
-	case c.saysLater:
+	case c.reportsLaterGeneration:
 		status.ObservedGeneration++
-	case c.saysFirst && o.status.ObservedGeneration > 0:
+	case c.reportsFirstGeneration && o.status.ObservedGeneration > 0:
 		status.ObservedGeneration = o.status.ObservedGeneration
 	}
 	if o.status == status && o.failing == failing {
@@ -387,24 +387,24 @@ func (c *controller) writeStatus(o *thing, mine []*thing, failing bool, done fun
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &said.Object,
 	}
-	c.call(request, func() (int, *thing) {
+	c.call(request, func() (int, *simObject) {
 		now := *c.things[o.UID]
 		if now.Version != o.Version {
 			return 409, nil
 		}
 		now.status, now.failing = status, failing
 		return 200, c.put(history.Modified, now)
-	}, func(code int, _ *thing) { done(code == 200) })
+	}, func(code int, _ *simObject) { done(code == 200) })
 }
 
 // call sends a request through the proxy, where it may be refused or its answer
 // lost. A refusal with Retry-After is repeated without the controller knowing.
-func (c *controller) call(r history.Request, effect func() (int, *thing), then func(code int, made *thing)) {
+func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, made *simObject)) {
 	if !c.alive() {
 		return
 	}
 	id := c.sent(r)
-	reply := func(response history.Response, made *thing, repeat bool) {
+	reply := func(response history.Response, made *simObject, repeat bool) {
 		response.ID = id
 		if made != nil && response.OK() {
 			response.Object = &made.Object

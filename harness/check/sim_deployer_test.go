@@ -16,28 +16,28 @@ import (
 
 // rolloutRules are those that the model of the controller of Deployments breaks.
 type rolloutRules struct {
-	noSurge        bool // ignores maxSurge
-	noUnavailable  bool // ignores what is available
-	noWait         bool // Recreate: does not wait for old pods
-	twins          bool // does not find its ReplicaSet by its template
-	noReport       bool // never writes the status
-	rewrites       bool // writes the status every so often, whether it has changed or not
-	recounts       bool // takes its own ReplicaSet for a collision
-	renumbers      bool // gives a ReplicaSet that it goes back to a low revision
-	saysNegative   bool // may report fewer than no unavailable replicas
-	saysOwn        bool // reports only the new ReplicaSet's replicas as available
-	saysProgress   bool // renews the time of the last progress whatever happens
-	staleDeadline  bool // measures a rollout's deadline from the end of the one before
-	noDeadline     bool // never reports that a deadline is missed
-	rollsAnywhere  bool // rolls back to whatever revision
-	keepsWish      bool // does not take the annotation away that asks for a rollback
-	trimsEarly     bool // deletes old ReplicaSets before the rollout is at its end
-	trimsLast      bool // deletes the highest revisions first
-	neverTrims     bool // deletes no old ReplicaSets
-	raisesOld      bool // scales an old ReplicaSet up
-	newestFirst    bool // scales the newest of the old ReplicaSets down first
-	allToOne       bool // scales only the smallest ReplicaSet when it is to be in proportion
-	restToSmallest bool // begins with the smallest then
+	noSurge                 bool // ignores maxSurge
+	noUnavailable           bool // ignores what is available
+	noWait                  bool // Recreate: does not wait for old pods
+	twins                   bool // does not find its ReplicaSet by its template
+	noReport                bool // never writes the status
+	rewrites                bool // writes the status every so often, whether it has changed or not
+	recounts                bool // takes its own ReplicaSet for a collision
+	renumbers               bool // gives a ReplicaSet that it goes back to a low revision
+	reportsNegative         bool // may report fewer than no unavailable replicas
+	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's replicas as available
+	reportsProgress         bool // renews the time of the last progress whatever happens
+	staleDeadline           bool // measures a rollout's deadline from the end of the one before
+	noDeadline              bool // never reports that a deadline is missed
+	rollsAnywhere           bool // rolls back to whatever revision
+	keepsRollbackAnnotation bool // does not take the annotation away that asks for a rollback
+	trimsEarly              bool // deletes old ReplicaSets before the rollout is at its end
+	trimsLast               bool // deletes the highest revisions first
+	neverTrims              bool // deletes no old ReplicaSets
+	scalesUpOld             bool // scales an old ReplicaSet up
+	newestFirst             bool // scales the newest of the old ReplicaSets down first
+	allToOne                bool // scales only the smallest ReplicaSet when it is to be in proportion
+	restToSmallest          bool // begins with the smallest then
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
@@ -60,9 +60,9 @@ func (s *rolloutSim) restart(r rolloutRules) {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
 	}
 	s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
-	c := &controller{cluster: s.cluster, feeds: map[string]*feedline{}, caches: map[string]*feedline{}, watches: map[string]uint64{}}
+	c := &controller{cluster: s.cluster, feeds: map[string]*simStream{}, caches: map[string]*simStream{}, watches: map[string]uint64{}}
 	life := &deployer{controller: c, sim: s, rules: r, cache: map[types.UID]*history.Object{}, twins: map[string]bool{}}
-	s.subject, s.life = c, life
+	s.subject, s.deployer = c, life
 	for _, resource := range rolloutResources {
 		id := s.sent(history.Request{Verb: "list", Resource: resource})
 		s.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
@@ -73,8 +73,8 @@ func (s *rolloutSim) restart(r rolloutRules) {
 		}
 		s.append(history.Record{List: list})
 		c.watches[resource] = s.sent(history.Request{Verb: "watch", Resource: resource})
-		c.feeds[resource] = &feedline{last: s.now + time.Millisecond}
-		c.caches[resource] = &feedline{}
+		c.feeds[resource] = &simStream{last: s.now + time.Millisecond}
+		c.caches[resource] = &simStream{}
 	}
 	life.enqueue(5 * time.Millisecond)
 	if r.rewrites {
@@ -90,12 +90,12 @@ func (d *deployer) rewrite() {
 	}
 }
 
-// tell hands an event to the proxy, which delivers it when its time has come.
-func (d *deployer) tell(kind history.EventType, o *history.Object) {
+// sendEvent hands an event to the proxy, which delivers it when its time has come.
+func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
 		lag += d.upTo(map[string]time.Duration{
-			podResource: d.sim.podLag, setResource: d.sim.setLag, deploymentResource: d.sim.ownerLag,
+			podResource: d.sim.podLag, replicaSetResource: d.sim.setLag, deploymentResource: d.sim.ownerLag,
 		}[o.Resource])
 	}
 	d.feeds[o.Resource].send(d.cluster, lag, func() {
@@ -172,14 +172,14 @@ type plan struct {
 
 func (d *deployer) sync(done func(ok bool)) {
 	o := d.cached(deploymentResource, "web")
-	decoded, err := d.sim.facts.decode(o)
+	decoded, err := d.sim.decoder.decode(o)
 	if err != nil {
 		panic(err)
 	}
 	r := &round{object: o, d: decoded.(*deployment), cached: maps.Clone(d.cache), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
-		if set := d.cache[uid]; set.Resource == setResource && set.ControllerRef() != nil {
-			decoded, err := d.sim.facts.owner(kindByResource(setResource), set)
+		if set := d.cache[uid]; set.Resource == replicaSetResource && set.ControllerRef() != nil {
+			decoded, err := d.sim.decoder.owner(kindByResource(replicaSetResource), set)
 			if err != nil {
 				panic(err)
 			}
@@ -187,7 +187,7 @@ func (d *deployer) sync(done func(ok bool)) {
 		}
 	}
 	slices.SortStableFunc(r.sets, func(a, b *owner) int { return a.created.Compare(b.created) })
-	current, old := r.d.split(r.sets)
+	current, old := r.d.splitByTemplate(r.sets)
 	r.old = old
 	r.now = oldestOf(current, r.d.template)
 	if r.d.rollback >= 0 && !r.d.paused {
@@ -216,7 +216,7 @@ func (d *deployer) annotate(r *round) {
 	o := *r.cached[r.now.UID]
 	o.Annotations = maps.Clone(o.Annotations)
 	maps.Copy(o.Annotations, r.d.annotations)
-	d.update(o, "", false, func(code int, _ *thing) { r.finished(code == 200) })
+	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // rollBack gives the Deployment the template of the revision that is wished for,
@@ -233,10 +233,10 @@ func (d *deployer) rollBack(r *round) {
 		}
 	}
 	o.Annotations = maps.Clone(o.Annotations)
-	if !d.rules.keepsWish {
+	if !d.rules.keepsRollbackAnnotation {
 		delete(o.Annotations, rollbackAnnotation)
 	}
-	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *thing) { r.finished(code == 200) })
+	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // trim deletes old ReplicaSets above the limit, one after another.
@@ -255,13 +255,13 @@ func (d *deployer) trim(r *round) {
 		if set.replicas != 0 || set.status.Replicas != 0 || set.generation > set.status.ObservedGeneration {
 			continue
 		}
-		d.call(history.Request{Verb: "delete", Resource: setResource, Namespace: namespace, Name: set.Name}, func() (int, *thing) {
+		d.call(history.Request{Verb: "delete", Resource: replicaSetResource, Namespace: namespace, Name: set.Name}, func() (int, *simObject) {
 			if now := d.sim.objects[set.UID]; now != nil {
 				d.sim.commit(history.Deleted, *now)
 				return 200, nil
 			}
 			return 404, nil
-		}, func(code int, _ *thing) {
+		}, func(code int, _ *simObject) {
 			if code != 200 && code != 404 {
 				r.finished(false)
 				return
@@ -277,15 +277,15 @@ func (d *deployer) trim(r *round) {
 // plan decides what to do with the ReplicaSets.
 func (d *deployer) plan(r *round) []plan {
 	switch {
-	case r.d.paused || r.d.beingScaled(r.sets):
+	case r.d.paused || r.d.scalingPending(r.sets):
 		return d.proportionally(r)
-	case r.now != nil && r.now.revision <= highest(r.old):
+	case r.now != nil && r.now.revision <= highestRevision(r.old):
 		return []plan{{r.now, r.now.replicas}} // which raises its revision
 	case r.d.recreate:
 		return d.recreate(r)
 	}
-	sum := total(r.sets, asked)
-	room := max(0, r.d.mostPods()-sum)
+	sum := sumOf(r.sets, specReplicas)
+	room := max(0, r.d.maxPods()-sum)
 	if d.rules.noSurge {
 		room = r.d.replicas
 	}
@@ -294,8 +294,8 @@ func (d *deployer) plan(r *round) []plan {
 		return []plan{{nil, min(r.d.replicas, room)}}
 	case r.now.replicas > r.d.replicas:
 		return []plan{{r.now, r.d.replicas}}
-	case d.rules.raisesOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
-		d.rules.raisesOld = false // once is enough
+	case d.rules.scalesUpOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
+		d.rules.scalesUpOld = false // once is enough
 		return []plan{{r.old[0], r.old[0].replicas + 1}}
 	case r.now.replicas < r.d.replicas && room > 0:
 		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
@@ -317,11 +317,11 @@ func (d *deployer) down(r *round) (plans []plan) {
 		}
 		return plans
 	}
-	spare := total(r.sets, asked) - r.d.fewestAvailable() - max(0, r.now.replicas-available(r.now))
-	healthy := total(r.sets, func(set *owner) int { return min(available(set), set.replicas) }) - r.d.fewestAvailable()
+	spare := sumOf(r.sets, specReplicas) - r.d.minAvailable() - max(0, r.now.replicas-availableReplicas(r.now))
+	healthy := sumOf(r.sets, func(set *owner) int { return min(availableReplicas(set), set.replicas) }) - r.d.minAvailable()
 	for _, set := range r.old {
-		sick := max(0, min(spare, set.replicas-available(set)))
-		well := max(0, min(spare-sick, healthy, set.replicas-max(0, set.replicas-available(set))))
+		sick := max(0, min(spare, set.replicas-availableReplicas(set)))
+		well := max(0, min(spare-sick, healthy, set.replicas-max(0, set.replicas-availableReplicas(set))))
 		if sick+well > 0 {
 			spare, healthy = spare-sick-well, healthy-well
 			plans = append(plans, plan{set, set.replicas - sick - well})
@@ -341,12 +341,12 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 		}
 	}
 	if r.d.replicas > 0 {
-		most = r.d.mostPods()
+		most = r.d.maxPods()
 	}
 	if len(active) == 1 {
 		most = r.d.replicas
 	}
-	missing := most - total(active, asked)
+	missing := most - sumOf(active, specReplicas)
 	if missing > 0 {
 		slices.Reverse(active) // of equals the newest goes first
 	}
@@ -361,7 +361,7 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 	}
 	for _, set := range active {
 		gain := 0
-		if before := cmp.Or(set.most, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.allToOne {
+		if before := cmp.Or(set.maxReplicas, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.allToOne {
 			gain = int(math.Round(float64(set.replicas)*float64(most)/float64(before))) - set.replicas
 		}
 		if missing < 0 {
@@ -381,7 +381,7 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 		plans[n].to += rest
 		missing -= rest
 	}
-	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.replicas && p.set.desired == r.d.replicas })
+	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.replicas && p.set.desiredReplicas == r.d.replicas })
 }
 
 func (d *deployer) recreate(r *round) (plans []plan) {
@@ -416,7 +416,7 @@ func (d *deployer) oldRunning(r *round) bool {
 // failure it ends.
 func (d *deployer) carryOut(r *round, plans []plan) {
 	if len(plans) == 0 {
-		ended := r.now != nil && r.d.ended(nil, nil)
+		ended := r.now != nil && r.d.rolloutEnded(nil, nil)
 		if ended || r.d.paused || d.rules.trimsEarly {
 			d.trim(r)
 		} else {
@@ -424,7 +424,7 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 		}
 		return
 	}
-	then := func(code int, _ *thing) {
+	then := func(code int, _ *simObject) {
 		if code != 200 && code != 201 {
 			r.finished(false)
 			return
@@ -437,10 +437,10 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 	}
 	o := edited(*r.cached[plans[0].set.UID], "spec", fields{"replicas": plans[0].to})
 	o.Annotations = maps.Clone(o.Annotations)
-	o.Annotations[desiredAnnotation] = fmt.Sprint(r.d.replicas)
-	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
+	o.Annotations[desiredReplicasAnnotation] = fmt.Sprint(r.d.replicas)
+	o.Annotations[maxReplicasAnnotation] = fmt.Sprint(r.d.maxPods())
 	if r.now == plans[0].set {
-		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highest(r.old)+1))
+		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highestRevision(r.old)+1))
 	}
 	if d.rules.renumbers {
 		o.Annotations[revisionAnnotation] = "1"
@@ -448,11 +448,11 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 	d.update(o, "", plans[0].to != plans[0].set.replicas, then)
 }
 
-func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *thing)) {
+func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *simObject)) {
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: subresource, Namespace: namespace, Name: o.Name, Object: &o,
 	}
-	d.call(request, func() (int, *thing) {
+	d.call(request, func() (int, *simObject) {
 		now := d.sim.objects[o.UID]
 		switch {
 		case now == nil:
@@ -460,23 +460,23 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 		case now.Version != o.Version:
 			return 409, nil
 		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
-			return 200, &thing{Object: *now} // what changes nothing makes no version
+			return 200, &simObject{Object: *now} // what changes nothing makes no version
 		}
 		written := o
 		if respecified {
 			written.Generation++
 		}
-		return 200, &thing{Object: *d.sim.commit(history.Modified, written)}
+		return 200, &simObject{Object: *d.sim.commit(history.Modified, written)}
 	}, then)
 }
 
-func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
+func (d *deployer) create(r *round, replicas int, then func(int, *simObject)) {
 	var body struct{ Spec struct{ Template fields } }
 	if err := unmarshalSome(r.object.Body, &body); err != nil {
 		panic(err)
 	}
 	version := body.Spec.Template["spec"].(fields)["image"].(string)
-	o := setOf("web", version, replicas, r.d.replicas)
+	o := newReplicaSetOf("web", version, replicas, r.d.replicas)
 	if d.rules.twins && r.now != nil {
 		d.twins[r.now.Name] = true
 		o.Name += "-twin"
@@ -484,20 +484,20 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 	if collisions := r.d.status.CollisionCount; collisions > 0 {
 		o.Name += fmt.Sprint("-", collisions)
 	}
-	o.Annotations[mostAnnotation] = fmt.Sprint(r.d.mostPods())
-	o.Annotations[revisionAnnotation] = fmt.Sprint(highest(r.sets) + 1)
+	o.Annotations[maxReplicasAnnotation] = fmt.Sprint(r.d.maxPods())
+	o.Annotations[revisionAnnotation] = fmt.Sprint(highestRevision(r.sets) + 1)
 	if !d.rules.inheritsNothing {
 		maps.Copy(o.Annotations, r.d.annotations)
 	}
 	o.UID, o.Owners = "", []history.Owner{{Kind: deploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
 	asked := o
-	d.call(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &asked}, func() (int, *thing) {
-		if d.sim.named(setResource, o.Name) != nil {
+	d.call(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &asked}, func() (int, *simObject) {
+		if d.sim.named(replicaSetResource, o.Name) != nil {
 			return 409, nil
 		}
-		return 201, &thing{Object: *d.sim.commit(history.Added, o)}
-	}, func(code int, made *thing) {
-		if holder := d.cached(setResource, o.Name); code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
+		return 201, &simObject{Object: *d.sim.commit(history.Added, o)}
+	}, func(code int, made *simObject) {
+		if holder := d.cached(replicaSetResource, o.Name); code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
 			d.avoid(r)
 			return
 		}
@@ -508,28 +508,28 @@ func (d *deployer) create(r *round, replicas int, then func(int, *thing)) {
 // avoid has the next round take another name for its new ReplicaSet.
 func (d *deployer) avoid(r *round) {
 	o := edited(*r.object, "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
-	d.update(o, "status", false, func(int, *thing) { r.finished(false) })
+	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
 // report writes the status, if it has changed.
 func (d *deployer) report(r *round) {
-	ready, specs := total(r.sets, available), total(r.sets, asked)
+	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
 	is := deploymentStatus{
 		ObservedGeneration: r.d.generation, CollisionCount: r.d.status.CollisionCount,
-		Replicas: total(r.sets, actual), ReadyReplicas: total(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
+		Replicas: sumOf(r.sets, statusReplicas), ReadyReplicas: sumOf(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
 		AvailableReplicas: ready, UnavailableReplicas: max(0, specs-ready),
 	}
 	if r.now != nil {
-		is.UpdatedReplicas = actual(r.now)
+		is.UpdatedReplicas = statusReplicas(r.now)
 	}
-	if d.rules.saysNegative {
+	if d.rules.reportsNegative {
 		is.UnavailableReplicas = r.d.replicas - ready
 	}
-	if d.rules.saysOwn && r.now != nil {
-		is.AvailableReplicas = available(r.now)
+	if d.rules.reportsOnlyNewAvailable && r.now != nil {
+		is.AvailableReplicas = availableReplicas(r.now)
 	}
-	enough := datedCondition{deploymentCondition: availability(is.AvailableReplicas >= r.d.fewestAvailable())}
-	is.Conditions = []datedCondition{d.progress(r, &is), enough}
+	enough := deploymentConditionWithTime{deploymentCondition: availability(is.AvailableReplicas >= r.d.minAvailable())}
+	is.Conditions = []deploymentConditionWithTime{d.progress(r, &is), enough}
 	if reflect.DeepEqual(is, r.d.status) && !d.rules.rewrites || d.rules.noReport {
 		r.finished(true)
 		return
@@ -544,21 +544,21 @@ func (d *deployer) report(r *round) {
 		"unavailableReplicas": is.UnavailableReplicas, "conditions": conditions,
 	})
 	o.Version = r.d.Version // of the round's beginning, whatever the cache has by now
-	d.update(o, "status", false, func(code int, _ *thing) { r.finished(code == 200) })
+	d.update(o, "status", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // progress is the condition Progressing of a status, and comes back when its
 // deadline is due.
-func (d *deployer) progress(r *round, is *deploymentStatus) datedCondition {
-	was := r.d.status.dated("Progressing")
+func (d *deployer) progress(r *round, is *deploymentStatus) deploymentConditionWithTime {
+	was := r.d.status.conditionWithTime("Progressing")
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()
-	say := func(status, reason string) datedCondition {
-		if was.Reason == reason && reason != setUpdated {
+	say := func(status, reason string) deploymentConditionWithTime {
+		if was.Reason == reason && reason != replicaSetUpdated {
 			return was
 		}
-		return datedCondition{deploymentCondition{"Progressing", status, reason}, now}
+		return deploymentConditionWithTime{deploymentCondition{"Progressing", status, reason}, now}
 	}
-	report := report{from: r.d, said: &deployment{replicas: r.d.replicas, status: *is}}
+	report := statusWrite{from: r.d, written: &deployment{replicas: r.d.replicas, status: *is}}
 	due := was.LastUpdateTime.Add(r.d.deadline)
 	switch {
 	case r.d.paused && was.Reason != deadlineExceeded:
@@ -566,16 +566,16 @@ func (d *deployer) progress(r *round, is *deploymentStatus) datedCondition {
 	case r.d.paused:
 		return was
 	case was.Reason == deploymentPaused:
-		return say("Unknown", resumed)
-	case was.Reason == setAvailable && is.Replicas == is.UpdatedReplicas:
+		return say("Unknown", deploymentResumed)
+	case was.Reason == newReplicaSetAvailable && is.Replicas == is.UpdatedReplicas:
 		return was
 	case report.complete():
-		return say("True", setAvailable)
-	case report.progressed() || d.rules.saysProgress:
-		return say("True", setUpdated)
+		return say("True", newReplicaSetAvailable)
+	case report.progressed() || d.rules.reportsProgress:
+		return say("True", replicaSetUpdated)
 	case was.Reason == "":
 		return say("True", "FoundNewReplicaSet")
-	case was.Reason == setAvailable && !d.rules.staleDeadline || was.Reason == deadlineExceeded || d.rules.noDeadline:
+	case was.Reason == newReplicaSetAvailable && !d.rules.staleDeadline || was.Reason == deadlineExceeded || d.rules.noDeadline:
 		return was
 	case now.After(due):
 		return say("False", deadlineExceeded)

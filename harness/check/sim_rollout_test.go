@@ -31,15 +31,15 @@ type rolloutConditions struct {
 
 type rolloutSim struct {
 	*cluster
-	setLag  time.Duration
-	facts   *decoder
-	objects map[types.UID]*history.Object
-	pods    int
-	waking  map[types.UID]bool // ReplicaSets that are about to see to their pods
-	life    *deployer
+	setLag   time.Duration
+	decoder  *decoder
+	objects  map[types.UID]*history.Object
+	pods     int
+	waking   map[types.UID]bool // ReplicaSets that are about to see to their pods
+	deployer *deployer
 }
 
-var rolloutResources = []string{deploymentResource, setResource, podResource}
+var rolloutResources = []string{deploymentResource, replicaSetResource, podResource}
 
 // commit makes a version of an object true and tells everybody. A new object gets
 // a UID that no other has or had.
@@ -55,16 +55,16 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	} else {
 		s.objects[o.UID] = &o
 	}
-	s.truth.send(s.cluster, s.upTo(3*time.Millisecond), func() {
+	s.committed.send(s.cluster, s.upTo(3*time.Millisecond), func() {
 		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 	})
-	if s.life != nil {
-		s.life.tell(kind, &o)
+	if s.deployer != nil {
+		s.deployer.sendEvent(kind, &o)
 	}
-	if o.Resource == setResource && kind != history.Deleted {
-		s.wake(o.UID)
+	if o.Resource == replicaSetResource && kind != history.Deleted {
+		s.enqueueReplicaSet(o.UID)
 	} else if ref := o.ControllerRef(); o.Resource == podResource && ref != nil {
-		s.wake(ref.UID)
+		s.enqueueReplicaSet(ref.UID)
 	}
 	return &o
 }
@@ -113,8 +113,8 @@ func (s *rolloutSim) named(resource, name string) *history.Object {
 	return nil
 }
 
-// wake lets a ReplicaSet see to its pods soon.
-func (s *rolloutSim) wake(set types.UID) {
+// enqueueReplicaSet lets a ReplicaSet see to its pods soon.
+func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	if s.waking[set] {
 		return
 	}
@@ -122,20 +122,20 @@ func (s *rolloutSim) wake(set types.UID) {
 	s.after(s.upTo(60*time.Millisecond), func() {
 		s.waking[set] = false
 		if o := s.objects[set]; o != nil {
-			s.tend(o)
+			s.syncReplicaSet(o)
 		}
 	})
 }
 
-// tend makes and deletes pods of a ReplicaSet, and writes its status.
-func (s *rolloutSim) tend(o *history.Object) {
-	set, err := s.facts.owner(kindByResource(setResource), o)
+// syncReplicaSet makes and deletes pods of a ReplicaSet, and writes its status.
+func (s *rolloutSim) syncReplicaSet(o *history.Object) {
+	set, err := s.decoder.owner(kindByResource(replicaSetResource), o)
 	if err != nil {
 		panic(err)
 	}
 	live, ready := 0, 0
 	for _, p := range s.of(podResource, o.UID) {
-		pod, err := s.facts.pod(p)
+		pod, err := s.decoder.pod(p)
 		switch {
 		case err != nil:
 			panic(err)
@@ -216,7 +216,7 @@ func (s *rolloutSim) disturb() {
 // of the template would have.
 func (s *rolloutSim) takeNames(versions ...string) {
 	for _, version := range versions {
-		o := setOf("web", version, 0, 0)
+		o := newReplicaSetOf("web", version, 0, 0)
 		o.Owners, o.Labels = nil, nil
 		s.commit(history.Added, o)
 	}
@@ -225,7 +225,7 @@ func (s *rolloutSim) takeNames(versions ...string) {
 // simulateRollout runs a controller with the given rules.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
-		cluster: newCluster(c.conditions), setLag: c.setLag, facts: newDecoder(),
+		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: newDecoder(),
 		objects: map[types.UID]*history.Object{}, waking: map[types.UID]bool{},
 	}
 	strategy := rollingUpdate(c.surge, c.down)
@@ -247,7 +247,7 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s.restart(r)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
 	const chaos = 12 * time.Second
-	for range c.unrest {
+	for range c.disturbances {
 		s.after(s.upTo(chaos), s.disturb)
 	}
 	for range c.restarts {
@@ -259,17 +259,17 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s.run(chaos)
 	s.chaos = false
 	for _, resource := range rolloutResources {
-		s.life.feeds[resource].release(s.cluster)
+		s.deployer.feeds[resource].release(s.cluster)
 	}
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})
 	s.settle(time.Minute)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseQuiet}})
-	s.run(s.now + setting.Quiet)
+	s.run(s.now + testSettings.Quiet)
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	return s.cluster
 }
 
-func TestCorrectDeployerIsNeverAccused(t *testing.T) {
+func TestCorrectDeployerNeverFails(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ms := func(label string, most int) time.Duration {
 			return time.Duration(rapid.IntRange(0, most).Draw(r, label)) * time.Millisecond
@@ -277,7 +277,7 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 		c := rolloutConditions{
 			conditions: conditions{
 				seed: rapid.Uint64().Draw(r, "seed"), podLag: ms("pod lag", 1500), ownerLag: ms("Deployment lag", 1500),
-				grace: ms("grace", 2000), unrest: rapid.IntRange(0, 30).Draw(r, "unrest"), codes: anyCode,
+				grace: ms("grace", 2000), disturbances: rapid.IntRange(0, 30).Draw(r, "unrest"), codes: anyCode,
 				refused:  rapid.SampledFrom([]float64{0, 0, 0.1, 0.4}).Draw(r, "refused"),
 				lost:     rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(r, "lost"),
 				restarts: rapid.IntRange(0, 2).Draw(r, "restarts"),
@@ -290,7 +290,7 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 			deadline: rapid.SampledFrom([]int{1, 2, 600}).Draw(r, "deadline"),
 			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
 		}
-		for _, result := range judged(t, simulateRollout(c, rolloutRules{})) {
+		for _, result := range checkRun(t, simulateRollout(c, rolloutRules{})) {
 			if result.Verdict == Fail || result.Verdict == Unknown {
 				r.Errorf("%s: %s: %s %+v", result.Check, result.Verdict, result.Reason, result.Evidence)
 			}
@@ -298,19 +298,19 @@ func TestCorrectDeployerIsNeverAccused(t *testing.T) {
 	})
 }
 
-// TestBrokenDeployersAreCaught breaks one rule at a time and counts in how many
+// TestBrokenDeployersAreDetected breaks one rule at a time and counts in how many
 // runs the right check notices.
-func TestBrokenDeployersAreCaught(t *testing.T) {
+func TestBrokenDeployersAreDetected(t *testing.T) {
 	under := rolloutConditions{
-		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, unrest: 12},
+		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, disturbances: 12},
 		setLag:     200 * time.Millisecond, surge: 3, down: 2, deadline: 2, limit: 1,
 	}
 	recreate := under
 	recreate.recreate = true
 	scaled := under
-	scaled.unrest, scaled.setLag, scaled.conditions.replicas = 40, 50*time.Millisecond, 20
+	scaled.disturbances, scaled.setLag, scaled.conditions.replicas = 40, 50*time.Millisecond, 20
 	rolled := under
-	rolled.unrest = 25
+	rolled.disturbances = 25
 	losing := under
 	losing.lost, losing.setLag = 0.3, 2*time.Second
 	for _, c := range []struct {
@@ -328,17 +328,17 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 8},
 		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 8},
 		{"rolls back to whatever revision (D8)", rolloutRules{rollsAnywhere: true}, under, "rollback", 1},
-		{"leaves the wish to roll back (D8)", rolloutRules{keepsWish: true}, under, "rollback", 1},
+		{"leaves the wish to roll back (D8)", rolloutRules{keepsRollbackAnnotation: true}, under, "rollback", 1},
 		{"deletes old ReplicaSets too early", rolloutRules{trimsEarly: true}, under, "revision-history-limit", 3},
 		{"deletes the last revisions first", rolloutRules{trimsLast: true}, under, "revision-history-limit", 4},
 		{"deletes no old ReplicaSets (D19)", rolloutRules{neverTrims: true}, under, "rollout-complete", 5},
-		{"scales an old ReplicaSet up", rolloutRules{raisesOld: true}, under, "proportional-scaling", 2},
+		{"scales an old ReplicaSet up", rolloutRules{scalesUpOld: true}, under, "proportional-scaling", 2},
 		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "proportional-scaling", 4},
 		{"scales the newest of the old ReplicaSets down first", rolloutRules{newestFirst: true}, rolled, "proportional-scaling", 5},
 		{"begins with the smallest where all are scaled", rolloutRules{restToSmallest: true}, scaled, "proportional-scaling", 2},
-		{"reports a negative number (D20)", rolloutRules{saysNegative: true}, under, "deployment-status", 7},
-		{"reports the new pods as all that are available", rolloutRules{saysOwn: true}, under, "deployment-status", 8},
-		{"reports progress where there is none", rolloutRules{saysProgress: true}, under, "deployment-status", 8},
+		{"reports a negative number (D20)", rolloutRules{reportsNegative: true}, under, "deployment-status", 7},
+		{"reports the new pods as all that are available", rolloutRules{reportsOnlyNewAvailable: true}, under, "deployment-status", 8},
+		{"reports progress where there is none", rolloutRules{reportsProgress: true}, under, "deployment-status", 8},
 		{"measures from the end of the rollout before (D10)", rolloutRules{staleDeadline: true}, under, "deployment-status", 3},
 		{"makes ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, under, "matches-template", 5},
 		{"does not pass on what a Deployment is annotated with", rolloutRules{inheritsNothing: true}, under, "rollout-complete", 5},
@@ -347,7 +347,7 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			wantCaught(t, c.check, 10, c.least, func(seed uint64) *cluster {
+			requireDetected(t, c.check, 10, c.least, func(seed uint64) *cluster {
 				c.under.seed = seed
 				return simulateRollout(c.under, c.rules)
 			})

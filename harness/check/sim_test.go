@@ -14,25 +14,25 @@ func drawConditions(t *rapid.T) conditions {
 		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Millisecond
 	}
 	return conditions{
-		seed:     rapid.Uint64().Draw(t, "seed"),
-		podLag:   ms("pod lag", 3000),
-		ownerLag: ms("owner lag", 2000),
-		grace:    ms("grace", 3000),
-		unrest:   rapid.IntRange(0, 25).Draw(t, "unrest"),
-		codes:    anyCode,
-		refused:  rapid.SampledFrom([]float64{0, 0, 0.1, 0.5}).Draw(t, "refused"),
-		lost:     rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(t, "lost"),
-		restarts: rapid.IntRange(0, 2).Draw(t, "restarts"),
-		resource: rapid.SampledFrom([]string{controllers, replicaSets}).Draw(t, "resource"),
-		replicas: rapid.IntRange(1, 40).Draw(t, "replicas"),
+		seed:         rapid.Uint64().Draw(t, "seed"),
+		podLag:       ms("pod lag", 3000),
+		ownerLag:     ms("owner lag", 2000),
+		grace:        ms("grace", 3000),
+		disturbances: rapid.IntRange(0, 25).Draw(t, "unrest"),
+		codes:        anyCode,
+		refused:      rapid.SampledFrom([]float64{0, 0, 0.1, 0.5}).Draw(t, "refused"),
+		lost:         rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(t, "lost"),
+		restarts:     rapid.IntRange(0, 2).Draw(t, "restarts"),
+		resource:     rapid.SampledFrom([]string{controllers, replicaSets}).Draw(t, "resource"),
+		replicas:     rapid.IntRange(1, 40).Draw(t, "replicas"),
 	}
 }
 
-// judged are the verdicts on a simulated run, under a bound that no correct
+// checkRun are the verdicts on a simulated run, under a bound that no correct
 // controller misses.
-func judged(t testing.TB, s *cluster) []Result {
+func checkRun(t testing.TB, s *cluster) []Result {
 	t.Helper()
-	asked := setting
+	asked := testSettings
 	asked.Within = time.Minute
 	results, _, err := Run(asked, s.all())
 	if err != nil {
@@ -41,10 +41,10 @@ func judged(t testing.TB, s *cluster) []Result {
 	return results
 }
 
-func TestCorrectControllerIsNeverAccused(t *testing.T) {
+func TestCorrectControllerNeverFails(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := simulate(drawConditions(r), rules{})
-		for _, result := range judged(t, s) {
+		for _, result := range checkRun(t, s) {
 			if result.Verdict == Fail || result.Verdict == Unknown {
 				r.Errorf("%s: %s: %s %+v", result.Check, result.Verdict, result.Reason, result.Evidence)
 			}
@@ -52,12 +52,12 @@ func TestCorrectControllerIsNeverAccused(t *testing.T) {
 	})
 }
 
-func TestCorrectControllerOfManyPodsIsNeverAccused(t *testing.T) {
+func TestCorrectControllerOfManyPodsNeverFails(t *testing.T) {
 	for seed := range uint64(2) {
 		c := conditions{
-			seed: seed, podLag: 500 * time.Millisecond, replicas: 1200, resource: replicaSets, refused: 0.001, codes: anyCode, unrest: 10,
+			seed: seed, podLag: 500 * time.Millisecond, replicas: 1200, resource: replicaSets, refused: 0.001, codes: anyCode, disturbances: 10,
 		}
-		for _, result := range judged(t, simulate(c, rules{})) {
+		for _, result := range checkRun(t, simulate(c, rules{})) {
 			if result.Verdict == Fail || result.Verdict == Unknown {
 				t.Errorf("seed %d: %s: %s: %s", seed, result.Check, result.Verdict, result.Reason)
 			}
@@ -65,14 +65,14 @@ func TestCorrectControllerOfManyPodsIsNeverAccused(t *testing.T) {
 	}
 }
 
-// TestBrokenControllersAreCaught breaks one rule at a time and counts in how
+// TestBrokenControllersAreDetected breaks one rule at a time and counts in how
 // many runs the right check notices.
-func TestBrokenControllersAreCaught(t *testing.T) {
-	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, unrest: 20}
-	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, unrest: 10}
+func TestBrokenControllersAreDetected(t *testing.T) {
+	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, disturbances: 20}
+	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, disturbances: 10}
 	outage := failing
 	outage.refused, outage.codes = 1, []int{500}
-	many := conditions{podLag: 2 * time.Second, resource: replicaSets, replicas: 1200, unrest: 10}
+	many := conditions{podLag: 2 * time.Second, resource: replicaSets, replicas: 1200, disturbances: 10}
 	graceful := lagging
 	graceful.grace, graceful.podLag = 4*time.Second, 300*time.Millisecond
 	settled := lagging
@@ -91,22 +91,22 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
 		{"no slow start", rules{noSlowStart: true}, lagging, "slow-start", 20, 20},
 		{"no back-off", rules{noBackOff: true}, outage, "back-off", 10, 9},
-		{"counts failed pods", rules{countsFailed: true, choosesAnyhow: true}, lagging, "converged", 20, 10},
+		{"counts failed pods", rules{countsFailed: true, deletesInAnyOrder: true}, lagging, "converged", 20, 10},
 		{"takes foreign pods", rules{takesForeign: true}, lagging, "ownership", 20, 4},
 		{"adopts without a live read (R10)", rules{noLiveRead: true}, lagging, "ownership", 20, 15},
-		{"failed creates stay expected (R16)", rules{noLowering: true}, failing, "converged", 20, 15},
-		{"counts terminating pods (R2)", rules{countsDying: true}, graceful, "not-below-desired", 20, 5},
-		{"chooses anyhow (R13)", rules{choosesAnyhow: true}, settled, "scale-down-order", 20, 10},
-		{"reports every pod as ready", rules{saysAllReady: true}, lagging, "status", 20, 20},
-		{"reports the pods that there should be", rules{saysSpec: true}, lagging, "status", 20, 20},
-		{"reports a generation to come", rules{saysLater: true}, lagging, "status", 20, 20},
-		{"reports the first generation for ever", rules{saysFirst: true}, lagging, "status", 20, 20},
-		{"reports no failure", rules{saysAllIsWell: true}, failing, "status", 20, 18},
+		{"failed creates stay expected (R16)", rules{keepsFailedExpectations: true}, failing, "converged", 20, 15},
+		{"counts terminating pods (R2)", rules{countsTerminating: true}, graceful, "not-below-desired", 20, 5},
+		{"chooses anyhow (R13)", rules{deletesInAnyOrder: true}, settled, "scale-down-order", 20, 10},
+		{"reports every pod as ready", rules{reportsAllReady: true}, lagging, "status", 20, 20},
+		{"reports the pods that there should be", rules{reportsSpecReplicas: true}, lagging, "status", 20, 20},
+		{"reports a generation to come", rules{reportsLaterGeneration: true}, lagging, "status", 20, 20},
+		{"reports the first generation for ever", rules{reportsFirstGeneration: true}, lagging, "status", 20, 20},
+		{"reports no failure", rules{reportsNoFailure: true}, failing, "status", 20, 18},
 		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			wantCaught(t, c.check, c.runs, c.least, func(seed uint64) *cluster {
+			requireDetected(t, c.check, c.runs, c.least, func(seed uint64) *cluster {
 				c.under.seed = seed
 				return simulate(c.under, c.rules)
 			})
@@ -114,16 +114,16 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 	}
 }
 
-// wantCaught demands that a check fails at least so many of some runs, which differ by
+// requireDetected demands that a check fails at least so many of some runs, which differ by
 // their seeds. With -short it is enough that it fails one.
-func wantCaught(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
+func requireDetected(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
 	t.Helper()
 	if testing.Short() {
 		least = 1
 	}
 	caught, tried, by := uint64(0), uint64(0), map[string]int{}
 	for ; tried < runs && !(testing.Short() && caught > 0); tried++ {
-		for _, result := range judged(t, simulate(tried)) {
+		for _, result := range checkRun(t, simulate(tried)) {
 			if result.Verdict != Fail {
 				continue
 			}

@@ -12,8 +12,8 @@ import (
 // of a run, whoever is to blame. A Service without Endpoints counts; Endpoints
 // without a Service do not.
 type WrongEndpoints struct {
-	facts     *decoder
-	truth     *world
+	decoder   *decoder
+	committed *objectSet
 	namespace string
 	wrong     map[objectName]bool // the Services whose Endpoints are wrong now
 	at        time.Duration       // of the record before
@@ -23,7 +23,7 @@ type WrongEndpoints struct {
 
 // NewWrongEndpoints returns a WrongEndpoints that has seen nothing.
 func NewWrongEndpoints() *WrongEndpoints {
-	return &WrongEndpoints{facts: newDecoder(), truth: newWorld(), wrong: map[objectName]bool{}}
+	return &WrongEndpoints{decoder: newDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
 // Observe takes in the next record. An error means that the history holds something
@@ -42,24 +42,24 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 	case r.Phase != nil:
 		e.ended = r.Phase.Name == history.PhaseEnd
 	case r.Commit != nil:
-		if err := setTruth(e.truth, e.facts, r.Commit); err != nil {
+		if err := applyCommit(e.committed, e.decoder, r.Commit); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		e.look()
+		e.checkChangedServices()
 	}
 	return nil
 }
 
-// look sees to the Services that the last version concerns.
-func (e *WrongEndpoints) look() {
-	for name := range e.truth.published {
+// checkChangedServices sees to the Services that the last version concerns.
+func (e *WrongEndpoints) checkChangedServices() {
+	for name := range e.committed.changedServices {
 		delete(e.wrong, name)
-		s := e.truth.serviceNamed(name)
-		if s != nil && s.Namespace == e.namespace && len(e.truth.pendingService(s)) > 0 {
+		s := e.committed.serviceNamed(name)
+		if s != nil && s.Namespace == e.namespace && len(e.committed.pendingService(s)) > 0 {
 			e.wrong[name] = true
 		}
 	}
-	e.truth.settle()
+	e.committed.clearChanges()
 }
 
 // Total is the time up to the end of observation, or to the last record, during which

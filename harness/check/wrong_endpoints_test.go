@@ -13,67 +13,67 @@ func TestWrongEndpoints(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	for _, test := range []struct {
 		name string
-		tell func(s *story)
+		tell func(h *historyBuilder)
 		want time.Duration
 	}{
-		{"no Service", func(s *story) {
-			s.reached(s.pod(nil, "web"), one, true, nil)
-			s.wait(time.Minute)
+		{"no Service", func(h *historyBuilder) {
+			h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+			h.wait(time.Minute)
 		}, 0},
-		{"a Service without a selector", func(s *story) {
-			s.service("web", fields{"selector": nil})
-			s.wait(time.Minute)
+		{"a Service without a selector", func(h *historyBuilder) {
+			h.service("web", fields{"selector": nil})
+			h.wait(time.Minute)
 		}, 0},
-		{"from the Service to its Endpoints", func(s *story) {
-			s.service("web", nil)
-			s.wait(3 * time.Second)
-			s.endpoints("web")
-			s.wait(time.Minute)
+		{"from the Service to its Endpoints", func(h *historyBuilder) {
+			h.service("web", nil)
+			h.wait(3 * time.Second)
+			h.endpoints("web")
+			h.wait(time.Minute)
 		}, 3 * time.Second},
-		{"from a pod that is ready to its address, and back", func(s *story) {
-			s.service("web", nil)
-			s.endpoints("web")
-			p := s.reached(s.pod(nil, "web"), one, true, nil)
-			s.wait(2 * time.Second)
-			s.endpoints("web", subset([]any{at(p, one)}, nil))
-			s.wait(time.Minute)
-			s.reached(p, one, false, nil)
-			s.wait(5 * time.Second)
-			s.endpoints("web", subset(nil, []any{at(p, one)}))
-			s.wait(time.Minute)
+		{"from a pod that is ready to its address, and back", func(h *historyBuilder) {
+			h.service("web", nil)
+			h.endpoints("web")
+			p := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+			h.wait(2 * time.Second)
+			h.endpoints("web", subset([]any{at(p, one)}, nil))
+			h.wait(time.Minute)
+			h.podWithAddress(p, one, false, nil)
+			h.wait(5 * time.Second)
+			h.endpoints("web", subset(nil, []any{at(p, one)}))
+			h.wait(time.Minute)
 		}, 7 * time.Second},
-		{"two Services at the same time", func(s *story) {
-			s.service("web", nil)
-			s.endpoints("web")
-			s.service("also", fields{"selector": fields{"app": "web"}})
-			s.endpoints("also")
-			p := s.reached(s.pod(nil, "web"), two, true, nil)
-			s.wait(2 * time.Second)
-			s.endpoints("web", subset([]any{at(p, two)}, nil))
-			s.wait(2 * time.Second)
-			s.endpoints("also", subset([]any{at(p, two)}, nil))
-			s.wait(time.Minute)
+		{"two Services at the same time", func(h *historyBuilder) {
+			h.service("web", nil)
+			h.endpoints("web")
+			h.service("also", fields{"selector": fields{"app": "web"}})
+			h.endpoints("also")
+			p := h.podWithAddress(h.pod(nil, "web"), two, true, nil)
+			h.wait(2 * time.Second)
+			h.endpoints("web", subset([]any{at(p, two)}, nil))
+			h.wait(2 * time.Second)
+			h.endpoints("also", subset([]any{at(p, two)}, nil))
+			h.wait(time.Minute)
 		}, 4 * time.Second},
-		{"until the Service is gone", func(s *story) {
-			service := s.service("web", nil)
-			s.wait(2 * time.Second)
-			s.remove(service)
-			s.wait(time.Minute)
+		{"until the Service is gone", func(h *historyBuilder) {
+			service := h.service("web", nil)
+			h.wait(2 * time.Second)
+			h.remove(service)
+			h.wait(time.Minute)
 		}, 2 * time.Second},
-		{"not after observation has ended", func(s *story) {
-			s.service("web", nil)
-			s.wait(2 * time.Second)
-			s.phase(history.PhaseEnd)
-			s.wait(time.Minute)
-			s.endpoints("web")
+		{"not after observation has ended", func(h *historyBuilder) {
+			h.service("web", nil)
+			h.wait(2 * time.Second)
+			h.phase(history.PhaseEnd)
+			h.wait(time.Minute)
+			h.endpoints("web")
 		}, 2 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStory()
-			test.tell(s)
-			s.phase(history.PhaseSettle) // so that the last wait is between two records
+			h := newHistoryBuilder()
+			test.tell(h)
+			h.phase(history.PhaseSettle) // so that the last wait is between two records
 			wrong := NewWrongEndpoints()
-			for _, r := range s.records {
+			for _, r := range h.records {
 				if err := wrong.Observe(r); err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,129 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestAddresses(t *testing.T) {
+	const one, two = "10.1.0.1", "10.1.0.2"
+	type cast struct{ service, one, two *history.Object }
+	// begin tells of a Service with a ready pod and another that is not, long ago.
+	begin := func(h *historyBuilder) cast {
+		c := cast{service: h.service("web", nil)}
+		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		c.two = h.podWithAddress(h.pod(nil, "web"), two, false, nil)
+		h.wait(3 * time.Second)
+		return c
+	}
+	withService := func(tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+		return func(h *historyBuilder) { tell(h, begin(h)) }
+	}
+	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
+	runTestCases(t, "addresses", []testCase{
+		{name: "as its pods are", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
+		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
+		})},
+		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
+		})},
+		{name: "it was not ready until a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.two, two, true, nil)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.two, two, true, nil)
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
+			h.podWithAddress(c.two, two, true, nil)
+			for range 10 {
+				h.publish("web", ready).answered(500)
+				h.wait(200 * time.Millisecond)
+			}
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "the client repeats what was decided before", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+			h.publish("web", both(c)).deferred(503)
+			h.podWithAddress(c.two, two, true, nil)
+			h.wait(1500 * time.Millisecond)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+			h.deliver(h.terminate(c.one))
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "a pod that has just gone", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+			h.remove(c.one)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+			h.remove(c.one)
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c cast) {
+			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
+		})},
+		{name: "the Service had another selector a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
+			h.wait(3 * time.Second)
+			h.publish("web", both(c)).answered(201)
+		})},
+		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: withService(func(h *historyBuilder, c cast) {
+			o := endpointsOf("web", both(c))
+			o.Labels = nil
+			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+		})},
+		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c cast) {
+			o := endpointsOf("web", both(c))
+			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
+			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+		})},
+	})
+}
+
+// A pod whose first version in view is ready was not there before.
+func TestAddressesWithoutNewPod(t *testing.T) {
+	const one, two = "10.1.0.1", "10.1.0.2"
+	begin := func(h *historyBuilder) *history.Object {
+		h.service("web", nil)
+		known := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		h.wait(3 * time.Second)
+		fresh := edited(*h.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
+		h.commit(history.Modified, edited(fresh, "status", fields{
+			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
+		}))
+		h.list(podResource)
+		return known
+	}
+	runTestCases(t, "addresses", []testCase{
+		{name: "listed just now", want: Pass, build: func(h *historyBuilder) {
+			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
+		}},
+		{name: "listed long ago", want: Fail, evidence: "list nothing of pod", build: func(h *historyBuilder) {
+			known := begin(h)
+			h.wait(time.Minute)
+			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
+		}},
+	})
+}
+
+// endpointsOf is Endpoints as the controller labels them.
+func endpointsOf(name string, subsets ...any) history.Object {
+	return history.Object{
+		Ref:    history.Ref{Namespace: namespace, Name: name},
+		Labels: map[string]string{managedByLabel: managedBy},
+		Body:   encoded(fields{"subsets": subsets}),
+	}
+}

@@ -1,0 +1,102 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// A view may go back, and come again: what was known since its first time is not
+// older for that.
+func TestStatusAfterOlderList(t *testing.T) {
+	runTestCases(t, "adopt-and-release", []testCase{
+		{name: "an orphan came while a round was under way", want: Pass, build: func(h *historyBuilder) {
+			set := deliveredReplicaSet(h, 1)
+			h.wait(3 * time.Second)
+			latest := h.revise("web", "status", nil)
+			h.deliver(latest)
+			h.wait(3 * time.Second)
+			making := h.create(set)
+			h.wait(100 * time.Millisecond)
+			h.deliver(h.pod(nil, "web"))
+			h.wait(1500 * time.Millisecond)
+			h.deliver(set)
+			h.deliver(latest)
+			succeed(making)
+			h.updateStatus(latest, fields{
+				"replicas": 0, "fullyLabeledReplicas": 0, "readyReplicas": 0, "availableReplicas": 0, "observedGeneration": 1,
+			}).answered(200)
+		}},
+	})
+}
+
+func TestAdoptAndRelease(t *testing.T) {
+	// renewed is a version of the owner that the subject has just been told of.
+	renewed := func(h *historyBuilder) *history.Object {
+		h.wait(3 * time.Second)
+		rs := h.revise("web", "status", nil)
+		h.deliver(rs)
+		return rs
+	}
+	counts := func(n int) fields {
+		return fields{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n, "observedGeneration": 1}
+	}
+	unmatch := func(h *historyBuilder, pod *history.Object) { h.deliver(h.relabel(pod, "other")) }
+	runTestCases(t, "adopt-and-release", []testCase{
+		{name: "nothing to claim", want: Pass, build: func(h *historyBuilder) {
+			h.running(deliveredReplicaSet(h, 1), 1)
+			h.updateStatus(renewed(h), counts(1)).answered(200)
+		}},
+		{name: "a pod that matches no more is left", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "it is released", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			unmatch(h, pod)
+			h.release(pod, rs).answered(200)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "its release was refused", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			unmatch(h, pod)
+			h.release(pod, rs).answered(500)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "it was released once, and has strayed again", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.running(rs, 1)[0]
+			unmatch(h, pod)
+			h.release(pod, rs).answered(422)
+			h.wait(time.Second)
+			h.deliver(h.relabel(pod, "web"))
+			h.wait(time.Second)
+			unmatch(h, pod)
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "it has strayed only now", want: Pass, build: func(h *historyBuilder) {
+			pod := h.running(deliveredReplicaSet(h, 1), 1)[0]
+			rs := renewed(h)
+			unmatch(h, pod)
+			h.updateStatus(rs, counts(1)).answered(200)
+		}},
+		{name: "an orphan is left", want: Fail, evidence: "had not tried to adopt pod web-1", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.pod(nil, "web"))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "an orphan that has failed (trap 21)", want: Pass, build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.failPod(h.pod(nil, "web")))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+		{name: "an owner that is being deleted claims nothing", want: notFailed, build: func(h *historyBuilder) {
+			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
+			h.deliver(h.terminate(h.find("web")))
+			h.updateStatus(renewed(h), counts(0)).answered(200)
+		}},
+	})
+}

@@ -1,0 +1,67 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestCacheSynced(t *testing.T) {
+	// starts begins a life in which all but one resource has been listed, of which the
+	// list is under way.
+	starts := func(h *historyBuilder, awaited string) *requestStep {
+		h.begin("subject-1")
+		for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
+			if resource != awaited {
+				h.list(resource)
+			}
+		}
+		return h.request(history.Request{Verb: "list", Resource: awaited})
+	}
+	owner := func(h *historyBuilder) *history.Object { return h.replicaSet("web", 1) }
+	runTestCases(t, "cache-synced", []testCase{
+		{name: "all is known", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			succeed(h.create(rs))
+		}},
+		{name: "a pod is made before pods are known (R28)", want: Fail, evidence: "before it had been told which pods there are", build: func(h *historyBuilder) {
+			rs := owner(h)
+			starts(h, podResource)
+			h.create(rs).answered(201)
+		}},
+		{name: "a status is written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+			rs := owner(h)
+			starts(h, podResource)
+			h.updateStatus(rs, fields{"replicas": 0}).answered(200)
+		}},
+		{name: "a ReplicaSet is made before they are known (D5)", want: Fail, evidence: "which replicasets.apps there are", build: func(h *historyBuilder) {
+			h.deployment("web", 1, rollingUpdate(1, 0))
+			starts(h, replicaSetResource)
+			h.createReplicaSet("web", "v1", 1).answered(409)
+		}},
+		{name: "Endpoints are written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+			h.service("web", nil)
+			starts(h, podResource)
+			h.writeEndpoints("update", "web").answered(200)
+		}},
+		{name: "one that never asks goes by something else", want: notFailed, build: func(h *historyBuilder) {
+			h.service("web", nil)
+			h.begin("subject-1")
+			h.list(serviceResource)
+			h.writeEndpoints("update", "web").answered(200)
+		}},
+		{name: "the list has come since", want: Pass, build: func(h *historyBuilder) {
+			rs := owner(h)
+			starts(h, podResource).answered(500)
+			h.list(podResource)
+			succeed(h.create(rs))
+		}},
+		{name: "a list of some is no news of all", want: notFailed, build: func(h *historyBuilder) {
+			rs := owner(h)
+			h.begin("subject-1")
+			h.list(replicaSets)
+			h.listPart(podResource, "labelSelector=app%3Dweb", nil)
+			h.updateStatus(rs, fields{"replicas": 0}).answered(200)
+		}},
+	})
+}

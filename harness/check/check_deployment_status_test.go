@@ -1,0 +1,382 @@
+package check
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// overdue tells of a rollout that makes no progress, with a deadline of 4 seconds that
+// began 5 seconds after the start, and of the time since.
+func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *history.Object {
+	h.deployment("web", 10, rollingUpdate(2, 2))
+	h.replicaSetOf("web", "v1", old[0], old[1])
+	h.replicaSetOf("web", "v2", current[0], current[1])
+	h.rollTo("web", "v2")
+	h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
+	h.wait(5*time.Second - h.at)
+	d := h.revise("web", "status", progressing(sums(12, 6, 7, 5), true, replicaSetUpdated, 5))
+	h.deliver(d)
+	h.wait(since)
+	return d
+}
+
+// progressing is a status with the conditions Available and Progressing.
+func progressing(status fields, holds bool, reason string, second int64) fields {
+	status = maps.Clone(status)
+	status["conditions"] = []any{
+		fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+		condition("Progressing", conditionStatus(holds), reason, second),
+	}
+	return status
+}
+
+// What a correct controller does where a view is late, goes back, or calls take long:
+// no deadline may be held against it.
+func TestDeadlineInFavorOfController(t *testing.T) {
+	half := [2]int{6, 6}
+	runTestCases(t, "deployment-status", []testCase{
+		{name: "it is not told, and nothing excuses that", want: Fail, evidence: "after its deadline of 4s", build: func(h *historyBuilder) {
+			d := overdue(h, half, [2]int{6, 2}, 10*time.Second)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 15)).answered(200)
+		}},
+		{name: "it is being deleted, and only its numbers are reported", want: Pass, build: func(h *historyBuilder) {
+			overdue(h, half, [2]int{6, 2}, 2*time.Second)
+			h.deliver(h.terminate(h.find("web")))
+			h.wait(8 * time.Second)
+			h.writeDeploymentStatus(h.find("web"), progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 5)).answered(200)
+		}},
+		{name: "what it reported last, which said so, is not in view yet", want: Pass, build: func(h *historyBuilder) {
+			d := overdue(h, half, [2]int{6, 2}, 5*time.Second)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), false, deadlineExceeded, 10)).answered(200)
+			h.wait(3 * time.Second)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 13)).answered(409)
+		}},
+		{name: "a call of the same round took long", want: Pass, build: func(h *historyBuilder) {
+			d := overdue(h, half, [2]int{6, 2}, 3*time.Second)
+			step := h.resize(h.find("web-v1"), 6)
+			h.wait(6 * time.Second)
+			step.answered(200)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 14)).answered(200)
+		}},
+		{name: "old pods that cannot be deleted hold it up (trap 38)", want: Pass, build: func(h *historyBuilder) {
+			d := overdue(h, [2]int{4, 6}, [2]int{8, 8}, 10*time.Second)
+			h.writeDeploymentStatus(d, progressing(sums(12, 8, 14, 0), false, deadlineExceeded, 15)).answered(200)
+		}},
+	})
+}
+
+// condition is one of a Deployment, renewed at some second of the story.
+func condition(kind, status, reason string, second int64) fields {
+	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
+}
+
+// sums is a Deployment's status by its numbers.
+func sums(replicas, updated, ready, unavailable int) fields {
+	return fields{
+		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
+		"availableReplicas": ready, "unavailableReplicas": unavailable,
+		"conditions": []any{fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}},
+	}
+}
+
+func TestDeploymentStatus(t *testing.T) {
+	// Ten replicas on their way from v1, six of which are left, to v2, of whose six
+	// four are available.
+	renewed := func(h *historyBuilder) *history.Object {
+		h.wait(3 * time.Second)
+		d := h.revise("web", "status", nil)
+		h.deliver(d)
+		return d
+	}
+	half := func(h *historyBuilder) *history.Object {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.replicaSetOf("web", "v1", 6, 6)
+		h.replicaSetOf("web", "v2", 6, 4)
+		return renewed(h)
+	}
+	with := func(status fields, name string, value any) fields {
+		status[name] = value
+		return status
+	}
+	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
+	// stuck is a rollout with a deadline of 4 s, the last progress of which was 5 s into
+	// the story, so many seconds ago.
+	stuck := func(h *historyBuilder, ago time.Duration, available int) *history.Object {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.replicaSetOf("web", "v1", 6, 6)
+		h.replicaSetOf("web", "v2", 6, available)
+		h.rollTo("web", "v2")
+		h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
+		h.wait(5*time.Second - h.at)
+		d := h.revise("web", "status", with(sums(12, 6, 7, 5), "conditions", []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}, condition("Progressing", "True", "ReplicaSetUpdated", 5),
+		}))
+		h.deliver(d)
+		h.wait(ago * time.Second)
+		return d
+	}
+	progress := func(holds bool, reason string, second int64) fields {
+		return with(sums(12, 6, 8, 4), "conditions", []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", conditionStatus(holds), reason, second),
+		})
+	}
+	runTestCases(t, "deployment-status", []testCase{
+		{name: "a deadline that was long missed has been told of", want: Pass, build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(stuck(h, 10, 2), progress(false, "ProgressDeadlineExceeded", 15)).answered(200)
+		}},
+		{name: "it was missed though old pods might have gone (D15)", want: Fail, evidence: "wrote the condition Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			stuck(h, 10, 4)
+			h.writeDeploymentStatus(h.find("web"), with(with(with(progress(false, "ProgressDeadlineExceeded", 15), "readyReplicas", 10), "availableReplicas", 10), "unavailableReplicas", 2)).answered(200)
+		}},
+		{name: "it is not told (D11)", want: Fail, evidence: "wrote the condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(stuck(h, 10, 2), progress(true, "ReplicaSetUpdated", 15)).answered(200)
+		}},
+		{name: "it was missed a moment ago", want: Pass, build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(stuck(h, 4, 2), progress(true, "ReplicaSetUpdated", 9)).answered(200)
+		}},
+		{name: "a call for it has failed since", want: Pass, build: func(h *historyBuilder) {
+			d := stuck(h, 4, 2)
+			h.resize(h.find("web-v1"), 6).answered(500)
+			h.wait(6 * time.Second)
+			h.writeDeploymentStatus(d, progress(true, "ReplicaSetUpdated", 15)).answered(200)
+		}},
+		{name: "the sums of its ReplicaSets", want: Pass, build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "a ReplicaSet of which it has no answer", want: Fail, evidence: "wrote status.unavailableReplicas 10", build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(2, 2))
+			created := h.createReplicaSet("web", "v1", 10)
+			created.apply()
+			created.lost()
+			h.writeDeploymentStatus(h.find("web"), sums(0, 0, 0, 10)).answered(200)
+		}},
+		{name: "a ReplicaSet of which it has no answer, and which it has read live", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(2, 2))
+			created := h.createReplicaSet("web", "v1", 10)
+			set := created.apply()
+			created.lost()
+			h.readLive(set)
+			h.writeDeploymentStatus(h.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
+		}},
+		{name: "only the old ones", want: Fail, evidence: "wrote status.replicas 6", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), sums(6, 6, 10, 2)).answered(200)
+		}},
+		{name: "all are new", want: Fail, evidence: "wrote status.updatedReplicas 12", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), sums(12, 12, 10, 2)).answered(200)
+		}},
+		{name: "fewer than none unavailable (D20)", want: Fail, evidence: "wrote status.unavailableReplicas -2", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), sums(12, 6, 10, -2)).answered(422)
+		}},
+		{name: "as it was a moment ago", want: Pass, build: func(h *historyBuilder) {
+			d := half(h)
+			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
+			h.writeDeploymentStatus(d, sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "as it was long ago", want: Fail, evidence: "wrote status.readyReplicas 10", build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
+			h.writeDeploymentStatus(renewed(h), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "one that it has just made counts or does not", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.rollTo("web", "v3")
+			h.createReplicaSet("web", "v3", 0).applyAndAnswer()
+			h.writeDeploymentStatus(h.find("web"), with(sums(12, 0, 10, 2), "observedGeneration", 2)).answered(200)
+		}},
+		{name: "the numbers that are there stay beside another condition", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.revise("web", "status", sums(3, 3, 3, 0)))
+			h.wait(3 * time.Second)
+			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+				condition("Progressing", "True", "FoundNewReplicaSet", 6),
+			}}).answered(200)
+		}},
+		{name: "said to be available, though too few are", want: Fail, evidence: "the condition Available False", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
+		}},
+		{name: "a generation that is yet to come", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
+		}},
+		{name: "a generation long past", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.revise("web", "spec", fields{"replicas": 10}))
+			h.deliver(h.revise("web", "status", fields{"observedGeneration": 2}))
+			h.writeDeploymentStatus(h.find("web"), sums(12, 6, 10, 2)).answered(200)
+		}},
+		{name: "a failure that no ReplicaSet has", want: Fail, evidence: "wrote the condition ReplicaFailure", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(half(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
+		}},
+		{name: "the failure of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			d := half(h)
+			failure := fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}
+			h.deliver(h.revise("web-v2", "status", failure))
+			h.writeDeploymentStatus(d, failure).answered(200)
+		}},
+	})
+}
+
+func TestFailurePassedOn(t *testing.T) {
+	failure := fields{"type": "ReplicaFailure", "status": "True"}
+	// A rollout with a deadline of 4 s of which nothing has come since the fifth second,
+	// and is nine now. Such ReplicaSets say that they fail.
+	stuck := func(h *historyBuilder, failing ...string) *history.Object {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.replicaSetOf("web", "v1", 8, 8)
+		h.replicaSetOf("web", "v2", 4, 0)
+		h.rollTo("web", "v2")
+		for _, name := range failing {
+			h.deliver(h.revise(name, "status", fields{"conditions": []any{failure}}))
+		}
+		h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
+		h.wait(5*time.Second - h.at)
+		d := h.revise("web", "status", fields{
+			"replicas": 12, "updatedReplicas": 4, "readyReplicas": 8, "availableReplicas": 8, "unavailableReplicas": 4, "observedGeneration": 3,
+			"conditions": []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", "True", "ReplicaSetUpdated", 5)},
+		})
+		h.deliver(d)
+		h.wait(4 * time.Second)
+		return d
+	}
+	says := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
+		all := []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", progressStatus[reason], reason, 9)}
+		if reason == replicaSetUpdated {
+			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // as it was
+		}
+		h.writeDeploymentStatus(d, fields{"conditions": append(all, others...)}).answered(200)
+	}
+	runTestCases(t, "deployment-status", []testCase{
+		{name: "too late, and its new ReplicaSet fails", want: Pass, build: func(h *historyBuilder) {
+			says(h, stuck(h, "web-v2"), deadlineExceeded, failure)
+		}},
+		{name: "too late, and nobody hears that its new ReplicaSet fails", want: Fail, evidence: "(ProgressDeadlineExceeded), and no condition ReplicaFailure", build: func(h *historyBuilder) {
+			says(h, stuck(h, "web-v2"), deadlineExceeded)
+		}},
+		{name: "too late, and nobody hears that its old ReplicaSet fails", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
+			says(h, stuck(h, "web-v1"), deadlineExceeded)
+		}},
+		{name: "too late, and none fails", want: Pass, build: func(h *historyBuilder) {
+			says(h, stuck(h), deadlineExceeded)
+		}},
+		{name: "too late, and its new ReplicaSet began to fail long before that", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
+			d := stuck(h)
+			h.wait(-3500 * time.Millisecond)
+			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			h.wait(3500 * time.Millisecond)
+			says(h, d, deadlineExceeded)
+		}},
+		{name: "it has only just begun to fail", want: Pass, build: func(h *historyBuilder) {
+			d := stuck(h)
+			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			says(h, d, deadlineExceeded)
+		}},
+		{name: "it fails since, while the write was under way", want: Pass, build: func(h *historyBuilder) {
+			d := stuck(h)
+			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
+			h.wait(4 * time.Second)
+			says(h, d, deadlineExceeded)
+		}},
+		{name: "it fails no more", want: Pass, build: func(h *historyBuilder) {
+			d := stuck(h, "web-v2")
+			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{}}))
+			says(h, d, deadlineExceeded)
+		}},
+		{name: "a round that looks at nothing but numbers", want: Pass, build: func(h *historyBuilder) {
+			says(h, stuck(h, "web-v2"), replicaSetUpdated)
+		}},
+	})
+}
+
+func TestProgress(t *testing.T) {
+	// A Deployment with a deadline of 600 s that has said so before, at the first
+	// second of the story, and has ten replicas, of which so many are available.
+	said := func(h *historyBuilder, reason string, available int) {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.replicaSetOf("web", "v1", 10, available)
+		status := sums(10, 10, available, 10-available)
+		status["conditions"] = []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", progressStatus[reason], reason, 1),
+		}
+		h.deliver(h.revise("web", "status", status))
+	}
+	// It says so at some second.
+	says := func(h *historyBuilder, status, reason string, second int64) {
+		h.at = time.Duration(second)*time.Second + 500*time.Millisecond
+		h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			condition("Progressing", status, reason, second),
+		}}).answered(200)
+	}
+	runTestCases(t, "deployment-status", []testCase{
+		{name: "too late, and told so", want: Pass, build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "False", deadlineExceeded, 602)
+		}},
+		{name: "told before it is too late (D10)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "False", deadlineExceeded, 590)
+		}},
+		{name: "measured from the end of the rollout before (D10, trap 28)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			said(h, newReplicaSetAvailable, 9)
+			says(h, "False", deadlineExceeded, 602)
+		}},
+		{name: "told while it is paused", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			says(h, "False", deadlineExceeded, 602)
+		}},
+		{name: "told of what is at its end", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 10)
+			says(h, "False", deadlineExceeded, 602)
+		}},
+		{name: "at its end", want: Pass, build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 10)
+			says(h, "True", newReplicaSetAvailable, 10)
+		}},
+		{name: "said to be at its end, and is not", want: Fail, evidence: "Progressing True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "True", newReplicaSetAvailable, 10)
+		}},
+		{name: "progress without any", want: Fail, evidence: "Progressing True (ReplicaSetUpdated) anew", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "True", replicaSetUpdated, 10)
+		}},
+		{name: "a reason of the other status", want: Fail, evidence: "Progressing True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "True", deadlineExceeded, 602)
+		}},
+		{name: "paused, and resumed", want: Pass, build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			says(h, "Unknown", deploymentPaused, 10)
+			h.deliver(h.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", deploymentPaused, 10)}}))
+			h.deliver(h.revise("web", "spec", fields{"paused": false}))
+			says(h, "Unknown", deploymentResumed, 20)
+		}},
+		{name: "resumed, and never was paused", want: Fail, evidence: "Progressing Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
+			said(h, replicaSetUpdated, 9)
+			says(h, "Unknown", deploymentResumed, 20)
+		}},
+		{name: "a new reason with the time of the old one", want: Fail, evidence: "as of", build: func(h *historyBuilder) {
+			said(h, newReplicaSetAvailable, 9)
+			h.at = 100 * time.Second
+			h.deliver(h.revise("web", "status", nil))
+			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+				condition("Progressing", "True", "NewReplicaSetCreated", 1),
+			}}).answered(200)
+		}},
+		{name: "without a deadline", want: Fail, evidence: "the condition Progressing True (FoundNewReplicaSet)", build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(2, 2))
+			h.replicaSetOf("web", "v1", 10, 10)
+			h.deliver(h.revise("web", "status", sums(10, 10, 10, 0)))
+			h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
+			says(h, "True", "FoundNewReplicaSet", 10)
+		}},
+	})
+}

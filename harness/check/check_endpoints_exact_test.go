@@ -1,0 +1,87 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestEndpointsExact(t *testing.T) {
+	// A Service with a ready pod, another that is not, and bystanders.
+	const one, two = "10.1.0.1", "10.1.0.2"
+	type cast struct{ one, two *history.Object }
+	// begin tells of the pods; exact, of Endpoints that list them.
+	begin := func(h *historyBuilder, spec fields) cast {
+		h.service("web", spec)
+		c := cast{
+			one: h.podWithAddress(h.pod(nil, "web"), one, true, nil),
+			two: h.podWithAddress(h.pod(nil, "web"), two, false, nil),
+		}
+		h.podWithAddress(h.pod(nil, "other"), "10.1.0.3", true, nil)
+		h.podWithAddress(h.pod(nil, "web"), "", true, nil)
+		h.failPod(h.podWithAddress(h.pod(nil, "web"), "10.1.0.4", true, nil))
+		h.terminate(h.podWithAddress(h.pod(nil, "web"), "10.1.0.5", true, nil))
+		h.phase(history.PhaseSettle)
+		return c
+	}
+	withService := func(spec fields, tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+		return func(h *historyBuilder) {
+			tell(h, begin(h, spec))
+			h.wait(time.Minute)
+		}
+	}
+	runTestCases(t, "endpoints-exact", []testCase{
+		{name: "all as it should be", want: Pass, build: withService(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+		})},
+		{name: "missing (E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: withService(nil, func(*historyBuilder, cast) {})},
+		{name: "a pod that is ready is said not to be (E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
+			build: withService(nil, func(h *historyBuilder, c cast) {
+				h.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))
+			})},
+		{name: "an address is missing", want: Fail, evidence: "lack 10.1.0.2:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, nil))
+		})},
+		{name: "an address too many", want: Fail, evidence: "should not list 10.1.0.9:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.one, "10.1.0.9")}, []any{at(c.two, two)}))
+		})},
+		{name: "listed both ready and not: not ready wins", want: Pass, build: withService(nil, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two)}, []any{at(c.two, two)}))
+		})},
+		{name: "published though not ready (trap 34)", want: Pass, build: withService(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c cast) {
+			dying := h.find("web-6")
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(dying, "10.1.0.5")}, nil))
+		})},
+		{name: "a port by name", want: Pass, build: withService(fields{"ports": []any{
+			fields{"name": "web", "port": 80, "protocol": "TCP", "targetPort": "http"},
+			fields{"name": "none", "port": 81, "protocol": "TCP", "targetPort": "metrics"},
+		}}, func(h *historyBuilder, c cast) {
+			h.endpoints("web", fields{
+				"addresses": []any{at(c.one, one)}, "notReadyAddresses": []any{at(c.two, two)},
+				"ports": []any{fields{"name": "web", "port": 8080, "protocol": "TCP"}},
+			})
+		})},
+		{name: "headless without ports (E8)", want: Fail, evidence: "lack 10.1.0.1 (pod", build: withService(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
+		})},
+		{name: "the label of a headless one is missing", want: Fail, evidence: "have the labels", build: withService(fields{"clusterIP": "None"}, func(h *historyBuilder, c cast) {
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+		})},
+		{name: "a hostname under the Service's name", want: Fail, evidence: "lack 10.1.0.1:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+			h.podWithAddress(c.one, one, true, fields{"hostname": "first", "subdomain": "web"})
+			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
+		})},
+		{name: "the Service's first family is one that no pod has", want: Pass, build: withService(fields{"ipFamilies": []any{"IPv6", "IPv4"}}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
+		})},
+		{name: "no pods, and empty Endpoints", want: Pass, build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+			h.endpoints("web")
+		})},
+		{name: "said to be truncated", want: Fail, evidence: "over-capacity", build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+			h.annotate(h.endpoints("web"), overCapacityAnnotation, "truncated")
+		})},
+		{name: "nothing but a Service that selects nothing", want: NotExercised, build: withService(fields{"selector": nil}, func(*historyBuilder, cast) {})},
+		{name: "one elsewhere (E6)", want: NotExercised, build: withService(fields{"type": "ExternalName"}, func(*historyBuilder, cast) {})},
+	})
+}

@@ -1,0 +1,239 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// withExcessObserved tells of a ReplicationController that wants three pods and counts the
+// event of one, whose create it holds for failed, as that of another.
+func withExcessObserved(h *historyBuilder) *history.Object {
+	rc := h.owner(controllers, "web", "web", 3)
+	h.deliver(rc)
+	first := succeed(h.create(rc))
+	batch := h.creates(rc, 2)
+	lost := batch[0].commitPod().lost()
+	succeed(batch[1])
+	h.deliver(first[0], lost.made)
+	succeed(h.create(rc))
+	return rc
+}
+
+func TestExpectations(t *testing.T) {
+	runTestCases(t, "expectations", []testCase{
+		{name: "creates what is missing, and waits", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.createAll(rs, 3)
+			h.deliver(pods[:2]...)
+			h.wait(time.Second)
+			h.deliver(pods[2])
+		}},
+		{name: "creates again what it has not observed", want: Fail, evidence: "create that no view called for, with 4 creates", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.create(rs)
+		}},
+		{name: "creates again after observing some", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.createAll(rs, 3)
+			h.deliver(pods[:2]...)
+			h.create(rs)
+		}},
+		{name: "scaled up while it waits: acts at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.deliver(h.scale("web", 5))
+			h.create(rs)
+		}},
+		{name: "scaled up while it waits: acts after", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.createAll(rs, 3)
+			h.deliver(h.scale("web", 5))
+			h.deliver(pods...)
+			h.createAll(rs, 2)
+		}},
+		{name: "scaled down in mid-batch: the batch goes on", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 7)
+			h.createAll(rs, 3)
+			h.deliver(h.scale("web", 1))
+			h.createAll(rs, 4)
+		}},
+		{name: "a pod dies in mid-batch: replaced after", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 4)
+			old := h.running(rs, 1)
+			pods := h.createAll(rs, 3)
+			h.deliver(h.failPod(old[0]))
+			h.deliver(pods...)
+			h.create(rs)
+		}},
+		{name: "a pod dies in mid-batch: replaced at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 4)
+			old := h.running(rs, 1)
+			h.createAll(rs, 3)
+			h.deliver(h.failPod(old[0]))
+			h.create(rs)
+		}},
+		{name: "refused ones give their place back", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.create(rs).answered(409)
+			h.create(rs).answered(500)
+			h.create(rs).lost()
+			h.createAll(rs, 3)
+		}},
+		{name: "after five minutes it gives up waiting (trap 17)", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.wait(5 * time.Minute)
+			h.deliver(h.scale("web", 6))
+			h.createAll(rs, 3)
+		}},
+		{name: "after four minutes it must not", want: Fail, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.wait(4 * time.Minute)
+			h.createAll(rs, 3)
+		}},
+		{name: "a new process knows what it lists", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 2)
+			h.restart("subject-0")
+			h.create(rs)
+		}},
+		{name: "a new process repeats the batch (R28)", want: Fail, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.restart("subject-1")
+			h.create(rs)
+		}},
+		{name: "a lost create that was committed counts as observed for another (trap 12)", want: notFailed, build: func(h *historyBuilder) {
+			withExcessObserved(h)
+		}},
+		{name: "and for no more than one", want: Fail, build: func(h *historyBuilder) {
+			h.create(withExcessObserved(h))
+		}},
+		{name: "a repeated create of which one is never heard (trap 13)", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.create(rs).commitPod().answered(500)
+			h.createAll(rs, 3)
+		}},
+		{name: "the event comes before the answer", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			step := h.create(rs).commitPod()
+			h.deliver(step.made)
+			step.answered(201)
+			succeed(h.create(rs))
+		}},
+		{name: "the event before the answer earns no credit", want: Fail, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			step := h.create(rs).commitPod()
+			h.deliver(step.made)
+			step.answered(201)
+			succeed(h.create(rs))
+			h.create(rs)
+		}},
+		{name: "creates within the lag of the owner's deletion (trap 24)", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.deliver(h.terminate(rs))
+			h.createAll(rs, 3)
+		}},
+		{name: "creates for an owner long known to be going (R29)", want: Fail, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.terminate(rs))
+			h.wait(3 * time.Second)
+			h.deliver(h.terminate(pods[0]))
+			h.create(rs)
+		}},
+		{name: "deletes the excess, and waits", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.delete(pods[1]).answered(200)
+			h.deliver(h.terminate(pods[0]))
+			h.deliver(h.scale("web", 0))
+			h.deliver(h.terminate(pods[1]))
+			h.delete(pods[2]).answered(200)
+		}},
+		{name: "deletes more before it has observed", want: Fail, evidence: "delete that no view called for", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.delete(pods[1]).answered(200)
+			h.deliver(h.scale("web", 0))
+			h.delete(pods[2])
+		}},
+		{name: "deletes a pod again", want: Fail, evidence: "again before it had observed", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.delete(pods[0])
+		}},
+		{name: "deletes a pod again when that failed", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 2))
+			h.delete(pods[0]).answered(500)
+			h.delete(pods[0]).lost()
+			h.delete(pods[0]).answered(404)
+		}},
+		{name: "creates while deletes are not observed", want: Fail, evidence: "2 deletes not observed", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.delete(pods[1]).answered(200)
+			h.deliver(h.scale("web", 3))
+			h.create(rs)
+		}},
+		{name: "a deleted pod is gone by relist", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 2))
+			h.delete(pods[0]).answered(200)
+			h.commit(history.Deleted, *pods[0])
+			h.list(podResource)
+			h.deliver(h.scale("web", 3))
+			h.create(rs)
+		}},
+		{name: "a streaming list shows nothing before it is whole", want: Fail, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.createAll(rs, 1)
+			h.watch(podResource, "sendInitialEvents=true")
+			h.deliver(pods...)
+			h.deliver(h.scale("web", 2))
+			h.create(rs)
+		}},
+		{name: "a streaming list that is whole", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.createAll(rs, 1)
+			h.watch(podResource, "sendInitialEvents=true")
+			h.deliver(pods...)
+			h.bookmark(podResource, true)
+			h.deliver(h.scale("web", 2))
+			h.create(rs)
+		}},
+		{name: "an owner of the same name starts afresh", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			h.createAll(rs, 2)
+			h.deliverGone(h.commit(history.Deleted, *rs))
+			again := *rs
+			again.UID = "web-again-uid"
+			h.deliver(h.commit(history.Added, again))
+			h.createAll(&again, 2)
+		}},
+		{name: "adopted pods count before their event comes", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.running(rs, 1)
+			orphan := h.pod(nil, "web")
+			h.deliver(orphan)
+			h.readLive(rs)
+			h.adopt(orphan, rs).answered(200)
+			h.delete(orphan).answered(200)
+		}},
+	})
+}

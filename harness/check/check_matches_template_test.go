@@ -1,0 +1,106 @@
+package check
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestContentOfPods(t *testing.T) {
+	// fullTemplate is a template that says all that a history keeps of one.
+	fullTemplate := fields{
+		"metadata": fields{
+			"labels":      fields{"app": "web", "tier": "front"},
+			"annotations": fields{"note": "n"},
+			"finalizers":  []string{"example.com/hold"},
+		},
+		"spec": fields{"containers": []any{fields{"name": "main", "image": "app:1", "command": []string{"sleep"}}}},
+	}
+	right := func(owner *history.Object) history.Object {
+		return history.Object{
+			GenerateName: owner.Name + "-", Owners: controlledBy(owner), Finalizers: []string{"example.com/hold"},
+			Labels: map[string]string{"app": "web", "tier": "front"}, Annotations: map[string]string{"note": "n"},
+			Body: encoded(fields{"spec": fields{"containers": []any{fields{"name": "main", "image": "app:1"}}}}),
+		}
+	}
+	creates := func(h *historyBuilder, o history.Object) {
+		h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &o})
+	}
+	// but makes the right pod with something changed.
+	but := func(change func(*history.Object)) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			rs := h.revise("web", "spec", fields{"template": fullTemplate})
+			h.deliver(rs)
+			pod := right(rs)
+			pod.Labels = maps.Clone(pod.Labels)
+			change(&pod)
+			creates(h, pod)
+		}
+	}
+	runTestCases(t, "matches-template", []testCase{
+		{name: "as the template says", want: Pass, build: but(func(*history.Object) {})},
+		{name: "another name", want: Fail, evidence: `named "pod-"`, build: but(func(o *history.Object) { o.GenerateName = "pod-" })},
+		{name: "a label missing", want: Fail, evidence: "with the labels map[app:web]", build: but(func(o *history.Object) { delete(o.Labels, "tier") })},
+		{name: "a label too many", want: Fail, evidence: "with the labels", build: but(func(o *history.Object) { o.Labels["x"] = "y" })},
+		{name: "no annotations", want: Fail, evidence: "with the annotations map[]", build: but(func(o *history.Object) { o.Annotations = nil })},
+		{name: "no finalizer", want: Fail, evidence: "with the finalizers []", build: but(func(o *history.Object) { o.Finalizers = nil })},
+		{name: "another image", want: Fail, evidence: "with the containers [{main app:2}]", build: but(func(o *history.Object) {
+			o.Body = encoded(fields{"spec": fields{"containers": []any{fields{"name": "main", "image": "app:2"}}}})
+		})},
+		{name: "an owner that does not control", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners[0].Controller = false })},
+		{name: "the owner by another kind", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners[0].Kind = "ReplicationController" })},
+		{name: "two owners", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners = append(o.Owners, o.Owners[0]) })},
+		{name: "another namespace", want: Fail, evidence: "in namespace elsewhere", build: but(func(o *history.Object) { o.Namespace = "elsewhere" })},
+		{name: "as an earlier template said", want: Pass, build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			rs := h.revise("web", "spec", fields{"template": fullTemplate})
+			h.deliver(rs)
+			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v9", "")}))
+			creates(h, right(rs))
+		}},
+		{name: "as a template said that it was not shown", want: Fail, evidence: "with the labels", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			creates(h, right(h.revise("web", "spec", fields{"template": fullTemplate})))
+		}},
+	})
+}
+
+func TestContentOfReplicaSets(t *testing.T) {
+	// but makes the right ReplicaSet with something changed.
+	but := func(change func(*history.Object)) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			d := *h.deployment("web", 10, nil)
+			d.Annotations = map[string]string{"team": "paint", lastAppliedAnnotation: "{}", revisionAnnotation: "7"}
+			h.deliver(h.commit(history.Modified, d))
+			h.wait(3 * time.Second)
+			o := newReplicaSetOf("web", "v1", 10, 10)
+			o.Annotations["team"] = "paint"
+			o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
+			change(&o)
+			h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
+		}
+	}
+	runTestCases(t, "matches-template", []testCase{
+		{name: "as the template says", want: Pass, build: but(func(*history.Object) {})},
+		{name: "another template", want: Fail, evidence: "with the template", build: but(func(o *history.Object) {
+			o.Body = newReplicaSetOf("web", "v2", 10, 10).Body
+		})},
+		{name: "without a hash", want: Fail, evidence: `labelled pod-template-hash=""`, build: but(func(o *history.Object) { delete(o.Labels, hashLabel) })},
+		{name: "another hash than its pods", want: Fail, evidence: `labelled pod-template-hash="v7", whose pods are labelled "v1"`, build: but(func(o *history.Object) {
+			o.Labels[hashLabel] = "v7"
+		})},
+		{name: "without an annotation of its Deployment", want: Fail, evidence: "with the annotations map[] of its Deployment, not map[team:paint]", build: but(func(o *history.Object) {
+			delete(o.Annotations, "team")
+		})},
+		{name: "with another annotation", want: Fail, evidence: "with the annotations map[a:b team:paint] of its Deployment", build: but(func(o *history.Object) {
+			o.Annotations["a"] = "b"
+		})},
+		{name: "with what kubectl applied to its Deployment", want: Fail, evidence: "with the annotation kubectl.kubernetes.io/last-applied-configuration", build: but(func(o *history.Object) {
+			o.Annotations[lastAppliedAnnotation] = "{}"
+		})},
+		{name: "another's name", want: Fail, evidence: `named "db-v1"`, build: but(func(o *history.Object) { o.Name = "db-v1" })},
+	})
+}

@@ -1,0 +1,131 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestNeedlessWrites(t *testing.T) {
+	// sends writes an object from a version, and is answered with a version.
+	sends := func(h *historyBuilder, from, now *history.Object, code int) {
+		step := h.request(history.Request{Verb: "update", Resource: from.Resource, Subresource: "status", Namespace: namespace, Name: from.Name, Object: from})
+		step.made = now
+		step.answered(code)
+	}
+	// republishes writes Endpoints anew, of as many pods as fit, with another trigger
+	// time and what change does to them.
+	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
+		service := h.service("web", nil)
+		var addresses []any
+		for i := range pods {
+			ip := fmt.Sprintf("10.1.%d.%d", i/256, i%256)
+			addresses = append(addresses, at(h.podWithAddress(h.pod(nil, "web"), ip, true, nil), ip))
+		}
+		now := h.endpoints("web", subset(addresses[:min(pods, addressesMax)], nil))
+		h.wait(3 * time.Second)
+		for i := range n {
+			next := *now
+			next.Labels = maps.Clone(now.Labels)
+			next.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": time.Unix(int64(i), 0).String()}
+			change(&next)
+			if n := next.Labels["n"]; n != "" {
+				labelled := *service
+				labelled.Labels = map[string]string{"n": n}
+				h.deliver(h.commit(history.Modified, labelled))
+			}
+			step := h.request(history.Request{Verb: "update", Resource: endpointsResource, Namespace: namespace, Name: "web", Object: &next})
+			now = h.commit(history.Modified, next)
+			step.made = now
+			step.answered(200)
+			h.deliver(now)
+		}
+	}
+	// reported is a ReplicaSet whose status says that it has no pods.
+	reported := func(h *historyBuilder) *history.Object {
+		deliveredReplicaSet(h, 1)
+		rs := h.status("web", 0)
+		h.deliver(rs)
+		return rs
+	}
+	runTestCases(t, "needless-writes", []testCase{
+		{name: "writes what differs", want: Pass, build: func(h *historyBuilder) {
+			rs := reported(h)
+			for range 20 {
+				next := h.status("web", 0)
+				sends(h, rs, next, 200)
+				rs = next
+				h.deliver(rs)
+			}
+		}},
+		{name: "writes what is there", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times though nothing in it was to change", build: func(h *historyBuilder) {
+			rs := reported(h)
+			for range 6 {
+				sends(h, rs, rs, 200)
+			}
+		}},
+		{name: "writes what is there, from no version", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times", build: func(h *historyBuilder) {
+			rs := reported(h)
+			blind := *rs
+			blind.Version = 0
+			for range 6 {
+				sends(h, &blind, rs, 200)
+			}
+		}},
+		{name: "does so now and then", want: Pass, build: func(h *historyBuilder) {
+			rs := reported(h)
+			for range 5 {
+				sends(h, rs, rs, 200)
+			}
+		}},
+		{name: "sends a status again after a conflict", want: Pass, build: func(h *historyBuilder) {
+			rs := reported(h)
+			for range 20 {
+				sends(h, rs, nil, 409)
+				sends(h, rs, rs, 200)
+			}
+		}},
+		{name: "writes of a Deployment that it could not make its ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, nil)
+			for range 20 {
+				h.createReplicaSet("web", "v1", 10).answered(403)
+				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				step.made = d
+				step.answered(200)
+			}
+		}},
+		{name: "writes of a Deployment what is there", want: Fail, evidence: "wrote deployments.apps ns/web 6 times", build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, nil)
+			for range 6 {
+				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				step.made = d
+				step.answered(200)
+			}
+		}},
+		{name: "another life counts anew", want: Pass, build: func(h *historyBuilder) {
+			rs := reported(h)
+			for range 3 {
+				for range 5 {
+					sends(h, rs, rs, 200)
+				}
+				h.restart(h.subject)
+			}
+		}},
+		{name: "gives Endpoints a new trigger time alone", want: Fail, evidence: "wrote endpoints ns/web 6 times", build: func(h *historyBuilder) {
+			republishes(h, 6, 1, func(*history.Object) {})
+		}},
+		{name: "labels them anew", want: Pass, build: func(h *historyBuilder) {
+			n := 0
+			republishes(h, 20, 1, func(o *history.Object) {
+				n++
+				o.Labels["n"] = time.Duration(n).String()
+			})
+		}},
+		{name: "truncated Endpoints are sent each time (trap 32)", want: Pass, build: func(h *historyBuilder) {
+			republishes(h, 20, addressesMax+1, func(o *history.Object) { o.Annotations[overCapacityAnnotation] = "truncated" })
+		}},
+	})
+}

@@ -1,0 +1,80 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestNoWritesWhenSettled(t *testing.T) {
+	quiet := func(h *historyBuilder) *history.Object {
+		rs := convergedReplicaSet(h)
+		h.phase(history.PhaseQuiet)
+		return rs
+	}
+	runTestCases(t, "no-writes-when-settled", []testCase{
+		{name: "leases, events, reads", want: Pass, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(1500 * time.Millisecond)
+			h.request(history.Request{Verb: "update", Resource: leaseResource, Name: "l"}).answered(200)
+			h.request(history.Request{Verb: "create", Resource: "events"}).answered(201)
+			h.readLive(rs)
+			h.wait(time.Second)
+		}},
+		{name: "a write that changes nothing", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(1500 * time.Millisecond)
+			h.writeStatus(rs).answered(200)
+			h.wait(time.Second)
+		}},
+		{name: "what it was just doing", want: Pass, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.writeStatus(rs).answered(200)
+			h.wait(2 * time.Second)
+		}},
+		{name: "a change in a window that was given up excuses nothing", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(1500 * time.Millisecond)
+			h.deliver(h.failPod(h.find("web-1")))
+			h.deliver(h.revise("web-1", "status", map[string]any{"phase": "Running"}))
+			h.phase(history.PhaseQuiet)
+			h.wait(1500 * time.Millisecond)
+			h.writeStatus(rs).answered(200)
+			h.wait(time.Second)
+		}},
+		{name: "the cluster changes of itself, and it reacts", want: Unknown, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(1500 * time.Millisecond)
+			h.deliver(h.failPod(h.find("web-1")))
+			h.create(rs)
+			h.wait(time.Second)
+		}},
+		{name: "writes after the end are the teardown", want: Pass, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(3 * time.Second)
+			h.end()
+			h.writeStatus(rs)
+		}},
+		{name: "watched too briefly", want: Unknown, build: func(h *historyBuilder) { quiet(h) }},
+		{name: "never converged", want: Unknown, build: func(h *historyBuilder) { deliveredReplicaSet(h, 1) }},
+	})
+}
+
+func TestNoWritesWhenSettledOfEndpoints(t *testing.T) {
+	rewritten := func(capacity string) func(h *historyBuilder) {
+		return func(h *historyBuilder) {
+			h.service("web", fields{"selector": fields{"app": "nobody"}})
+			h.annotate(h.endpoints("web"), overCapacityAnnotation, capacity)
+			h.phase(history.PhaseSettle)
+			h.phase(history.PhaseQuiet)
+			h.wait(1500 * time.Millisecond)
+			h.writeEndpoints("update", "web").answered(200)
+			h.wait(time.Second)
+		}
+	}
+	runTestCases(t, "no-writes-when-settled", []testCase{
+		{name: "without a change (E10)", want: Fail, evidence: "sent update endpoints ns/web", build: rewritten("")},
+		{name: "those that were truncated (trap 32)", want: Pass, build: rewritten("truncated")},
+	})
+}

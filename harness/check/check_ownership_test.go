@@ -1,0 +1,166 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestOwnership(t *testing.T) {
+	runTestCases(t, "ownership", []testCase{
+		{name: "deletes its own", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 2)
+			h.delete(pods[0])
+		}},
+		{name: "deletes another controller's pod", want: Fail, evidence: "subject-0 deleted pod web-1, which by its view ConfigMap foreign controls", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			pod := h.pod(foreign(), "web")
+			h.deliver(pod)
+			h.delete(pod)
+		}},
+		{name: "deletes an orphan", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 0)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.delete(pod)
+		}},
+		{name: "deletes a pod that was orphaned within the lag (trap 23)", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 2)
+			h.deliver(h.removeOwner(pods[0]))
+			h.delete(pods[0])
+		}},
+		{name: "deletes a pod orphaned long ago", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 2)
+			h.deliver(h.removeOwner(pods[0]))
+			h.wait(3 * time.Second)
+			h.delete(pods[0])
+		}},
+		{name: "deletes what it has just adopted", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 0)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs).answered(200)
+			h.wait(2 * time.Second)
+			h.delete(pod)
+		}},
+		{name: "adopts an orphan after a live read", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs)
+		}},
+		{name: "adopts without a live read (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.adopt(pod, rs)
+		}},
+		{name: "takes back, without a live read, what it was told is no longer its own (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.running(rs, 2)
+			h.deliver(h.removeOwner(pods[0]))
+			h.adopt(pods[0], rs)
+		}},
+		{name: "takes back what it was told is no longer its own", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.running(rs, 2)
+			h.deliver(h.removeOwner(pods[0]))
+			h.readLive(rs)
+			h.adopt(pods[0], rs)
+		}},
+		{name: "adopts what it has been told is its own by now", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.running(rs, 2)
+			h.adopt(pods[0], rs)
+		}},
+		{name: "adopts after a live read that came too early", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.readLive(rs)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.adopt(pod, rs)
+		}},
+		{name: "adopts though the live read showed it terminating", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.terminate(rs)
+			h.readLive(rs)
+			h.adopt(pod, rs)
+		}},
+		{name: "adopts again before it sees that it did", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs).lost()
+			h.readLive(rs)
+			h.adopt(pod, rs).answered(200)
+		}},
+		{name: "adopts an orphan that either of two may have (trap 25)", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.deliver(h.owner(replicaSets, "other", "web", 1))
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs)
+		}},
+		{name: "adopts a pod that does not match", want: Fail, evidence: "adopted", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "other")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs)
+		}},
+		{name: "adopts a failed pod (trap 21)", want: Fail, evidence: "adopted", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			failed := h.failPod(h.pod(nil, "web"))
+			h.deliver(failed)
+			h.readLive(rs)
+			h.adopt(failed, rs)
+		}},
+		{name: "adopts another controller's pod", want: Fail, evidence: "ConfigMap foreign controls", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(foreign(), "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.adopt(pod, rs)
+		}},
+		{name: "releases what matches no more", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 1)
+			h.deliver(h.relabel(pods[0], "other"))
+			h.release(pods[0], rs)
+		}},
+		{name: "releases what still matches", want: Fail, evidence: "released from ReplicaSet ns/web", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 1)
+			h.release(pods[0], rs)
+		}},
+		{name: "releases another controller's pod", want: Fail, evidence: "wrote to", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(foreign(), "web")
+			h.deliver(pod)
+			h.release(pod, rs)
+		}},
+		{name: "labels a bystander", want: Fail, evidence: "wrote to", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "other")
+			h.deliver(pod)
+			h.patch(pod, `{"metadata":{"labels":{"a":"b"}}}`)
+		}},
+		{name: "two controllers", want: Fail, evidence: "has 2 controllers", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 1)
+			twice := *pods[0]
+			twice.Owners = append(controlledBy(rs), controlledBy(foreign())...)
+			h.commit(history.Modified, twice)
+		}},
+	})
+}

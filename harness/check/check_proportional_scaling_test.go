@@ -1,0 +1,281 @@
+package check
+
+import (
+	"maps"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestProportionalScaling(t *testing.T) {
+	// Ten replicas, of which six are of v1 and four of the new v2; the ReplicaSets
+	// were last scaled for ten, with twelve at the most.
+	half := func(h *historyBuilder) {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
+			o := h.replicaSetOf("web", version, replicas, replicas)
+			o.Annotations[maxReplicasAnnotation] = "12"
+			h.deliver(h.commit(history.Modified, *o))
+		}
+		h.rollTo("web", "v2")
+	}
+	changed := func(h *historyBuilder, spec fields) {
+		half(h)
+		h.deliver(h.revise("web", "spec", spec))
+		h.wait(3 * time.Second)
+	}
+	runTestCases(t, "proportional-scaling", []testCase{
+		{name: "the new one goes up", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.resize(h.find("web-v2"), 6).applyAndAnswer()
+		}},
+		{name: "an old one goes down", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.resize(h.find("web-v1"), 4).applyAndAnswer()
+		}},
+		{name: "an old one goes up", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 7", build: func(h *historyBuilder) {
+			half(h)
+			h.resize(h.find("web-v1"), 7).applyAndAnswer()
+		}},
+		{name: "the new one goes down", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 3", build: func(h *historyBuilder) {
+			half(h)
+			h.resize(h.find("web-v2"), 3).applyAndAnswer()
+		}},
+		{name: "the one that was new a moment ago goes up", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
+			h.resize(h.find("web-v2"), 6).applyAndAnswer()
+		}},
+		{name: "each gets its share of twenty and two (D17)", want: Pass, build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 20})
+			h.resize(h.find("web-v1"), 15).applyAndAnswer()
+			h.resize(h.find("web-v2"), 7).applyAndAnswer()
+		}},
+		{name: "the smaller one gets more than its share", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 16", build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 20})
+			h.resize(h.find("web-v2"), 16).applyAndAnswer()
+		}},
+		{name: "the larger one gets all that is missing", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 18", build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 20})
+			h.resize(h.find("web-v1"), 18).applyAndAnswer()
+		}},
+		{name: "the larger one gets more than is missing", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 20", build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 20})
+			h.resize(h.find("web-v1"), 20).applyAndAnswer()
+		}},
+		{name: "the new one has all that is asked for, and still the pods of more", want: Pass, build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 3})
+			h.deliver(h.scale("web-v2", 3)) // its status says four
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v1"), 0).applyAndAnswer()
+		}},
+		{name: "the new one has all that is asked for, and they are not available", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 0", build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 3})
+			h.deliver(h.scale("web-v2", 3))
+			h.deliver(h.status("web-v2", 2))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v1"), 0).applyAndAnswer()
+		}},
+		{name: "paused, and it rolls on", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 2", build: func(h *historyBuilder) {
+			changed(h, fields{"paused": true})
+			h.resize(h.find("web-v1"), 2).applyAndAnswer()
+		}},
+		{name: "it has only just been paused", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			h.resize(h.find("web-v1"), 4).applyAndAnswer()
+		}},
+		{name: "paused, and scaled", want: Pass, build: func(h *historyBuilder) {
+			changed(h, fields{"paused": true, "replicas": 20})
+			h.resize(h.find("web-v2"), 7).applyAndAnswer()
+		}},
+		{name: "one alone takes all", want: Pass, build: func(h *historyBuilder) {
+			half(h)
+			h.deliver(h.scale("web-v1", 0))
+			h.deliver(h.revise("web", "spec", fields{"paused": true, "replicas": 20}))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v2"), 20).applyAndAnswer()
+		}},
+	})
+}
+
+// noted is a ReplicaSet of web that the subject has been told of, with all its pods
+// available, made in that second and last scaled for so many at the most.
+func (h *historyBuilder) noted(version string, replicas, second, most int) {
+	o := *h.replicaSetOf("web", version, replicas, replicas)
+	o.Created = time.Unix(1e9+int64(second), 0)
+	o.Annotations = maps.Clone(o.Annotations)
+	o.Annotations[maxReplicasAnnotation] = strconv.Itoa(most)
+	h.deliver(h.commit(history.Modified, o))
+}
+
+func TestProportions(t *testing.T) {
+	// Twelve at the most, of which one ReplicaSet has so many and a newer one the rest.
+	// By now the Deployment has had other replicas for long, and two more may be.
+	resized := func(h *historyBuilder, older, replicas int) {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.noted("v1", older, 1, 12)
+		h.noted("v2", 12-older, 2, 12)
+		h.rollTo("web", "v2")
+		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
+		h.wait(3 * time.Second)
+	}
+	// As many of each of three versions, two of them of the same second.
+	thirds := func(h *historyBuilder, second int) {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.noted("v1", 4, 1, 12)
+		h.noted("v2", 4, second, 12)
+		h.noted("v3", 4, 3, 12)
+		h.rollTo("web", "v3")
+		h.deliver(h.revise("web", "spec", fields{"replicas": 11}))
+		h.wait(3 * time.Second)
+	}
+	runTestCases(t, "proportional-scaling", []testCase{
+		{name: "halves round up, and the largest comes first", want: Pass, build: func(h *historyBuilder) {
+			resized(h, 9, 16)
+			h.resize(h.find("web-v1"), 14).applyAndAnswer()
+			h.resize(h.find("web-v2"), 4).applyAndAnswer()
+		}},
+		{name: "the smallest comes first", want: Fail, evidence: "scaled ReplicaSet web-v2 from 3 to 5", build: func(h *historyBuilder) {
+			resized(h, 9, 16)
+			h.resize(h.find("web-v2"), 5).applyAndAnswer()
+		}},
+		{name: "the largest gets what that leaves", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 13", build: func(h *historyBuilder) {
+			resized(h, 9, 16)
+			h.resize(h.find("web-v1"), 13).applyAndAnswer()
+		}},
+		{name: "the first was written, and the next came too late", want: Pass, build: func(h *historyBuilder) {
+			resized(h, 9, 16)
+			h.deliver(h.scaledFor("web-v1", 14, 18))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v2"), 4).applyAndAnswer()
+		}},
+		{name: "fewer, and the largest has the smaller part of what is cut off", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 7", build: func(h *historyBuilder) {
+			resized(h, 9, 6)
+			h.resize(h.find("web-v1"), 7).applyAndAnswer()
+		}},
+		{name: "fewer, in proportion", want: Pass, build: func(h *historyBuilder) {
+			resized(h, 9, 6)
+			h.resize(h.find("web-v1"), 6).applyAndAnswer()
+			h.resize(h.find("web-v2"), 2).applyAndAnswer()
+		}},
+		{name: "none at all", want: Pass, build: func(h *historyBuilder) {
+			resized(h, 9, 0)
+			h.resize(h.find("web-v1"), 0).applyAndAnswer()
+			h.resize(h.find("web-v2"), 0).applyAndAnswer()
+		}},
+		{name: "of equals the newest grows", want: Pass, build: func(h *historyBuilder) {
+			thirds(h, 2)
+			h.resize(h.find("web-v3"), 5).applyAndAnswer()
+		}},
+		{name: "of equals another one grows", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 5", build: func(h *historyBuilder) {
+			thirds(h, 2)
+			h.resize(h.find("web-v2"), 5).applyAndAnswer()
+		}},
+		{name: "of equals another one grows, of the same second", want: Pass, build: func(h *historyBuilder) {
+			thirds(h, 3)
+			h.resize(h.find("web-v2"), 5).applyAndAnswer()
+		}},
+		{name: "nobody has noted for what one of them was scaled", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(2, 2))
+			h.noted("v1", 9, 1, 12)
+			h.noted("v2", 3, 2, 0)
+			h.deliver(h.revise("web", "spec", fields{"replicas": 16}))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v1"), 13).applyAndAnswer()
+		}},
+		{name: "the two were scaled for sizes on either side", want: Pass, build: func(h *historyBuilder) {
+			resized(h, 9, 16)
+			h.deliver(h.scaledFor("web-v2", 5, 30))
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v1"), 11).applyAndAnswer() // not what its share and the rest come to
+		}},
+	})
+}
+
+// scaledFor gives a ReplicaSet other replicas, and notes for how many at the most.
+func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
+	o := *h.scale(name, replicas)
+	o.Annotations = maps.Clone(o.Annotations)
+	o.Annotations[maxReplicasAnnotation] = strconv.Itoa(most)
+	return h.commit(history.Modified, o)
+}
+
+func TestOldestFirst(t *testing.T) {
+	// Ten replicas, of which four are of v1, three of v2 and five of the new v3.
+	between := func(h *historyBuilder, second int) {
+		h.deployment("web", 10, rollingUpdate(2, 2))
+		h.noted("v1", 4, 1, 12)
+		h.noted("v2", 3, second, 12)
+		h.noted("v3", 5, 9, 12)
+		h.rollTo("web", "v3")
+	}
+	runTestCases(t, "proportional-scaling", []testCase{
+		{name: "the oldest goes", want: Pass, build: func(h *historyBuilder) {
+			between(h, 5)
+			h.resize(h.find("web-v1"), 1).applyAndAnswer()
+		}},
+		{name: "the next goes", want: Fail, evidence: "lowered ReplicaSet web-v2 to 1, and its pods were available, while the older web-v1 asked for 4", build: func(h *historyBuilder) {
+			between(h, 5)
+			h.resize(h.find("web-v2"), 1).applyAndAnswer()
+		}},
+		{name: "the oldest has gone, and then the next", want: Pass, build: func(h *historyBuilder) {
+			between(h, 5)
+			h.resize(h.find("web-v1"), 0).applyAndAnswer() // of which its watch is yet to tell
+			h.resize(h.find("web-v2"), 2).applyAndAnswer()
+		}},
+		{name: "the oldest has gone but for one, and then the next", want: Fail, evidence: "while the older web-v1 asked for 1", build: func(h *historyBuilder) {
+			between(h, 5)
+			h.deliver(h.resize(h.find("web-v1"), 1).applyAndAnswer())
+			h.wait(3 * time.Second)
+			h.resize(h.find("web-v2"), 2).applyAndAnswer()
+		}},
+		{name: "what is not available goes first", want: Pass, build: func(h *historyBuilder) {
+			between(h, 5)
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
+			h.resize(h.find("web-v2"), 1).applyAndAnswer()
+		}},
+		{name: "more goes than is not available", want: Fail, evidence: "lowered ReplicaSet web-v2 to 0", build: func(h *historyBuilder) {
+			between(h, 5)
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
+			h.resize(h.find("web-v2"), 0).applyAndAnswer()
+		}},
+		{name: "both were made in the same second", want: Pass, build: func(h *historyBuilder) {
+			between(h, 1)
+			h.resize(h.find("web-v2"), 1).applyAndAnswer()
+		}},
+		{name: "the older one was the new one a moment ago", want: Pass, build: func(h *historyBuilder) {
+			between(h, 5)
+			h.rollTo("web", "v1")
+			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
+			h.resize(h.find("web-v2"), 1).applyAndAnswer()
+		}},
+		{name: "it is the new one that goes", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 3, rollingUpdate(2, 2))
+			h.noted("v1", 1, 1, 5)
+			h.noted("v2", 4, 5, 5)
+			for _, name := range []string{"web-v1", "web-v2"} {
+				o := *h.find(name)
+				o.Annotations = maps.Clone(o.Annotations)
+				o.Annotations[desiredReplicasAnnotation] = "3"
+				h.deliver(h.commit(history.Modified, o))
+			}
+			h.rollTo("web", "v2")
+			h.resize(h.find("web-v2"), 3).applyAndAnswer()
+		}},
+		{name: "all go at once", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 10, fields{"type": "Recreate"})
+			h.noted("v1", 4, 1, 10)
+			h.noted("v2", 6, 5, 10)
+			h.rollTo("web", "v3")
+			h.resize(h.find("web-v2"), 0).applyAndAnswer()
+		}},
+		{name: "all are scaled in proportion", want: Pass, build: func(h *historyBuilder) {
+			between(h, 5)
+			h.deliver(h.revise("web", "spec", fields{"replicas": 6}))
+			h.resize(h.find("web-v2"), 2).applyAndAnswer()
+		}},
+	})
+}

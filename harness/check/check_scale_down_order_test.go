@@ -1,0 +1,208 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// podFields is how a pod of a tale looks.
+type podFields struct {
+	node     string // "": on none yet
+	phase    string
+	unready  bool
+	readyFor time.Duration // by the time that the history began
+	age      time.Duration // the same
+	restarts int
+	cost     string
+}
+
+// ordinaryPod is a pod that nothing speaks against.
+var ordinaryPod = podFields{node: "node-0", phase: "Running", readyFor: time.Hour, age: time.Hour}
+
+// podExcept is the usual pod with something changed.
+func podExcept(change func(*podFields)) podFields {
+	l := ordinaryPod
+	change(&l)
+	return l
+}
+
+func (l podFields) apply(o *history.Object) {
+	began := time.Unix(1e9, 0)
+	status := "True"
+	if l.unready {
+		status = "False"
+	}
+	o.Created = began.Add(-l.age)
+	o.Annotations = map[string]string{costAnnotation: l.cost}
+	o.Body = fmt.Appendf(nil, `{"spec":{"nodeName":%q},"status":{"phase":%q,"containerStatuses":[{"restartCount":%d}],`+
+		`"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`,
+		l.node, l.phase, l.restarts, status, began.Add(-l.readyFor).Format(time.RFC3339))
+}
+
+// podsWith makes pods of an owner and lets the subject get used to them.
+func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*history.Object {
+	var pods []*history.Object
+	for _, l := range all {
+		pods = append(pods, h.setPodFields(h.pod(owner, owner.Name), l))
+	}
+	h.deliver(pods...)
+	h.wait(3 * time.Second)
+	return pods
+}
+
+// setPodFields commits a version of a pod that looks so.
+func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history.Object {
+	changed := *pod
+	l.apply(&changed)
+	return h.commit(history.Modified, changed)
+}
+
+func TestScaleDownOrder(t *testing.T) {
+	// deletes the first of two pods, of an owner that wants one.
+	deletesFirst := func(first, second podFields) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.podsWith(rs, first, second)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+		}
+	}
+	onNoNode := podExcept(func(l *podFields) { l.node, l.phase, l.unready = "", "Pending", true })
+	pending := podExcept(func(l *podFields) { l.phase, l.unready = "Pending", true })
+	lost := podExcept(func(l *podFields) { l.phase = "Unknown" })
+	unready := podExcept(func(l *podFields) { l.unready = true })
+	cheap := podExcept(func(l *podFields) { l.cost = "-5" })
+	dear := podExcept(func(l *podFields) { l.cost = "5" })
+	nonsense := podExcept(func(l *podFields) { l.cost = "dear" })
+	fresh := podExcept(func(l *podFields) { l.readyFor = 10 * time.Second })
+	recent := podExcept(func(l *podFields) { l.readyFor = 40 * time.Minute })
+	restarted := podExcept(func(l *podFields) { l.restarts = 3 })
+	young := podExcept(func(l *podFields) { l.age = time.Minute })
+	for _, c := range []struct {
+		lesser, greater podFields
+		says            string
+	}{
+		{onNoNode, pending, "is on no node yet"},
+		{pending, lost, "is Pending"},
+		{pending, ordinaryPod, "is Pending"},
+		{lost, ordinaryPod, "is Unknown"},
+		{unready, ordinaryPod, "is not ready"},
+		{unready, cheap, "is not ready"},
+		{cheap, ordinaryPod, "costs -5 to delete, the other 0"},
+		{ordinaryPod, dear, "costs 0 to delete, the other 5"},
+		{nonsense, dear, "costs 0 to delete, the other 5"},
+		{fresh, ordinaryPod, "has been ready for 13s, the other for 1h0m3s"},
+		{restarted, ordinaryPod, "has restarted 3 times, the other 0"},
+		{young, ordinaryPod, "has been there for 1m3s, the other for 1h0m3s"},
+	} {
+		runTestCases(t, "scale-down-order", []testCase{
+			{name: "the other " + c.says, want: Fail, evidence: c.says, build: deletesFirst(c.greater, c.lesser)},
+			{name: "it " + c.says, want: Pass, build: deletesFirst(c.lesser, c.greater)},
+		})
+	}
+	runTestCases(t, "scale-down-order", []testCase{
+		{name: "equals", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
+		{name: "ages of one class (trap 20)", want: Pass, build: deletesFirst(ordinaryPod, recent)},
+		{name: "an order that depends on the sort", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.podsWith(rs, ordinaryPod, restarted, recent)
+			h.deliver(h.scale("web", 2))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "a Deployment's: its nodes come before ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 2, nil)
+			rs := h.replicaSetOf("web", "v1", 2, 2)
+			old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)
+			h.deliver(old, h.setPodFields(h.podOf(rs, "Running"), fresh))
+			h.wait(3 * time.Second)
+			h.deliver(h.scale(rs.Name, 1))
+			h.delete(old).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "not ready only of late", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
+			h.deliver(h.scale("web", 1), h.setPodFields(pods[1], unready))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "not ready for long", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
+			h.deliver(h.setPodFields(pods[1], unready))
+			h.wait(5 * time.Second)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "another's pod is nothing to it", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
+			h.deliver(h.setPodFields(h.pod(foreign(), "web"), unready))
+			h.wait(5 * time.Second)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "a batch in any order", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+			h.deliver(h.terminate(pods[0]))
+			h.delete(pods[1]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "the machine stands still in the middle of a batch", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 5)
+			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
+			h.deliver(h.scale("web", 3))
+			h.delete(pods[0]).answered(200)
+			h.wait(3 * time.Second)
+			h.delete(pods[1]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "a delete of a batch never comes as far as the proxy", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 5)
+			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
+			h.deliver(h.scale("web", 3))
+			h.delete(pods[0]).answered(200)
+			h.writeStatus(rs).answered(200)
+			h.deliver(h.terminate(pods[0]))
+			h.delete(pods[1]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "a second scale-down is a second choice", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 4)
+			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod, ordinaryPod)
+			h.deliver(h.scale("web", 3))
+			h.delete(pods[0]).answered(200)
+			h.deliver(h.terminate(pods[0]))
+			h.writeStatus(rs).answered(200)
+			h.deliver(h.scale("web", 2))
+			h.delete(pods[1]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "killed before it deleted the other", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0])
+			h.processEvent(history.ProcessStopped)
+			h.restart(h.subject)
+			h.delete(pods[1]).answered(200)
+			h.wait(3 * time.Second)
+		}},
+		{name: "the history ends while it may not be done", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			pods := h.podsWith(rs, ordinaryPod, unready)
+			h.deliver(h.scale("web", 1))
+			h.delete(pods[0]).answered(200)
+		}},
+	})
+}

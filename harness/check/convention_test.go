@@ -1,0 +1,209 @@
+package check
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFilesOfChecks requires a file check_<id>.go for each check, in which the first
+// declaration is the check's row in All, and no other file of that kind.
+func TestFilesOfChecks(t *testing.T) {
+	src := parsePackage(t)
+	expected := map[string]bool{}
+	for _, c := range All {
+		name := "check_" + strings.ReplaceAll(c.ID, "-", "_") + ".go"
+		expected[name] = true
+		file := src.files[name]
+		if file == nil {
+			t.Errorf("check %s has no file %s", c.ID, name)
+			continue
+		}
+		variable, id := firstRow(file)
+		if want := lowerCamel(c.ID) + "Check"; variable != want || id != c.ID {
+			t.Errorf("%s begins with the variable %q of ID %q, expected %s of ID %s", name, variable, id, want, c.ID)
+		}
+	}
+	for name := range src.files {
+		if strings.HasPrefix(name, "check_") && !expected[name] {
+			t.Errorf("%s is the file of no check in All", name)
+		}
+	}
+}
+
+// TestFilesOfKnownIssues requires that each file known_<slug>.go is of a known issue.
+func TestFilesOfKnownIssues(t *testing.T) {
+	expected := map[string]bool{}
+	for _, issue := range KnownIssues {
+		expected["known_"+strings.ReplaceAll(issue.Name, "-", "_")+".go"] = true
+	}
+	for name := range parsePackage(t).files {
+		if strings.HasPrefix(name, "known_") && !expected[name] {
+			t.Errorf("%s is the file of no issue in KnownIssues", name)
+		}
+	}
+}
+
+// TestDependenciesOfFiles keeps the layers apart: the model uses no check and no known
+// issue, a known issue uses no check, and a check uses no other check.
+func TestDependenciesOfFiles(t *testing.T) {
+	src := parsePackage(t)
+	uses := src.resolve()
+	if len(uses) < 5000 {
+		t.Fatalf("resolved %d uses of identifiers, expected thousands", len(uses))
+	}
+	for _, problem := range slices.Sorted(maps.Keys(forbidden(uses))) {
+		t.Error(problem)
+	}
+}
+
+func TestForbiddenDependencies(t *testing.T) {
+	for _, test := range []struct {
+		user, declaredIn string
+		allowed          bool
+	}{
+		{"model_view.go", "model.go", true},
+		{"check_status.go", "model_view.go", true},
+		{"check_status.go", "known.go", true},
+		{"check_status.go", "check_status.go", true},
+		{"check.go", "check_status.go", true},
+		{"check_status.go", "check_revisions.go", false},
+		{"model.go", "known.go", false},
+		{"model_view.go", "check_status.go", false},
+		{"known_long_back_off.go", "check_back_off.go", false},
+	} {
+		problems := forbidden([]use{{file: test.user, name: "x", declaredIn: test.declaredIn}})
+		if allowed := len(problems) == 0; allowed != test.allowed {
+			t.Errorf("%s uses something of %s: allowed is %t, expected %t", test.user, test.declaredIn, allowed, test.allowed)
+		}
+	}
+}
+
+// sources is the package without its tests.
+type sources struct {
+	fset  *token.FileSet
+	files map[string]*ast.File
+}
+
+func parsePackage(t *testing.T) sources {
+	t.Helper()
+	src := sources{fset: token.NewFileSet(), files: map[string]*ast.File{}}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(src.fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.files[name] = file
+	}
+	return src
+}
+
+// use is an identifier in one file that is declared in another file of the package.
+type use struct{ file, name, declaredIn string }
+
+// resolve returns the uses of identifiers of the package across its files. The imported
+// packages are taken to be empty: that hides none of the package's own identifiers.
+func (s sources) resolve() []use {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
+	pkg, _ := config.Check("check", s.fset, slices.Collect(maps.Values(s.files)), info)
+	var uses []use
+	for identifier, object := range info.Uses {
+		if object.Pkg() == pkg && object.Pos().IsValid() {
+			uses = append(uses, use{s.fset.File(identifier.Pos()).Name(), object.Name(), s.fset.File(object.Pos()).Name()})
+		}
+	}
+	return uses
+}
+
+// emptyPackages is an importer of packages that declare nothing.
+type emptyPackages struct{}
+
+func (emptyPackages) Import(path string) (*types.Package, error) {
+	p := types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])
+	p.MarkComplete()
+	return p, nil
+}
+
+// forbidden returns the uses that the convention forbids, each as a sentence.
+func forbidden(uses []use) map[string]bool {
+	problems := map[string]bool{}
+	for _, u := range uses {
+		if u.file == u.declaredIn {
+			continue
+		}
+		from, to := layer(u.file), layer(u.declaredIn)
+		if from == "model" && (to == "check" || to == "known") || from == "known" && to == "check" || from == "check" && to == "check" {
+			problems[fmt.Sprintf("%s uses %s, which %s declares", u.file, u.name, u.declaredIn)] = true
+		}
+	}
+	return problems
+}
+
+// layer is the kind of a file: check, known, model, or "" for any other file.
+func layer(file string) string {
+	for _, kind := range []string{"model", "known"} {
+		if file == kind+".go" || strings.HasPrefix(file, kind+"_") {
+			return kind
+		}
+	}
+	if strings.HasPrefix(file, "check_") {
+		return "check"
+	}
+	return ""
+}
+
+// firstRow returns the name and the ID of the Check that the first declaration of a
+// file, its imports aside, declares; "" if it declares none.
+func firstRow(file *ast.File) (variable, id string) {
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if ok && group.Tok == token.IMPORT {
+			continue
+		}
+		if !ok || group.Tok != token.VAR || len(group.Specs) != 1 {
+			return "", ""
+		}
+		spec, ok := group.Specs[0].(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return "", ""
+		}
+		row, ok := spec.Values[0].(*ast.CompositeLit)
+		if !ok || len(row.Elts) == 0 {
+			return "", ""
+		}
+		field, ok := row.Elts[0].(*ast.KeyValueExpr)
+		if !ok {
+			return "", ""
+		}
+		value, ok := field.Value.(*ast.BasicLit)
+		if !ok {
+			return "", ""
+		}
+		return spec.Names[0].Name, strings.Trim(value.Value, `"`)
+	}
+	return "", ""
+}
+
+// lowerCamel turns a-check-id into aCheckId.
+func lowerCamel(id string) string {
+	words := strings.Split(id, "-")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return strings.Join(words, "")
+}

@@ -1,0 +1,421 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// convergedReplicaSet makes a ReplicaSet of two pods with a true status, the faults healed.
+func convergedReplicaSet(h *historyBuilder) *history.Object {
+	rs := deliveredReplicaSet(h, 2)
+	h.phase(history.PhaseSettle)
+	h.deliver(h.createAll(rs, 2)...)
+	return h.status("web", 2)
+}
+
+const (
+	replicaSets = "replicasets.apps"
+	controllers = "replicationcontrollers"
+	namespace   = "ns"
+)
+
+// historyBuilder writes a history by hand. Its verbs are what happens in a run, each a
+// millisecond after the one before.
+type historyBuilder struct {
+	records   []*history.Record
+	at        time.Duration
+	version   history.Version
+	ids       uint64
+	pods      int
+	committed map[string]*history.Object // by resource and name
+	subject   string
+	watches   map[string]uint64 // of the present subject, by resource
+}
+
+// newHistoryBuilder begins where every run does: a subject that has been told that there
+// is nothing.
+func newHistoryBuilder() *historyBuilder {
+	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100}
+	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
+	h.restart("subject-0")
+	h.phase(history.PhaseChaos)
+	return h
+}
+
+func (h *historyBuilder) append(r history.Record) {
+	h.at += time.Millisecond
+	r.Seq, r.At = int64(len(h.records)+1), h.at
+	h.records = append(h.records, &r)
+}
+
+func (h *historyBuilder) wait(d time.Duration) { h.at += d }
+
+// stall lets time pass in which nothing on the machine got any.
+func (h *historyBuilder) stall(d time.Duration) {
+	h.wait(d)
+	h.append(history.Record{Stall: &history.Stall{Duration: d}})
+}
+
+func (h *historyBuilder) phase(name history.PhaseName) {
+	h.append(history.Record{Phase: &history.Phase{Name: name}})
+}
+
+// restart starts a subject, which lists and watches all there is.
+func (h *historyBuilder) restart(name string) {
+	h.begin(name)
+	for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
+		h.list(resource)
+		h.watch(resource, "")
+	}
+}
+
+// processEvent tells what becomes of the subject's process.
+func (h *historyBuilder) processEvent(event history.ProcessEvent) {
+	h.append(history.Record{Process: &history.Process{Name: h.subject, Event: event}})
+}
+
+// begin starts a subject that is yet to ask for anything.
+func (h *historyBuilder) begin(name string) {
+	h.subject, h.watches = name, map[string]uint64{}
+	h.append(history.Record{Process: &history.Process{Name: name, Event: history.ProcessStarted}})
+}
+
+func (h *historyBuilder) request(r history.Request) *requestStep {
+	h.ids++
+	r.ID, r.Subject = h.ids, h.subject
+	h.append(history.Record{Request: &r})
+	return &requestStep{builder: h, request: r}
+}
+
+func (h *historyBuilder) listed(resource string) []history.Object {
+	var items []history.Object
+	for _, key := range slices.Sorted(maps.Keys(h.committed)) {
+		if o := h.committed[key]; o.Resource == resource {
+			items = append(items, *o)
+		}
+	}
+	return items
+}
+
+func (h *historyBuilder) list(resource string) { h.listPart(resource, "", h.listed(resource)) }
+
+func (h *historyBuilder) listPart(resource, query string, items []history.Object) {
+	step := h.request(history.Request{Verb: "list", Resource: resource, Query: query})
+	step.answered(200)
+	h.append(history.Record{List: &history.List{
+		ID: step.request.ID, Subject: h.subject, Resource: resource, Version: h.version, Items: items,
+	}})
+}
+
+func (h *historyBuilder) watch(resource, query string) {
+	step := h.request(history.Request{Verb: "watch", Resource: resource, Query: query})
+	step.answered(200)
+	h.watches[resource] = step.request.ID
+}
+
+func (h *historyBuilder) event(resource string, event history.EventType, o history.Object, initialEnd bool) {
+	h.append(history.Record{Delivery: &history.Delivery{
+		ID: h.watches[resource], Subject: h.subject, Resource: resource, Type: event, Object: o, InitialEventsEnd: initialEnd,
+	}})
+}
+
+func (h *historyBuilder) bookmark(resource string, initialEnd bool) {
+	h.event(resource, history.Bookmark, history.Object{Ref: history.Ref{Resource: resource, Version: h.version}}, initialEnd)
+}
+
+// commit makes an object's new version true.
+func (h *historyBuilder) commit(event history.EventType, o history.Object) *history.Object {
+	h.version++
+	o.Version = h.version
+	key := o.Resource + " " + o.Name
+	h.append(history.Record{Commit: &history.Commit{Type: event, Object: o}})
+	if event == history.Deleted {
+		delete(h.committed, key)
+	} else {
+		h.committed[key] = &o
+	}
+	return &o
+}
+
+// deliver tells the subject of versions, in the order given.
+func (h *historyBuilder) deliver(objects ...*history.Object) {
+	for _, o := range objects {
+		h.event(o.Resource, history.Modified, *o, false)
+	}
+}
+
+func (h *historyBuilder) deliverGone(o *history.Object) {
+	h.event(o.Resource, history.Deleted, *o, false)
+}
+
+// replicaSet makes a ReplicaSet that selects its pods by app=NAME.
+func (h *historyBuilder) replicaSet(name string, replicas int) *history.Object {
+	return h.owner(replicaSets, name, name, replicas)
+}
+
+func (h *historyBuilder) owner(resource, name, app string, replicas int) *history.Object {
+	selector := fmt.Sprintf(`{"matchLabels":{"app":%q}}`, app)
+	if resource == controllers {
+		selector = fmt.Sprintf(`{"app":%q}`, app)
+	}
+	o := history.Object{
+		Ref:        history.Ref{Resource: resource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Generation: 1,
+		Body: fmt.Appendf(nil, `{"spec":{"replicas":%d,"selector":%s,"template":{"metadata":{"labels":{"app":%q}}}}}`,
+			replicas, selector, app),
+	}
+	return h.commit(history.Added, o)
+}
+
+// revise commits a version of the object with parts of its spec or status changed.
+func (h *historyBuilder) revise(name, part string, fields map[string]any) *history.Object {
+	o := h.find(name)
+	var body map[string]map[string]any
+	if err := json.Unmarshal(o.Body, &body); err != nil {
+		panic(err)
+	}
+	if body[part] == nil {
+		body[part] = map[string]any{}
+	}
+	maps.Copy(body[part], fields)
+	changed := *o
+	changed.Body, _ = json.Marshal(body)
+	if part == "spec" {
+		changed.Generation++
+	}
+	return h.commit(history.Modified, changed)
+}
+
+func (h *historyBuilder) scale(name string, replicas int) *history.Object {
+	return h.revise(name, "spec", map[string]any{"replicas": replicas})
+}
+
+// status commits a status of n pods, all ready.
+func (h *historyBuilder) status(name string, n int) *history.Object {
+	return h.revise(name, "status", map[string]any{
+		"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n,
+		"observedGeneration": h.find(name).Generation,
+	})
+}
+
+func (h *historyBuilder) find(name string) *history.Object {
+	for _, o := range h.committed {
+		if o.Name == name {
+			return o
+		}
+	}
+	panic("nothing is called " + name)
+}
+
+func controlledBy(o *history.Object) []history.Owner {
+	kind := "ConfigMap"
+	if k := kindByResource(o.Resource); k != nil {
+		kind = k.name
+	}
+	return []history.Owner{{Kind: kind, Name: o.Name, UID: o.UID, Controller: true}}
+}
+
+// foreign is an owner of a kind that the subject does not run.
+func foreign() *history.Object {
+	return &history.Object{Ref: history.Ref{Resource: "configmaps", Namespace: namespace, Name: "foreign", UID: "foreign-uid"}}
+}
+
+// pod makes a running pod of an owner, or of nobody; by whom is left open.
+func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object {
+	h.pods++
+	o := history.Object{
+		Ref: history.Ref{
+			Resource: podResource, Namespace: namespace,
+			Name: fmt.Sprintf("%s-%d", app, h.pods), UID: types.UID(fmt.Sprintf("%s-%d-uid", app, h.pods)),
+		},
+		Labels: map[string]string{"app": app},
+		Body:   podBody("Running", true),
+	}
+	if owner != nil {
+		o.Owners = controlledBy(owner)
+	}
+	return h.commit(history.Added, o)
+}
+
+func podBody(phase string, ready bool) json.RawMessage {
+	status := "False"
+	if ready {
+		status = "True"
+	}
+	return fmt.Appendf(nil, `{"spec":{"nodeName":"node-0"},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, status)
+}
+
+// running makes n pods of an owner that the subject has been told of.
+func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object {
+	var pods []*history.Object
+	for range n {
+		pods = append(pods, h.pod(owner, owner.Name))
+	}
+	h.deliver(pods...)
+	h.wait(2 * time.Second)
+	return pods
+}
+
+func (h *historyBuilder) failPod(pod *history.Object) *history.Object {
+	failed := *h.find(pod.Name)
+	failed.Body = podBody("Failed", false)
+	return h.commit(history.Modified, failed)
+}
+
+func (h *historyBuilder) terminate(o *history.Object) *history.Object {
+	terminating := *h.find(o.Name)
+	terminating.Deleting = time.Unix(1e9, 0)
+	return h.commit(history.Modified, terminating)
+}
+
+func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
+	orphaned := *h.find(pod.Name)
+	orphaned.Owners = nil
+	return h.commit(history.Modified, orphaned)
+}
+
+func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {
+	relabelled := *h.find(pod.Name)
+	relabelled.Labels = map[string]string{"app": app}
+	return h.commit(history.Modified, relabelled)
+}
+
+// requestStep is a request of the subject.
+type requestStep struct {
+	builder *historyBuilder
+	request history.Request
+	made    *history.Object // by a create that was committed
+}
+
+// create asks for a pod of an owner.
+func (h *historyBuilder) create(owner *history.Object) *requestStep {
+	return h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
+		GenerateName: owner.Name + "-", Owners: controlledBy(owner), Labels: map[string]string{"app": owner.Name},
+	}})
+}
+
+func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
+	var asks []*requestStep
+	for range n {
+		asks = append(asks, h.create(owner))
+	}
+	return asks
+}
+
+// delete asks for the end of a pod.
+func (h *historyBuilder) delete(pod *history.Object) *requestStep {
+	return h.request(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: pod.Name})
+}
+
+func (h *historyBuilder) adopt(pod, owner *history.Object) *requestStep {
+	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true}]}}`, pod.UID, owner.UID))
+}
+
+func (h *historyBuilder) release(pod, owner *history.Object) *requestStep {
+	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, pod.UID, owner.UID))
+}
+
+func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
+	return h.request(history.Request{
+		Verb: "patch", Resource: podResource, Namespace: namespace, Name: pod.Name,
+		PatchType: "application/strategic-merge-patch+json", Patch: json.RawMessage(patch),
+	})
+}
+
+func (h *historyBuilder) writeStatus(owner *history.Object) *requestStep {
+	return h.request(history.Request{Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name})
+}
+
+// updateStatus asks for parts of an owner's status to be changed, from the version given.
+func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *requestStep {
+	a := edited(*owner, "status", status)
+	return h.request(history.Request{
+		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &a,
+	})
+}
+
+// readLive asks the API server for an owner and is told its present version.
+func (h *historyBuilder) readLive(owner *history.Object) {
+	step := h.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})
+	h.append(history.Record{Response: &history.Response{
+		ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: h.find(owner.Name),
+	}})
+}
+
+// commitPod makes what a create asks for true; the answer is yet to come.
+func (step *requestStep) commitPod() *requestStep {
+	step.made = step.builder.pod(step.builder.find(step.request.Object.Owners[0].Name), step.request.Object.Owners[0].Name)
+	return step
+}
+
+// answered ends the request with a code.
+func (step *requestStep) answered(code int) *requestStep {
+	response := &history.Response{ID: step.request.ID, Code: code, ServerCode: code, Reached: true}
+	if response.OK() {
+		response.Object = step.made
+	}
+	step.builder.append(history.Record{Response: response})
+	return step
+}
+
+// deferred ends the request with a code, and asks the client to repeat it.
+func (step *requestStep) deferred(code int) {
+	seconds := 1
+	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: code, RetryAfter: &seconds}})
+}
+
+// refusedAsTerminating refuses the request, for the namespace is terminating.
+func (step *requestStep) refusedAsTerminating() {
+	step.builder.append(history.Record{Response: &history.Response{
+		ID: step.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Cause: "NamespaceTerminating"}})
+}
+
+// lost ends the request without an answer.
+func (step *requestStep) lost() *requestStep {
+	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Reached: true}})
+	return step
+}
+
+// succeed commits and answers creates, and returns their pods.
+func succeed(asks ...*requestStep) []*history.Object {
+	var pods []*history.Object
+	for _, step := range asks {
+		pods = append(pods, step.commitPod().answered(201).made)
+	}
+	return pods
+}
+
+// create makes pods for an owner in slow-start batches, not observed.
+func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Object {
+	var pods []*history.Object
+	for batch := 1; n > 0; batch *= 2 {
+		batch = min(batch, n)
+		n -= batch
+		pods = append(pods, succeed(h.creates(owner, batch)...)...)
+	}
+	return pods
+}
+
+// end closes the history as a run does.
+func (h *historyBuilder) end() *historyBuilder {
+	h.phase(history.PhaseEnd)
+	return h
+}
+
+func (h *historyBuilder) all() iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for _, r := range h.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

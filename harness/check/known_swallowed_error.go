@@ -1,0 +1,25 @@
+package check
+
+import (
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// abandonedScaleDowns is the Deployments of which the last that was written of any of their
+// ReplicaSets failed to scale one down.
+type abandonedScaleDowns map[workQueueKey]bool
+
+func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
+	switch {
+	case processStarts(r):
+		dropEndedProcesses(a)
+	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == replicaSetResource:
+		maps.DeleteFunc(a, func(key workQueueKey, _ bool) bool { return key.uid == m.sent.rollout.uid })
+	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
+		s := m.answered.scaling
+		if down := every(s.replicaSetStates, func(sets []*owner) bool { return s.to < s.replicasBefore(sets) }); down && !s.creates {
+			a[m.answered.queueKey] = true
+		}
+	}
+}

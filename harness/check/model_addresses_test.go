@@ -1,0 +1,52 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestDifference: how addresses are put into subsets makes no difference; one
+// that is missing, wrong or too many does.
+func TestDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := addressSet{}
+		for i := range rapid.IntRange(1, 1400).Draw(t, "pods") {
+			number := int32(rapid.IntRange(1, 2).Draw(t, "port"))
+			want[addressAndPort{podTarget{ip: fmt.Sprint("10.0.0.", i), uid: "u"}, endpointPort{number: number}}] = rapid.Bool().Draw(t, "ready")
+		}
+		total, ready := want.size()
+		got := addressSet{}
+		for p, isReady := range want { // ready ones first, as many as fit
+			if isReady && len(got) < addressesMax {
+				got[p] = true
+			}
+		}
+		for p, isReady := range want {
+			if !isReady && len(got) < addressesMax {
+				got[p] = false
+			}
+		}
+		if d := describeDifference(got, want); d != "" {
+			t.Fatalf("%d addresses, %d ready: %s", total, ready, d)
+		}
+		for p := range got {
+			for name, spoil := range map[string]func(addressSet){
+				"missing":   func(addresses addressSet) { delete(addresses, p) },
+				"misjudged": func(addresses addressSet) { addresses[p] = !addresses[p] },
+				"extra": func(addresses addressSet) {
+					addresses[addressAndPort{podTarget{ip: "10.9.9.9"}, endpointPort{}}] = true
+				},
+			} {
+				spoilt := maps.Clone(got)
+				spoil(spoilt)
+				if describeDifference(spoilt, want) == "" {
+					t.Errorf("%s goes unnoticed among %d", name, total)
+				}
+			}
+			break
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// ownershipChange is what a write to a pod does about who controls it.
+type ownershipChange struct {
+	adopts   bool
+	releases bool
+	owner    types.UID // for whom, as far as the write says
+}
+
+// ownershipChangeOf reads a patch or update of a pod.
+func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
+	if r.Verb == "update" {
+		if r.Object == nil {
+			return ownershipChange{}, nil
+		}
+		if ref := r.Object.ControllerRef(); ref != nil {
+			return ownershipChange{adopts: true, owner: ref.UID}, nil
+		}
+		return ownershipChange{releases: true}, nil
+	}
+	if len(r.Patch) == 0 {
+		return ownershipChange{}, nil
+	}
+	if strings.Contains(r.PatchType, "json-patch") {
+		return ownershipChangeOfOperations(r.Patch)
+	}
+	var patch struct {
+		Metadata struct {
+			OwnerReferences json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(r.Patch, &patch); err != nil {
+		return ownershipChange{}, fmt.Errorf("a patch of type %q: %w", r.PatchType, err)
+	}
+	if len(patch.Metadata.OwnerReferences) == 0 {
+		return ownershipChange{}, nil
+	}
+	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
+}
+
+// ownershipChangeOfReferences reads ownerReferences as a patch sets them.
+func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
+	var references []struct {
+		UID        types.UID
+		Controller bool
+		Patch      string `json:"$patch"`
+	}
+	if err := json.Unmarshal(raw, &references); err != nil {
+		return ownershipChange{}, fmt.Errorf("ownerReferences: %w", err)
+	}
+	result := ownershipChange{releases: true}
+	for _, ref := range references {
+		switch {
+		case ref.Patch == "delete":
+			result.owner = ref.UID
+		case ref.Controller:
+			return ownershipChange{adopts: true, owner: ref.UID}, nil
+		}
+	}
+	return result, nil
+}
+
+// ownershipChangeOfOperations reads a JSON patch.
+func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
+	var operations []struct {
+		Op, Path string
+		Value    json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &operations); err != nil {
+		return ownershipChange{}, fmt.Errorf("a JSON patch: %w", err)
+	}
+	var result ownershipChange
+	for _, op := range operations {
+		if op.Op == "test" || !strings.HasPrefix(op.Path, "/metadata/ownerReferences") {
+			continue
+		}
+		references := op.Value
+		if len(references) > 0 && references[0] == '{' { // one element of the list
+			references = append(append(json.RawMessage("["), references...), ']')
+		}
+		if op.Op == "remove" || len(references) == 0 {
+			result.releases = true
+			continue
+		}
+		found, err := ownershipChangeOfReferences(references)
+		if err != nil {
+			return ownershipChange{}, err
+		}
+		if found.adopts {
+			return found, nil
+		}
+		result.releases = result.releases || found.releases
+	}
+	return result, nil
+}

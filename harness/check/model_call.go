@@ -1,0 +1,287 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// classify finds out what a call does, to what and for whom.
+func (p *process) classify(c *call, r *history.Request) {
+	switch kind := kindByResource(r.Resource); {
+	case r.Resource == deploymentResource || r.Resource == replicaSetResource && p.isRolloutCall(r):
+		p.classifyRollout(c, r)
+	case r.Resource == endpointsResource && r.IsWrite():
+		p.classifyEndpointsWrite(c, r)
+	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
+		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
+			c.verb, c.ownerState = callCreatePod, p.ownerState(ref.UID)
+			c.key += string(ref.UID)
+		}
+	case r.Resource == podResource && r.Verb == "delete":
+		c.verb = callDeletePod
+		c.pod = p.view.lookup(r.Namespace, r.Name, r.PreconditionUID)
+		if c.pod != nil {
+			c.ownerState = p.deletingOwner(c.pod)
+		}
+	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
+		c.verb = callAdoptOrRelease
+		c.pod = p.view.lookup(r.Namespace, r.Name, "")
+		// The API server refuses what cannot be read here, so nothing comes of it.
+		c.ownershipChange, _ = ownershipChangeOf(r)
+		if c.ownershipChange.owner != "" {
+			c.ownerState = p.ownerState(c.ownershipChange.owner)
+		}
+	case kind != nil && (r.Verb == "update" || r.Verb == "patch"):
+		c.verb = callStatus
+		if o := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); o != nil {
+			c.ownerState = p.ownerState(o.UID)
+			c.mustReportFailure, c.ownerState.statusBounds.unreportedFailure = c.ownerState.statusBounds.unreportedFailure, false
+		}
+	case kind != nil && r.Verb == "get":
+		c.verb = callReadOwner
+	}
+}
+
+// deletingOwner returns the state of the owner for which the process deletes a
+// pod: the one that controls it, or did so of late, in the view.
+func (p *process) deletingOwner(target *pod) *ownerState {
+	if uid, ok := p.adopted[target.UID]; ok {
+		return p.ownerState(uid)
+	}
+	seen := p.view.cachedPodStates(target.UID)
+	for i := len(seen) - 1; i >= 0; i-- {
+		if seen[i].pod.hasManagedOwner() {
+			return p.ownerState(seen[i].pod.controller.UID)
+		}
+	}
+	return nil
+}
+
+// isRolloutCall reports whether a request about ReplicaSets is of the controller of
+// Deployments. The other one writes to their status only.
+func (p *process) isRolloutCall(r *history.Request) bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete":
+		return r.Subresource != "status" && p.deploymentOf(r) != ""
+	}
+	return false
+}
+
+// deploymentOf is the Deployment whose ReplicaSet a request is about.
+func (p *process) deploymentOf(r *history.Request) types.UID {
+	if r.Object != nil {
+		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == deploymentKind {
+			return ref.UID
+		}
+	}
+	if set := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); set != nil && set.controller.Kind == deploymentKind {
+		return set.controller.UID
+	}
+	return ""
+}
+
+// classifyRollout reads a call of the controller of Deployments.
+func (p *process) classifyRollout(c *call, r *history.Request) {
+	var uid types.UID
+	if r.Resource == replicaSetResource {
+		uid = p.deploymentOf(r)
+	} else {
+		uid = p.view.uidByName[objectName{r.Resource, r.Namespace, r.Name}]
+	}
+	if uid == "" {
+		return // a list, or a Deployment that it was never shown
+	}
+	c.rollout = p.rollout(uid)
+	c.queueKey = workQueueKey{process: p, uid: uid}
+	c.rollout.recordCall(c.sentAt)
+	switch {
+	case r.Resource == replicaSetResource:
+		c.scaling = p.scalingOf(c, r)
+	case r.Verb == "update" && r.Object != nil && r.Object.Version != 0:
+		c.verb = callStatus
+		c.rollout.hasSeen(r.Object.Version)
+	}
+}
+
+// scalingOf reads what a write of a ReplicaSet does to its replicas; nil if it
+// says nothing about them.
+func (p *process) scalingOf(c *call, r *history.Request) *scaling {
+	if r.Verb == "create" && r.Object != nil {
+		set, err := p.view.decoder.decodeOwner(kindByResource(replicaSetResource), r.Object)
+		if err != nil {
+			return nil // the API server refuses what cannot be read
+		}
+		return c.rollout.newScaling(r.Object.Name, set.template, 0, set.replicas)
+	}
+	known := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
+	to, ok := replicasOf(r)
+	if !ok || known == nil {
+		return nil
+	}
+	from := known.Version
+	if r.Object != nil && r.Object.Version != 0 {
+		from = r.Object.Version
+	}
+	c.fromVersion = from
+	return c.rollout.newScaling(r.Name, known.template, from, to)
+}
+
+// replicasOf reads the replicas that an update or a patch asks for.
+func replicasOf(r *history.Request) (int, bool) {
+	var body struct{ Spec struct{ Replicas *int } }
+	switch {
+	case r.Object != nil:
+		_ = unmarshalSome(r.Object.Body, &body) // as above: the API server refuses it
+	case strings.Contains(r.PatchType, "json-patch"):
+		var operations []struct {
+			Path  string
+			Value *int
+		}
+		_ = json.Unmarshal(r.Patch, &operations) // values of other types are left out
+		for _, op := range operations {
+			if op.Path == "/spec/replicas" && op.Value != nil {
+				return *op.Value, true
+			}
+		}
+	default:
+		_ = unmarshalSome(r.Patch, &body)
+	}
+	if body.Spec.Replicas == nil {
+		return 0, false
+	}
+	return *body.Spec.Replicas, true
+}
+
+// recordRolloutAnswer takes in the answer to a call of the controller of Deployments.
+func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Duration) {
+	c.rollout.callAnswered(at)
+	c.rollout.recordOutcome(r, c.sentAt, at)
+	if c.verb == callStatus && r.OK() {
+		c.rollout.recordStatusWrite(at)
+	}
+	if c.scaling != nil && c.scaling.creates && r.Code == http.StatusConflict {
+		c.rollout.takenNames[c.scaling.name] = at
+	}
+	if !r.OK() || r.Object == nil || r.Object.Resource != replicaSetResource || len(r.Object.Body) == 0 {
+		return
+	}
+	if set, err := p.view.decoder.owner(kindByResource(replicaSetResource), r.Object); err == nil && !set.terminating {
+		c.rollout.recordWrite(set, c.fromVersion, at)
+	}
+}
+
+// recordLiveRead takes in a ReplicaSet that the process has read live, as it does to find out
+// what became of one whose create was not answered.
+func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
+	if o.Resource != replicaSetResource || len(o.Body) == 0 {
+		return
+	}
+	set, err := p.view.decoder.owner(kindByResource(replicaSetResource), o)
+	if err == nil && !set.terminating && p.view.deployments[set.controller.UID] != nil {
+		p.rollout(set.controller.UID).recordReplicaSet(set, at)
+	}
+}
+
+// classifyEndpointsWrite reads a write of Endpoints.
+func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
+	name := r.Name
+	if name == "" && r.Object != nil {
+		name = r.Object.Name
+	}
+	if name == "" {
+		return
+	}
+	c.serviceState = p.serviceState(objectName{serviceResource, r.Namespace, name})
+	c.serviceState.recordWrite(p, c.sentAt)
+	c.queueKey = workQueueKey{process: p, service: c.serviceState.name}
+	if r.Verb == "create" {
+		c.key += name
+	}
+}
+
+// isRetriedByClient reports whether the client library repeats a call by itself after this
+// answer: it does after a 429 or a 5xx that carries Retry-After.
+func isRetriedByClient(r *history.Response) bool {
+	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
+}
+
+// isFailure reports whether the controller must take the answer for a failure:
+// a pod that is gone already needs no deleting, adopting or releasing.
+func isFailure(answered *answeredCall) bool {
+	switch {
+	case answered.response.OK():
+		return false
+	case answered.verb == callDeletePod, answered.serviceState != nil:
+		return answered.response.Code != 404
+	case answered.verb == callAdoptOrRelease:
+		return answered.response.Code != 404 && answered.response.Code != 422
+	}
+	return true
+}
+
+// deletesActivePod reports whether a delete is of a pod that the view shows active.
+func (c *call) deletesActivePod() bool {
+	p := c.process.view.pods[c.pod.UID]
+	return p != nil && p.active
+}
+
+// reportedOwner returns the owner on which a call reports by what the process was told of it
+// last; nil if it does something else, or reports what it cannot be judged by.
+func (c *call) reportedOwner(r *history.Request) *owner {
+	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
+		return nil
+	}
+	o := c.ownerState.owner()
+	if r.Object.Version != o.Version || o.Version == c.process.liveReads[c.ownerState.uid].version {
+		return nil
+	}
+	return o
+}
+
+// objectUpdate is what an update writes.
+type objectUpdate struct {
+	history.Ref
+	// unchanged: the process was shown that the object lists and is labelled just so.
+	unchanged bool
+	// committedVersion is the version that was there when it was sent, if it names none.
+	committedVersion history.Version
+}
+
+// updateOf reads an update, of what has been written before.
+func (p *process) updateOf(r *history.Request) *objectUpdate {
+	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
+		return nil
+	}
+	u := &objectUpdate{Ref: r.Object.Ref}
+	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
+	if r.Resource == endpointsResource {
+		u.unchanged = p.view.endpointsNamed(serviceName(u.Ref)).sameContent(r.Object)
+	}
+	return u
+}
+
+// sameContent reports whether an object is written from just these Endpoints and lists and
+// is labelled as they are. Truncated ones are not compared: they are sent each time
+// (trap 32).
+func (e *endpoints) sameContent(o *history.Object) bool {
+	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
+		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""
+}
+
+// anyCachedState reports whether the process may have the call's pod in mind in such a way.
+func (c *call) anyCachedState(such func(cachedPodState) bool) bool {
+	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
+		if such(s) {
+			return true
+		}
+	}
+	return false
+}

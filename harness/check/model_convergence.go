@@ -1,0 +1,95 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// pending is something about an object that is not as it is to become.
+type pending struct {
+	text string
+	// awaited: it is not the subject's turn; the pods' nodes have to act first.
+	awaited bool
+}
+
+// pendings collects what is pending about one object.
+type pendings struct {
+	subject string
+	all     []pending
+}
+
+// expect notes what is the subject's to do, if it is not so.
+func (list *pendings) expect(ok bool, format string, args ...any) {
+	list.add(ok, false, format, args...)
+}
+
+func (list *pendings) add(ok, awaited bool, format string, args ...any) {
+	if !ok {
+		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
+	}
+}
+
+// pendingOwner says what is not yet as it is to become with an owner. An owner that
+// is being deleted is nobody's any more.
+func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
+	if o.terminating {
+		return nil
+	}
+	counts := objects.podCountsOf(o.UID)
+	available, soon := objects.available(o, now)
+	list := pendings{subject: o.String()}
+	list.expect(counts.controlled == o.replicas, "%d of %d pods active%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.replicas == counts.controlled, "%d of its pods to be released", counts.controlled-counts.replicas)
+	list.expect(counts.orphans == 0, "%d matching pods to be adopted", counts.orphans)
+	s := o.status
+	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
+	for _, field := range []struct {
+		name       string
+		said, true int
+	}{
+		{"replicas", s.Replicas, counts.replicas},
+		{"fullyLabeledReplicas", s.FullyLabeledReplicas, counts.fullyLabeled},
+		{"readyReplicas", s.ReadyReplicas, counts.ready},
+		{"availableReplicas", s.AvailableReplicas, available},
+	} {
+		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
+	}
+	list.expect(!o.failing, "the condition ReplicaFailure is still there")
+	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
+	list.add(soon == 0, true, "%d ready pods not yet available", soon)
+	list.add(counts.terminating == 0, true, "%d pods being deleted", counts.terminating)
+	return list.all
+}
+
+// describeEnded says how many pods of an owner have failed or succeeded, as far as they
+// are still there: who counts them as active replaces none of them.
+func (objects *objectSet) describeEnded(o *owner) string {
+	n := 0
+	for _, p := range objects.controlled[o.UID] {
+		if !p.active && !p.terminating {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d failed or succeeded", n)
+}
+
+// available counts the ready pods of an owner that have been so for long
+// enough, and those that have not.
+func (objects *objectSet) available(o *owner, now time.Time) (available, soon int) {
+	if o.minReady == 0 {
+		return objects.podCountsOf(o.UID).ready, 0
+	}
+	for _, p := range objects.controlled[o.UID] {
+		switch {
+		case !p.active || !p.ready || !o.selector.Matches(p.labels):
+		case p.readySince.Add(o.minReady).After(now):
+			soon++
+		default:
+			available++
+		}
+	}
+	return available, soon
+}

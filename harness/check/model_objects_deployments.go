@@ -1,0 +1,54 @@
+package check
+
+import (
+	"slices"
+	"strings"
+)
+
+// replicaSetsOf returns the ReplicaSets of a Deployment in order of names.
+func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
+	var sets []*owner
+	for _, set := range objects.replicaSets[d.UID] {
+		if d.counts(set) {
+			sets = append(sets, set)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	return sets
+}
+
+// anyReplicaSet reports whether there is such a ReplicaSet.
+func (objects *objectSet) anyReplicaSet(such func(*owner) bool) bool {
+	for _, o := range objects.owners {
+		if o.Resource == replicaSetResource && such(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// orphanReplicaSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
+func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
+	var orphans []*owner
+	objects.anyReplicaSet(func(set *owner) bool {
+		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
+			orphans = append(orphans, set)
+		}
+		return false
+	})
+	slices.SortFunc(orphans, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	return orphans
+}
+
+// firstPod returns such a pod of the given ReplicaSets that has neither failed
+// nor succeeded, the first in order of names; nil if there is none.
+func (objects *objectSet) firstPod(sets []*owner, such func(*pod) bool) (first *pod) {
+	for _, set := range sets {
+		for _, p := range objects.controlled[set.UID] {
+			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
+				first = p
+			}
+		}
+	}
+	return first
+}

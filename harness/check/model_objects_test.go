@@ -1,0 +1,86 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestPodCounts: counts kept step by step are those of counting anew.
+func TestPodCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		objects := newObjectSet()
+		name := rapid.SampledFrom([]string{"a", "b", "c"})
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			uid := types.UID(fmt.Sprint("pod-", rapid.IntRange(0, 5).Draw(t, "pod")))
+			switch rapid.IntRange(0, 5).Draw(t, "do") {
+			case 0:
+				objects.setOwner(drawOwner(t, name))
+			case 1:
+				objects.removeOwner(types.UID(name.Draw(t, "gone")))
+			case 2:
+				objects.removePod(uid)
+			default:
+				objects.setPod(drawPod(t, uid, name))
+			}
+			for id, o := range objects.owners {
+				if diff := cmp.Diff(recount(objects, o), objects.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
+					t.Fatalf("tally of %s: -counted anew +kept:\n%s", id, diff)
+				}
+			}
+		}
+	})
+}
+
+func drawOwner(t *rapid.T, name *rapid.Generator[string]) *owner {
+	uid := name.Draw(t, "owner")
+	return &owner{
+		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, kind: &ownerKinds[0],
+		selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
+		replicaSetFields: replicaSetFields{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
+	}
+}
+
+func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
+	p := &pod{
+		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: string(uid), UID: uid},
+		labels: labels.Set{"app": name.Draw(t, "app"), "tier": name.Draw(t, "tier")},
+		active: rapid.Bool().Draw(t, "active"), ready: rapid.Bool().Draw(t, "ready"),
+	}
+	if rapid.Bool().Draw(t, "controlled") {
+		p.controller.UID = types.UID(name.Draw(t, "controller"))
+	}
+	return p
+}
+
+func recount(objects *objectSet, o *owner) (counts podCounts) {
+	for _, p := range objects.pods {
+		matches := o.selector.Matches(p.labels)
+		switch {
+		case !p.active:
+		case p.controller.UID == o.UID:
+			counts.controlled++
+			if matches {
+				counts.replicas++
+				counts.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
+				counts.ready += intOf(p.ready)
+			}
+		case p.orphan() && matches:
+			counts.orphans++
+		}
+	}
+	return counts
+}
+
+func intOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,234 @@
+package check
+
+import "github.com/kube-gauntlet/gauntlet/harness/history"
+
+func newModel(setting Settings) *Model {
+	return &Model{
+		decoder:   newDecoder(),
+		settings:  setting,
+		processes: map[string]*process{},
+		ended:     map[string]bool{},
+		calls:     map[uint64]*call{},
+		streams:   map[uint64]*watchStream{},
+		pauses:    map[string]*pausedTime{},
+		committed: newObjectSet(),
+	}
+}
+
+// observe brings the model up to date. An error means that the history holds
+// something that no cluster says.
+func (m *Model) observe(r *history.Record) error {
+	m.now, m.seq = r.At, r.Seq
+	m.processTime = m.now - m.clockOffset(m.processOf(r))
+	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died = nil, nil, nil, m.changedOwners[:0], nil
+	m.events = m.events[:0]
+	m.committed.clearChanges()
+	switch {
+	case r.Start != nil:
+		m.start = *r.Start
+	case r.Phase != nil:
+		m.phase = r.Phase.Name
+	case r.Commit != nil:
+		return m.commit(r.Commit)
+	case r.Request != nil:
+		m.request(r.Request)
+	case r.Response != nil:
+		m.response(r.Response)
+	case r.List != nil:
+		return m.list(r.List)
+	case r.Delivery != nil:
+		return m.deliver(r.Delivery)
+	case r.WatchClosed != nil:
+		delete(m.streams, r.WatchClosed.ID)
+	case r.Process != nil:
+		m.processEvent(r.Process)
+	case r.Stall != nil:
+		m.stall(r.Stall.Duration)
+	}
+	return nil
+}
+
+// commit takes in a version that came to be.
+func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
+
+func applyCommit(committed *objectSet, facts *decoder, t *history.Commit) error {
+	if t.Type == history.Deleted {
+		committed.remove(t.Object.Resource, t.Object.UID)
+		return nil
+	}
+	decoded, err := facts.decode(&t.Object)
+	if err != nil {
+		return err
+	}
+	committed.put(decoded)
+	if t.Object.Resource == podResource {
+		committed.podAddresses[t.Object.UID] = &podAddress{body: t.Object.Body}
+	}
+	return nil
+}
+
+func (m *Model) process(name string) *process {
+	p := m.processes[name]
+	if p == nil {
+		p = newProcess(name, m.decoder, m.settings)
+		m.processes[name] = p
+	}
+	return p
+}
+
+// request takes in a request.
+func (m *Model) request(r *history.Request) {
+	if m.ended[r.Subject] {
+		return // it was on its way when the process ended
+	}
+	p := m.process(r.Subject)
+	if r.Verb == "watch" || r.Verb == "list" {
+		s := newWatchStream(p, watchScopeOf(r))
+		m.streams[r.ID] = s
+		p.view.requestedAll[r.Resource] = p.view.requestedAll[r.Resource] || !s.scope.selective
+	}
+	if r.Verb == "watch" {
+		return
+	}
+	idlePeriods := p.idlePeriods
+	c := p.recordRequest(r, m.seq, m.processTime)
+	if p.idlePeriods > idlePeriods {
+		m.endedIdle = p
+	}
+	if c.update != nil {
+		c.update.committedVersion = m.committed.versionOf(nameOf(c.update.Ref))
+	}
+	m.calls[r.ID], m.sent = c, c
+}
+
+// response takes in a response. Answers to the dead are nobody's.
+func (m *Model) response(r *history.Response) {
+	if !r.OK() {
+		delete(m.streams, r.ID)
+	}
+	if c := m.calls[r.ID]; c != nil {
+		delete(m.calls, r.ID)
+		c.process.recordAnswer(c, r, m.processTime)
+		if c.verb == callLease && c.writesLease {
+			c.process.lease.recordAnswer(r, m.seq, m.processTime)
+		}
+		m.answered = &answeredCall{call: c, response: r}
+	}
+}
+
+func (m *Model) list(l *history.List) error {
+	s := m.streams[l.ID]
+	delete(m.streams, l.ID)
+	if s == nil {
+		return nil
+	}
+	complete, err := s.process.view.list(s.scope, l, m.seq, m.processTime)
+	m.applyViewChanges(s.process, complete)
+	return err
+}
+
+func (m *Model) deliver(d *history.Delivery) error {
+	s := m.streams[d.ID]
+	if s == nil {
+		return nil
+	}
+	complete, err := s.process.view.deliver(s, d, m.seq, m.processTime)
+	m.applyViewChanges(s.process, complete)
+	return err
+}
+
+// applyViewChanges enters what has changed in a process' view. When the view has become
+// complete up to some version, every account is gone through.
+func (m *Model) applyViewChanges(p *process, complete bool) {
+	if complete {
+		for _, state := range p.ownerStates {
+			if state.dropObservedCreates() || !state.synced {
+				p.view.markChanged(state.uid, false)
+			}
+		}
+		for uid := range p.adopted {
+			if p.view.pods[uid] == nil || p.view.pods[uid].controller.UID == p.adopted[uid] {
+				delete(p.adopted, uid)
+			}
+		}
+	}
+	for _, uid := range p.view.noLongerActive {
+		if state := p.deleting[uid]; state != nil {
+			state.observeDeletion(uid, m.processTime)
+			p.view.markChanged(state.uid, false)
+		}
+	}
+	p.recordStartupOrphans()
+	m.applyDeploymentChanges(p)
+	for uid, change := range p.view.changedObjects {
+		if p.view.owners[uid] == nil && p.ownerStates[uid] == nil {
+			continue // the pods of an owner that is not the subject's
+		}
+		state := p.ownerState(uid)
+		state.update(change, m.processTime)
+		m.changedOwners = append(m.changedOwners, ownerChange{ownerState: state, objectChanged: change.objectChanged})
+		m.events = append(m.events, enqueueEvent{workQueueKey{process: p, uid: uid}, change.objectChanged})
+	}
+	for name, change := range p.view.changedServices {
+		p.serviceState(name).update(p.view, m.processTime)
+		m.events = append(m.events, enqueueEvent{workQueueKey{process: p, service: name}, change.objectChanged})
+	}
+	p.view.clearChanges()
+	p.view.relisted = false
+}
+
+// applyDeploymentChanges enters what has changed about Deployments. The pods of a
+// ReplicaSet may wake the Deployment that has it.
+func (m *Model) applyDeploymentChanges(p *process) {
+	for uid, change := range p.view.changedObjects {
+		if o := p.view.owners[uid]; o != nil && o.controller.Kind == deploymentKind {
+			m.events = append(m.events, enqueueEvent{workQueueKey: workQueueKey{process: p, uid: o.controller.UID}})
+		}
+		if p.view.deployments[uid] != nil || p.rollouts[uid] != nil {
+			p.rollout(uid).update(m.processTime)
+			m.events = append(m.events, enqueueEvent{workQueueKey{process: p, uid: uid}, change.objectChanged})
+		}
+	}
+}
+
+// processEvent takes in what happened to a process.
+func (m *Model) processEvent(r *history.Process) {
+	switch r.Event {
+	case history.ProcessPaused:
+		m.pause(r.Name)
+	case history.ProcessResumed:
+		m.resume(r.Name)
+	default:
+		m.resume(r.Name)
+		m.endProcess(r)
+	}
+}
+
+// endProcess ends the process of that name: what starts, starts anew.
+func (m *Model) endProcess(r *history.Process) {
+	m.ended[r.Name] = r.Event != history.ProcessStarted
+	p := m.processes[r.Name]
+	if p == nil {
+		return
+	}
+	p.ended = true
+	delete(m.processes, r.Name)
+	for id, c := range m.calls {
+		if c.process != p {
+			continue
+		}
+		delete(m.calls, id)
+		// It may have ended because this got no answer.
+		if c.verb == callLease && m.processTime-c.sentAt > lag && p.lease.mayGiveUp(m.processTime) {
+			p.leaseFailed, p.leaseLost = true, m.processTime
+		}
+	}
+	for id, s := range m.streams {
+		if s.process == p {
+			delete(m.streams, id)
+		}
+	}
+	if r.Event == history.ProcessDied {
+		m.died = p
+	}
+}

@@ -1,0 +1,155 @@
+package check
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// liveRead is what a process got when it asked the API server for an owner.
+type liveRead struct {
+	sentSeq     int64 // the request's record
+	terminating bool
+	version     history.Version
+}
+
+// clientRetryMax is how long a refused call may sleep in the client at the most before
+// it is taken to be given up.
+const clientRetryMax = time.Minute
+
+func newProcess(name string, facts *decoder, setting Settings) *process {
+	return &process{
+		name:        name,
+		view:        newView(facts),
+		ownerStates: map[types.UID]*ownerState{},
+
+		rollouts:      map[types.UID]*rolloutState{},
+		serviceStates: map[objectName]*serviceState{},
+
+		idleAfter:     setting.idleAfter(),
+		batchTime:     setting.batchTime(),
+		clientRetries: map[string]time.Duration{},
+		adopted:       map[types.UID]types.UID{},
+
+		deleting:  map[types.UID]*ownerState{},
+		liveReads: map[types.UID]liveRead{},
+	}
+}
+
+// ownerState returns the account with an owner, opening it if need be.
+func (p *process) ownerState(owner types.UID) *ownerState {
+	state := p.ownerStates[owner]
+	if state == nil {
+		state = newOwnerState(p, owner)
+		p.ownerStates[owner] = state
+	}
+	return state
+}
+
+// recordRequest takes in a request other than a watch.
+func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
+	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
+	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
+	if r.Resource == leaseResource {
+		c.verb = callLease
+		if r.Object != nil {
+			c.writesLease = true
+			p.lease.recordRequest(r, seq, at)
+		}
+		return c
+	}
+	p.endIdlePeriod(at)
+	if at-p.prunedAt > decisionWindowMax {
+		p.view.prune(at - decisionWindowMax)
+		p.prunedAt = at
+	}
+	p.callsInFlight++
+	p.lastActivity = at
+	p.classify(c, r)
+	c.update = p.updateOf(r)
+	if c.ownerState != nil {
+		c.ownerState.recordCall(c)
+		c.queueKey = workQueueKey{process: p, uid: c.ownerState.uid}
+	}
+	delete(p.clientRetries, c.key)
+	return c
+}
+
+// endIdlePeriod ends an idle spell, if there was one. Whatever the process decided
+// before it, it has acted upon or given up.
+func (p *process) endIdlePeriod(at time.Duration) {
+	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
+		return
+	}
+	p.idlePeriods++
+	p.idleUntil = at
+	p.view.prune(at - lag)
+	maps.DeleteFunc(p.rollouts, func(uid types.UID, r *rolloutState) bool {
+		return p.view.deployments[uid] == nil && r.callsInFlight == 0
+	})
+	maps.DeleteFunc(p.serviceStates, func(_ objectName, known *serviceState) bool { return known.canForget(at) })
+	for uid, state := range p.ownerStates {
+		state.becameIdle(at)
+		if state.closed {
+			delete(p.ownerStates, uid)
+		}
+	}
+}
+
+// extendActivity takes a time off those in which the process may have been idle.
+func (p *process) extendActivity(lasted, at time.Duration) {
+	later := func(since *time.Duration) { *since = min(*since+lasted, at) }
+	later(&p.lastActivity)
+	for _, state := range p.ownerStates {
+		later(&state.excessObservedAt)
+	}
+	for _, rollout := range p.rollouts {
+		later(&rollout.lastActivity)
+	}
+	for _, known := range p.serviceStates {
+		later(&known.lastActivity)
+	}
+}
+
+// clientMayRetry reports whether some call may be asleep in the client.
+func (p *process) clientMayRetry(at time.Duration) bool {
+	for key, since := range p.clientRetries {
+		if at-since > clientRetryMax {
+			delete(p.clientRetries, key)
+		}
+	}
+	return len(p.clientRetries) > 0
+}
+
+// recordAnswer takes in the answer to a call.
+func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
+	if c.verb == callLease {
+		if !r.OK() && r.Code != 404 && r.Code != 409 {
+			p.leaseFailed, p.leaseLost = true, at
+		}
+		return
+	}
+	p.callsInFlight--
+	p.lastActivity = at
+	if isRetriedByClient(r) {
+		p.clientRetries[c.key] = at
+	}
+	switch {
+	case c.verb == callAdoptOrRelease && r.OK() && c.pod != nil && c.ownershipChange.adopts:
+		p.adopted[c.pod.UID] = c.ownershipChange.owner
+	case c.verb == callReadOwner && r.OK() && r.Object != nil:
+		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
+		p.recordLiveRead(r.Object, at)
+	}
+	switch {
+	case c.ownerState != nil:
+		c.ownerState.recordAnswer(c, r, at)
+	case c.rollout != nil:
+		p.recordRolloutAnswer(c, r, at)
+	case c.serviceState != nil:
+		c.serviceState.recordAnswer(r, at)
+	}
+}

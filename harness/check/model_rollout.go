@@ -1,0 +1,177 @@
+package check
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// writeOrigin is the version that a process wrote from, and when it was answered.
+type writeOrigin struct {
+	from history.Version
+	at   time.Duration
+}
+
+// replicaSetsState is the ReplicaSets of a Deployment, in order of names: as the process was
+// told, and with what it was answered to its own writes. It may go by either.
+type replicaSetsState struct{ cached, withOwnWrites []*owner }
+
+func newRolloutState(p *process, uid types.UID) *rolloutState {
+	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*owner{}, writtenFrom: map[versionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
+}
+
+// ownershipClear reports whether it has been clear since some time, and the lag before,
+// which ReplicaSets are the Deployment's. One that nobody controls counts from when
+// it is adopted, of which its watch tells later; one that is being deleted does not
+// count here, while a controller goes on to count it.
+func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
+	view := r.process.view
+	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *owner) bool {
+		return set.Namespace == d.Namespace && d.selector.Matches(set.labels) &&
+			(set.controller.UID == "" || set.controller.UID == d.UID && set.terminating)
+	}) {
+		r.ownershipUnclearAt = at
+	}
+	return r.ownershipUnclearAt == never || r.ownershipUnclearAt < since-lag
+}
+
+// update takes in what has become of the Deployment and its ReplicaSets.
+func (r *rolloutState) update(at time.Duration) {
+	view := r.process.view
+	d := view.deployments[r.uid]
+	if d == nil {
+		r.deployments, r.replicaSets = nil, nil
+		clear(r.ownWrites)
+		clear(r.writtenFrom)
+		return
+	}
+	r.ownershipClear(at, at)
+	if n := len(r.deployments); n == 0 || r.deployments[n-1].value != d {
+		r.deployments = append(keepSince(r.deployments, at-decisionWindowMax), cachedVersion[*deployment]{at, d})
+	}
+	for uid, set := range r.ownWrites {
+		if now := view.owners[uid]; now != nil && now.Version >= set.Version || now == nil && view.reachedVersion[replicaSetResource] >= set.Version {
+			delete(r.ownWrites, uid)
+		}
+	}
+	now := replicaSetsState{cached: view.replicaSetsOf(d)}
+	now.withOwnWrites = now.cached
+	if len(r.ownWrites) > 0 {
+		now.withOwnWrites = r.withOwnWrites(d, now.cached)
+	}
+	if n := len(r.replicaSets); n == 0 || !r.replicaSets[n-1].value.equal(now) {
+		r.replicaSets = append(keepSince(r.replicaSets, at-decisionWindowMax), cachedVersion[replicaSetsState]{at, now})
+	}
+}
+
+func (s replicaSetsState) equal(other replicaSetsState) bool {
+	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
+}
+
+// withOwnWrites is the ReplicaSets with what the process has made of them.
+func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
+	byName := map[string]*owner{}
+	for _, set := range sets {
+		byName[set.Name] = set
+	}
+	for _, set := range r.ownWrites {
+		if d.counts(set) {
+			byName[set.Name] = set
+		}
+	}
+	names := slices.Sorted(maps.Keys(byName))
+	all := make([]*owner, 0, len(names))
+	for _, name := range names {
+		all = append(all, byName[name])
+	}
+	return all
+}
+
+// recordCall takes in a call that is part of the work on the Deployment.
+func (r *rolloutState) recordCall(at time.Duration) {
+	r.decisionWindow.callSent(r.process, at)
+	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
+	maps.DeleteFunc(r.writtenFrom, func(_ versionKey, o writeOrigin) bool { return o.at < r.from })
+	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
+}
+
+// hasSeen takes in that the process has seen a version of the Deployment, since
+// it writes from it. One worker at a time sees to a Deployment, so that whatever
+// it sends from now on comes of that version or a newer one.
+func (r *rolloutState) hasSeen(at history.Version) {
+	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
+		r.deployments = r.deployments[1:]
+	}
+}
+
+// recordStatusWrite takes in that the process has written the status, which it does once in
+// a round, twice if the Deployment is paused or resumed. So a write after this
+// comes of a round that began after the report before this.
+func (r *rolloutState) recordStatusWrite(at time.Duration) {
+	r.from = max(r.from, r.statusWrittenAt-lag)
+	r.statusWrittenAt = at
+}
+
+// conflictsMax is how many conflicts in a row delay nothing that counts: the first
+// retries come within milliseconds.
+const conflictsMax = 4
+
+// recordOutcome takes in how a call for the Deployment has ended, and when it was sent.
+func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
+	if at-sent > lag {
+		r.delayedAt = at
+	}
+	if answer.OK() {
+		r.failuresInARow = 0
+		return
+	}
+	r.failuresInARow++
+	if answer.Code != http.StatusConflict || r.failuresInARow > conflictsMax {
+		r.delayedAt = at
+	}
+}
+
+// recordWrite takes in what the process was told it made of a ReplicaSet, be it that its
+// watch told it before.
+func (r *rolloutState) recordWrite(set *owner, from history.Version, at time.Duration) {
+	r.writtenFrom[versionKey{uid: set.UID, at: set.Version}] = writeOrigin{from, at}
+	r.recordReplicaSet(set, at)
+}
+
+// recordReplicaSet takes in a ReplicaSet as the process got it in an answer, be it to a write or
+// to a live read, unless its watch told it before.
+func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
+	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
+		return
+	}
+	r.ownWrites[set.UID] = set
+	r.update(at)
+}
+
+// rollout returns the account with a Deployment, opening it if need be.
+func (p *process) rollout(deployment types.UID) *rolloutState {
+	r := p.rollouts[deployment]
+	if r == nil {
+		r = newRolloutState(p, deployment)
+		p.rollouts[deployment] = r
+	}
+	return r
+}
+
+func findByName(sets []*owner, name string) *owner {
+	for _, set := range sets {
+		if set.Name == name {
+			return set
+		}
+	}
+	return nil
+}
+
+func every[T any](of []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
+}

@@ -1,0 +1,260 @@
+package check
+
+import (
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// cachedPodState is a pod as the process had it for a time.
+type cachedPodState struct {
+	pod   *pod
+	since int64         // the record that told it so
+	until time.Duration // when something else was told; 0 while it holds
+}
+
+// watchScope is what a list or watch covers.
+type watchScope struct {
+	resource  string
+	namespace string // "" is all
+	// selective: it leaves out objects, so absence from it says nothing.
+	selective bool
+	// initial: it is a watch that begins with all there is.
+	initial bool
+}
+
+// watchScopeOf reads what a list or watch request asks for.
+func watchScopeOf(r *history.Request) watchScope {
+	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
+	query, err := url.ParseQuery(r.Query)
+	if err != nil {
+		scope.selective = true
+		return scope
+	}
+	scope.selective = r.Name != "" || query.Has("fieldSelector") || query.Has("labelSelector")
+	scope.initial = query.Get("sendInitialEvents") == "true"
+	return scope
+}
+
+func newView(facts *decoder) *view {
+	return &view{
+		objectSet:      newObjectSet(),
+		decoder:        facts,
+		reachedVersion: map[string]history.Version{},
+		requestedAll:   map[string]bool{},
+		listPages:      map[watchScope][]history.Object{},
+		podStateSince:  map[types.UID]int64{},
+		formerPods:     map[types.UID][]cachedPodState{},
+
+		podVersionsSince: map[types.UID][]cachedVersion[*pod]{},
+
+		firstCachedAt: map[types.UID]time.Duration{},
+		podVersions:   newPodVersions(),
+	}
+}
+
+// watchStream is a watch of a process.
+type watchStream struct {
+	process *process
+	scope   watchScope
+	// initial holds the initial events until all have come: a cache that lists
+	// by watching shows nothing of them before. Nil once they have.
+	initial map[types.UID]history.Object
+}
+
+func newWatchStream(p *process, scope watchScope) *watchStream {
+	s := &watchStream{process: p, scope: scope}
+	if scope.initial {
+		s.initial = map[types.UID]history.Object{}
+	}
+	return s
+}
+
+// deliver applies a watch event. It reports whether the view now is as complete
+// as the event's version says.
+func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
+	switch {
+	case d.Type == history.Error:
+		return false, nil
+	case d.InitialEventsEnd && s.initial != nil:
+		objects := make([]history.Object, 0, len(s.initial))
+		for _, o := range s.initial {
+			objects = append(objects, o)
+		}
+		s.initial = nil
+		return true, v.replace(s.scope, objects, d.Object.Version, seq, at)
+	case s.initial != nil && d.Type == history.Deleted:
+		delete(s.initial, d.Object.UID)
+		return false, nil
+	case s.initial != nil && d.Type != history.Bookmark:
+		s.initial[d.Object.UID] = d.Object
+		return false, nil
+	case s.initial != nil:
+		return false, nil
+	}
+	v.advance(s.scope.resource, d.Object.Version)
+	switch d.Type {
+	case history.Bookmark:
+		return true, nil
+	case history.Deleted:
+		v.drop(d.Resource, d.Object.UID, at)
+		return false, nil
+	default:
+		return false, v.putObject(&d.Object, seq, at)
+	}
+}
+
+// list applies a page of a list answer. It reports whether the list is complete.
+func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
+	items := l.Items
+	if l.Continued {
+		items = append(v.listPages[scope], items...)
+	}
+	delete(v.listPages, scope)
+	if l.More {
+		v.listPages[scope] = items
+		return false, nil
+	}
+	return true, v.replace(scope, items, l.Version, seq, at)
+}
+
+// replace makes the view what a complete list says, older or newer. What the
+// list lacks is gone, unless the list was of some objects only.
+func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
+	v.relisted = true
+	listed := make(map[types.UID]bool, len(objects))
+	for i := range objects {
+		listed[objects[i].UID] = true
+		if err := v.putObject(&objects[i], seq, now); err != nil {
+			return err
+		}
+	}
+	if scope.selective {
+		return nil
+	}
+	for uid, ref := range v.refs(scope.resource) {
+		if scope.covers(ref) && !listed[uid] {
+			v.drop(scope.resource, uid, now)
+		}
+	}
+	v.advance(scope.resource, at)
+	return nil
+}
+
+func (scope watchScope) covers(r history.Ref) bool {
+	return scope.namespace == "" || scope.namespace == r.Namespace
+}
+
+func (v *view) advance(resource string, at history.Version) {
+	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
+}
+
+// putObject shows the process a version of an object. One without a body (of a watch
+// on metadata only) shows too little to count by; of Endpoints, that lists nothing.
+func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
+	if len(o.Body) == 0 && o.Resource != endpointsResource {
+		return nil
+	}
+	decoded, err := v.decoder.decode(o)
+	if err != nil {
+		return err
+	}
+	p, ok := decoded.(*pod)
+	if !ok {
+		v.put(decoded)
+		return nil
+	}
+	if v.pods[p.UID] == nil {
+		v.firstCachedAt[p.UID] = at
+	}
+	v.podVersions.add(p, o.Body, at)
+	if n := len(v.podVersionsSince[p.UID]); n == 0 || !v.podVersionsSince[p.UID][n-1].value.sameForScaleDown(p) {
+		v.podVersionsSince[p.UID] = append(keepSince(v.podVersionsSince[p.UID], at-decisionWindowMax), cachedVersion[*pod]{at, p})
+	}
+	if old := v.pods[p.UID]; old == nil || !old.sameForAdoption(p) {
+		v.recordFormer(p.UID, at)
+		v.podStateSince[p.UID] = seq
+	}
+	v.setPod(p)
+	return nil
+}
+
+// drop shows the process that an object is gone.
+func (v *view) drop(resource string, uid types.UID, at time.Duration) {
+	if resource != podResource {
+		v.remove(resource, uid)
+		return
+	}
+	v.recordFormer(uid, at)
+	v.podVersions.remove(uid, at)
+	delete(v.podStateSince, uid)
+	delete(v.firstCachedAt, uid)
+	delete(v.podVersionsSince, uid)
+	v.removePod(uid)
+}
+
+// recordFormer keeps how a pod stands as how it stood until now.
+func (v *view) recordFormer(uid types.UID, at time.Duration) {
+	if p := v.pods[uid]; p != nil {
+		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
+	}
+}
+
+// cachedPodStates returns how the process may have a pod in mind.
+func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
+	seen := v.formerPods[uid]
+	if p := v.pods[uid]; p != nil {
+		seen = append(seen[:len(seen):len(seen)], cachedPodState{pod: p, since: v.podStateSince[uid]})
+	}
+	return seen
+}
+
+// atMostOneOwner is whether the process has had the pod, of late, with one owner at most.
+// Otherwise a delete cannot be laid at one owner's door.
+func (v *view) atMostOneOwner(uid types.UID) bool {
+	managers := map[types.UID]bool{}
+	for _, seen := range v.cachedPodStates(uid) {
+		if seen.pod.hasManagedOwner() {
+			managers[seen.pod.controller.UID] = true
+		}
+	}
+	return len(managers) <= 1
+}
+
+// lookup finds the pod that a request names, be it gone by now.
+func (v *view) lookup(namespace, name string, uid types.UID) *pod {
+	if uid == "" {
+		if p := v.podNamed(namespace, name); p != nil {
+			return p
+		}
+	} else if p := v.pods[uid]; p != nil {
+		return p
+	}
+	for id, seen := range v.formerPods {
+		p := seen[len(seen)-1].pod
+		if id == uid || (uid == "" && p.Namespace == namespace && p.Name == name) {
+			return p
+		}
+	}
+	return nil
+}
+
+// prune drops the sightings that ended before the given time.
+func (v *view) prune(before time.Duration) {
+	for uid, seen := range v.formerPods {
+		kept := seen[:0:0]
+		for _, s := range seen {
+			if s.until >= before {
+				kept = append(kept, s)
+			}
+		}
+		if len(kept) == 0 {
+			delete(v.formerPods, uid)
+		} else {
+			v.formerPods[uid] = kept
+		}
+	}
+}

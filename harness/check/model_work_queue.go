@@ -1,0 +1,38 @@
+package check
+
+import "github.com/kube-gauntlet/gauntlet/harness/history"
+
+// objectGone reports whether its process does not know the object of an item any more.
+func (key workQueueKey) objectGone() bool {
+	view := key.process.view
+	if key.service != (objectName{}) {
+		return view.uidByName[key.service] == ""
+	}
+	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil
+}
+
+// String is how evidence names the object of an item.
+func (key workQueueKey) String() string {
+	switch {
+	case key.service != objectName{}:
+		return "Service " + key.service.namespace + "/" + key.service.name
+	case key.process.view.deployments[key.uid] != nil:
+		return key.process.view.deployments[key.uid].String()
+	case key.process.view.owners[key.uid] != nil:
+		return key.process.view.owners[key.uid].String()
+	}
+	return "owner " + string(key.uid)
+}
+
+// ref points evidence to the object of an item.
+func (key workQueueKey) ref() *history.Ref {
+	switch {
+	case key.service != objectName{}:
+		return &history.Ref{Resource: key.service.resource, Namespace: key.service.namespace, Name: key.service.name}
+	case key.process.view.deployments[key.uid] != nil:
+		return &key.process.view.deployments[key.uid].Ref
+	case key.process.view.owners[key.uid] != nil:
+		return &key.process.view.owners[key.uid].Ref
+	}
+	return &history.Ref{UID: key.uid}
+}

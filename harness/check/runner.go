@@ -1,0 +1,110 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
+	model := newModel(setting)
+	entries := make([]*runnerEntry, 0, len(checks))
+	for _, c := range checks {
+		entries = append(entries, &runnerEntry{check: c, checker: c.New(setting)})
+	}
+	activity := Activity{Incomplete: "the history ends before the run did"}
+	for record, err := range records {
+		if errors.Is(err, history.ErrTruncated) {
+			activity.Incomplete = "the history is cut short"
+			break
+		}
+		if err != nil {
+			return nil, activity, err
+		}
+		if record.Gap != nil { // from here on, what is missing is no evidence
+			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the rest is the end of a log
+			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
+			break
+		}
+		activity.observe(record)
+		if err := model.observe(record); err != nil {
+			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
+		}
+		for _, entry := range entries {
+			entry.observe(model, record)
+		}
+		if model.phase == history.PhaseEnd {
+			activity.Incomplete = ""
+			break
+		}
+	}
+	results := make([]Result, 0, len(entries))
+	for _, entry := range entries {
+		results = append(results, entry.result(setting, activity.Incomplete))
+	}
+	excuseKnownUpstream(entries, results)
+	return results, activity, nil
+}
+
+// excuseKnownUpstream makes idle what could not be judged because of what upstream is known for.
+func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
+	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
+		return
+	}
+	for i, entry := range entries {
+		waiting, ok := entry.checker.(interface{ neverConverged() bool })
+		if ok && waiting.neverConverged() && results[i].Verdict == Unknown {
+			results[i].Verdict = NotExercised
+		}
+	}
+}
+
+// runnerEntry is a judge at work. A judge that panics judges no more.
+type runnerEntry struct {
+	check   Check
+	checker Checker
+	panic   string
+}
+
+func (entry *runnerEntry) observe(m *Model, r *history.Record) {
+	if entry.panic != "" {
+		return
+	}
+	defer entry.recover(r.Seq)
+	entry.checker.Observe(m, r)
+}
+
+func (entry *runnerEntry) recover(seq int64) {
+	if p := recover(); p != nil {
+		entry.panic = fmt.Sprintf("the judge failed at record %d: %v\n%s", seq, p, debug.Stack())
+	}
+}
+
+// result is the judge's, with a pass taken back where there is doubt.
+func (entry *runnerEntry) result(setting Settings, doubt string) (result Result) {
+	if entry.panic == "" {
+		func() {
+			defer entry.recover(0)
+			result = entry.checker.Result()
+		}()
+	}
+	result.Check = entry.check.ID
+	exercised := slices.Contains(setting.Exercises, entry.check.ID)
+	switch {
+	case entry.panic != "":
+		return Result{Check: entry.check.ID, Verdict: Unknown, Reason: entry.panic}
+	case result.Verdict == Fail && entry.check.Property == Safety:
+		// What has happened has happened, whatever is missing after it.
+	case doubt != "":
+		result.Verdict, result.Reason = Unknown, doubt
+	case result.Verdict == NotExercised && exercised:
+		result.Verdict = Unknown
+		result.Reason += ", though the scenario says that it exercises this check"
+	}
+	return result
+}

@@ -1,0 +1,86 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestSettled(t *testing.T) {
+	h := newHistoryBuilder()
+	pendingNow := func() []string {
+		settled := NewSettled()
+		for _, r := range h.records {
+			settled.Observe(r)
+		}
+		return settled.Pending()
+	}
+	rs := h.replicaSet("web", 2)
+	h.revise("web", "spec", map[string]any{"minReadySeconds": 30})
+	h.owner(controllers, "db", "db", 0)
+	h.status("db", 0)
+	want := []string{
+		"ReplicaSet ns/web: 0 of 2 pods active",
+		"ReplicaSet ns/web: status.observedGeneration is 0 at generation 2",
+	}
+	if diff := cmp.Diff(want, pendingNow()); diff != "" {
+		t.Errorf("nothing done: -want +got:\n%s", diff)
+	}
+
+	for range 2 {
+		p := *h.pod(rs, "web")
+		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start
+		h.commit(history.Modified, p)
+	}
+	h.status("web", 2)
+	h.revise("web", "status", map[string]any{"availableReplicas": 0})
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods not yet available"}, pendingNow()); diff != "" {
+		t.Errorf("pods not yet available: -want +got:\n%s", diff)
+	}
+
+	h.wait(30 * time.Second)
+	h.status("web", 2)
+	gone := h.terminate(h.pod(rs, "web"))
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods being deleted"}, pendingNow()); diff != "" {
+		t.Errorf("one more, and deleted: -want +got:\n%s", diff)
+	}
+
+	h.commit(history.Deleted, *gone)
+	if got := pendingNow(); len(got) != 0 {
+		t.Errorf("all done: got %q", got)
+	}
+}
+
+// TestSettledKnowsServices: a run waits for Endpoints, also when they change
+// after they were found in order, and for those whose Service has gone.
+func TestSettledKnowsServices(t *testing.T) {
+	h := newHistoryBuilder()
+	settled, seen := NewSettled(), 0
+	pendingNow := func() []string {
+		for ; seen < len(h.records); seen++ {
+			settled.Observe(h.records[seen])
+		}
+		return settled.Pending()
+	}
+	expect := func(when, want string) {
+		t.Helper()
+		got := pendingNow()
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || got[0] != want) {
+			t.Errorf("%s: got %q, want %q", when, got, want)
+		}
+	}
+	service := h.service("web", nil)
+	expect("no Endpoints", "Service ns/web: no Endpoints")
+	e := h.endpoints("web")
+	expect("no pods", "")
+	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+	expect("a pod has come", "Service ns/web: its Endpoints lack 10.1.0.1:8080 (pod Pod ns/web-1)")
+	h.remove(service)
+	expect("the Service has gone", "Endpoints ns/web: left behind by a Service that is gone")
+	h.remove(e)
+	expect("all is gone", "")
+}
