@@ -1,0 +1,252 @@
+package check
+
+// AllowedBehavior is a behavior of a correct controller that looks like a violation. A
+// check that reports it has raised a false alarm.
+type AllowedBehavior struct {
+	// Slug identifies it, for example in Check.AllowedBehaviors and in comments.
+	Slug string
+	// Topic groups the behaviors in docs/allowed-behaviors.md.
+	Topic string
+	// Behavior says what a correct controller may do.
+	Behavior string
+	// Handling says how checks account for it. Each entry begins with the IDs of these
+	// checks.
+	Handling []string
+}
+
+// The topics of allowed behaviors.
+const (
+	topicCounting  = "Pods and ReplicaSets"
+	topicStatus    = "Status, events and revisions"
+	topicEndpoints = "Endpoints"
+	topicTime      = "Time"
+)
+
+// AllowedBehaviors are all allowed behaviors, grouped by topic.
+// docs/allowed-behaviors.md is generated from this table.
+var AllowedBehaviors = []AllowedBehavior{
+	{
+		Slug: "terminating-pods-not-counted", Topic: topicCounting,
+		Behavior: "Terminating pods do not count as replicas. The number of live pods may exceed replicas + maxSurge. ReplicaSets never delete failed pods.",
+		Handling: []string{"max-surge, max-unavailable: compare the sizes that ReplicaSets request and the available replicas in the ReplicaSet status that was delivered to the process. They do not count pods."},
+	},
+	{
+		Slug: "external-disruptions", Topic: topicCounting,
+		Behavior: "Evictions and users may reduce a Deployment below replicas - maxUnavailable. The promise limits only the scale-downs of the controller, based on the status in its caches.",
+		Handling: []string{"max-unavailable: checks only writes of the controller."},
+	},
+	{
+		Slug: "lost-response", Topic: topicCounting,
+		Behavior: "The API server may commit a write although its response is lost. After such a create, an owner has surplus pods until the controller deletes them.",
+		Handling: []string{
+			"all: each state of the cache since the version that a write is based on may have led to that write.",
+			"revisions: reports a second ReplicaSet for a template only if the first was delivered in each of these states.",
+			"rollback: a write without a response may be repeated from the version that it was based on.",
+			"terminating-namespace: a process that mistakes another pod for the refused one may retry.",
+		},
+	},
+	{
+		Slug: "client-retries", Topic: topicCounting,
+		Behavior: "client-go retries responses with status 429 or 5xx that have a Retry-After header, including creates. If the API server committed the first attempt, the retry creates a second pod with a generated name.",
+		Handling: []string{"back-off, slow-start, expectations: count a request that client-go repeats by itself once."},
+	},
+	{
+		Slug: "template-and-replicas-together", Topic: topicCounting,
+		Behavior: "If one update changes the template and the replicas of a Deployment, the controller scales the old ReplicaSets first.",
+		Handling: []string{
+			"max-surge, max-unavailable, recreate: combine each recent version of the Deployment with each recent state of its ReplicaSets, because different watches deliver them.",
+			"proportional-scaling: does not check the order of scaling while the controller may have acted on another number of replicas.",
+		},
+	},
+	{
+		Slug: "immediate-recreation", Topic: topicCounting,
+		Behavior: "The controller recreates pods that fail immediately without back-off (kubernetes/kubernetes#131116).",
+		Handling: []string{"back-off: a failed pod is a new event, after which the controller may create again."},
+	},
+	{
+		Slug: "client-rate-limit", Topic: topicCounting,
+		Behavior: "By default the client of kube-controller-manager is limited to 20 requests/s with a burst of 30. 500 pods take about 25 s.",
+		Handling: []string{
+			"slow-start, deployment-status: wait for as long as the rate limit of the subject may delay a request.",
+			"status, deployment-status: a request may fail before the proxy receives it. They accept all states of the cache since the version that the status is based on.",
+		},
+	},
+	{
+		Slug: "expired-expectations", Topic: topicCounting,
+		Behavior: "Expectations expire after 5 minutes. If the watch still lags, the controller may then send one more burst.",
+		Handling: []string{
+			"expectations, burst-limit: allow more calls after 5 minutes.",
+			"not-above-desired: counts pods that the process created, according to its responses, until they are delivered. A burst is allowed only for the pods missing beyond these.",
+		},
+	},
+	{
+		Slug: "terminating-namespace-creates", Topic: topicCounting,
+		Behavior: "The controller ignores creates that the API server refuses because the namespace is terminating, and then does nothing.",
+		Handling: []string{
+			"slow-start: does not count such a create as a failure.",
+			"status: expects no ReplicaFailure after a 403 or 404, nor after a request without a response.",
+			"terminating-namespace: allows a retry for a ReplicaSet or Endpoints at each new event, and three without an event.",
+		},
+	},
+	{
+		Slug: "own-writes-barrier", Topic: topicCounting,
+		Behavior: "Since v1.36, the controller skips the sync of a ReplicaSet until its caches contain its own writes. An API server that does not order resourceVersions, or does not increase them on delete, would block it.",
+	},
+	{
+		Slug: "coarse-ranking", Topic: topicCounting,
+		Behavior: "A ReplicaSet or ReplicationController without a controller does not rank pods by node. The controller ranks pods once per batch, and compares ages by powers of two.",
+		Handling: []string{"scale-down-order: compares ages only of pods whose owner has no controller, and only if one age is at least 2.5 times the other."},
+	},
+	{
+		Slug: "inactive-pods", Topic: topicCounting,
+		Behavior: "The controller neither adopts nor releases inactive pods (terminating, Failed or Succeeded).",
+		Handling: []string{"adopt-and-release: considers active pods only, and demands an attempt to adopt, not its success."},
+	},
+	{
+		Slug: "whole-second-timestamps", Topic: topicCounting,
+		Behavior: "Timestamps in status have a resolution of one second. A pod may appear available up to 1 s early.",
+		Handling: []string{
+			"status: counts a pod as available from the full second in which it became ready.",
+			"proportional-scaling: does not check which of two ReplicaSets is older if both were created in the same second.",
+		},
+	},
+	{
+		Slug: "delete-without-precondition", Topic: topicCounting,
+		Behavior: "Upstream deletes pods without a precondition. The controller may delete a pod that was relabeled or orphaned within the watch lag.",
+		Handling: []string{"ownership, expectations, not-below-desired: accept a delete that a recent cached version of the pod justifies."},
+	},
+	{
+		Slug: "create-after-deletion", Topic: topicCounting,
+		Behavior: "The controller may create pods for an owner that already has a deletionTimestamp, within the watch lag.",
+		Handling: []string{"expectations, not-above-desired: the deletionTimestamp counts from its delivery to the process."},
+	},
+	{
+		Slug: "overlapping-selectors", Topic: topicCounting,
+		Behavior: "Selectors may overlap. Either of two owners may adopt an orphan that matches both.",
+		Handling: []string{
+			"status: matching orphans may be counted or not.",
+			"adopt-and-release: demands an attempt to adopt, whichever owner succeeds.",
+		},
+	},
+	{
+		Slug: "cache-only-decisions", Topic: topicCounting,
+		Behavior: "The Deployment controller decides from its caches alone. If ReplicaSet events are late, it may create a ReplicaSet for a new template before the ReplicaSet of the previous template is delivered. Together they may exceed maxSurge.",
+		Handling: []string{
+			"max-surge: a ReplicaSet that the controller created counts only after it was delivered.",
+			"matches-template: accepts any recent template of the Deployment.",
+		},
+	},
+	{
+		Slug: "undeletable-pods", Topic: topicCounting,
+		Behavior: "A ReplicaSet whose pods cannot be deleted keeps more available pods than its spec requests. Upstream counts them, and scales other ReplicaSets down accordingly.",
+		Handling: []string{
+			"max-unavailable: counts all available pods of ReplicaSets that are not being scaled.",
+			"deployment-status: a rollout with such a ReplicaSet may report a missed deadline.",
+		},
+	},
+	{
+		Slug: "writes-from-one-snapshot", Topic: topicCounting,
+		Behavior: "In one sync, the Deployment controller writes several ReplicaSets from one read of its caches. The response to one write may be the base of the next.",
+		Handling: []string{"max-surge, max-unavailable, proportional-scaling: the response to a write does not imply that the process has read newer versions of other ReplicaSets."},
+	},
+	{
+		Slug: "partial-proportional-scaling", Topic: topicCounting,
+		Behavior: "If proportional scaling fails part of the way, the next sync computes shares from ReplicaSets of which some have their new size.",
+		Handling: []string{
+			"proportional-scaling: computes shares from the actual sizes. If some ReplicaSets were scaled for more replicas and some for fewer, the largest may have any size.",
+			"max-surge: uses the lower of two sums: the delivered sizes, and the sizes that the process wrote.",
+		},
+	},
+	{
+		Slug: "replica-failure-message", Topic: topicStatus,
+		Behavior: "The condition ReplicaFailure keeps its first message, and may change between True and absent several times.",
+		Handling: []string{"status: reports ReplicaFailure only if it is new and nothing failed except deletes of pods that were gone. It does not read reason and message."},
+	},
+	{
+		Slug: "observed-generation-order", Topic: topicStatus,
+		Behavior: "observedGeneration may increase before the condition Progressing changes. While two processes are active, the observedGeneration of a ReplicaSet may decrease.",
+		Handling: []string{
+			"status: compares each process only with what was delivered to that process.",
+			"deployment-status: compares observedGeneration with the version that the write is based on.",
+		},
+	},
+	{
+		Slug: "no-deadline-after-completion", Topic: topicStatus,
+		Behavior: "The controller never reports ProgressDeadlineExceeded for a completed rollout.",
+		Handling: []string{
+			"deployment-status: expects no report about a completed rollout.",
+			"rollout-complete: checks the condition Progressing of completed rollouts only.",
+		},
+	},
+	{
+		Slug: "revision-may-decrease", Topic: topicStatus,
+		Behavior: "The revision annotation of a Deployment may decrease after a user deletes ReplicaSets. During a rollout, more old ReplicaSets than revisionHistoryLimit may exist.",
+		Handling: []string{
+			"revisions: compares each ReplicaSet with itself, and does not check the revision of the Deployment.",
+			"rollout-complete: only the new ReplicaSet must have the highest revision.",
+			"revision-history-limit: checks deletes, not the remaining ReplicaSets, until the rollout is complete.",
+		},
+	},
+	{
+		Slug: "deleted-annotations-remain", Topic: topicStatus,
+		Behavior: "An annotation that is removed from a Deployment stays on its ReplicaSets.",
+		Handling: []string{"rollout-complete: the ReplicaSet must have the annotations of the Deployment. It may have others."},
+	},
+	{
+		Slug: "events-not-reliable", Topic: topicStatus,
+		Behavior: "Events are rate-limited, aggregated, asynchronous, and lost in a crash.",
+		Handling: []string{"all: no check counts events."},
+	},
+	{
+		Slug: "missed-deadline-report", Topic: topicStatus,
+		Behavior: "While a Deployment is being scaled, or after one of its requests failed, the controller may report a missed progress deadline late.",
+		Handling: []string{"deployment-status: does not demand the report in these cases."},
+	},
+	{
+		Slug: "truncated-endpoints", Topic: topicEndpoints,
+		Behavior: "Endpoints with more than 1000 addresses are truncated, and upstream writes them once in every sync.",
+		Handling: []string{
+			"no-writes-when-settled, needless-writes: ignore updates of truncated Endpoints.",
+			"addresses: a pod may be missing from truncated Endpoints, unless it is ready and pods that are not ready are listed.",
+		},
+	},
+	{
+		Slug: "manual-endpoints-edits", Topic: topicEndpoints,
+		Behavior: "A manual edit of Endpoints stays until the next event for its Service. Each controller start deletes Endpoints without a Service, unless they have the leader annotation.",
+		Handling: []string{"orphan-endpoints: demands the delete only of Endpoints that existed at the start of a process, or when the deletion of their Service was delivered."},
+	},
+	{
+		Slug: "publish-not-ready-addresses", Topic: topicEndpoints,
+		Behavior: "With publishNotReadyAddresses, Endpoints list pods that are terminating or not ready as addresses.",
+		Handling: []string{"endpoints-exact, addresses: expect such pods in the Endpoints of these Services."},
+	},
+	{
+		Slug: "trigger-time-annotation", Topic: topicEndpoints,
+		Behavior: "The annotation endpoints.kubernetes.io/last-change-trigger-time may disappear or decrease after a restart. The batch period delays the effect of pod changes only.",
+		Handling: []string{"endpoints-exact, addresses, needless-writes: do not read the annotation."},
+	},
+	{
+		Slug: "service-in-cache", Topic: topicEndpoints,
+		Behavior: "A Service protects its Endpoints from deletion only while it is in the cache of the process.",
+		Handling: []string{"orphan-endpoints: a Service that was delivered only within the recent window, or that was delivered as deleted, does not protect its Endpoints."},
+	},
+	{
+		Slug: "retry-delay", Topic: topicTime,
+		Behavior: "After an outage of duration T, the next retry may take about T more. Retries share a token bucket of 10/s with a burst of 100. A new leader takes over after up to 17 s. The resync period is 12 to 24 hours.",
+		Handling: []string{
+			"converged: the settle bound of a scenario must leave time for the retry. For upstream, see long-back-off in known-upstream-issues.md.",
+			"process-alive: a leader may exit if it could not renew its lease in time, also because it got no response.",
+			"lease-holder-writes: a leader may write for as long as its last renewal is valid, even if the lease names another holder.",
+		},
+	},
+	{
+		Slug: "paused-process", Topic: topicTime,
+		Behavior: "A paused process resumes with the caches that it had, however old they are. It may write without the lease until it detects the loss.",
+		Handling: []string{
+			"all: the clock of a process stops while the process is paused. A process is not idle just because the observer did not run.",
+			"lease-holder-writes: allows writes for up to 1 s, and at most for the length of the pause, after the machine was paused beyond the end of the lease.",
+			"process-alive: accepts the exit of a leader that was paused beyond its renew deadline.",
+			"status, deployment-status: a request may be delayed before the proxy receives it.",
+		},
+	},
+}
