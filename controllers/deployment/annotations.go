@@ -24,12 +24,12 @@ const (
 	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// historyLengthMax is the length of a revision history, in characters.
-const historyLengthMax = 2000
+// maxHistoryLength is the length of a revision history, in characters.
+const maxHistoryLength = 2000
 
-// own are the annotations that the Deployment and its ReplicaSets each have for
+// annotationsToSkip are the annotations that the Deployment and its ReplicaSets each have for
 // themselves; all others go from one to the other.
-var own = []string{
+var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
 	historyAnnotation,
@@ -38,8 +38,8 @@ var own = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// count reads a number of replicas from an annotation.
-func count(text string) (int, bool) {
+// parseReplicas reads a number of replicas from an annotation.
+func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
 		return 0, false
@@ -47,11 +47,11 @@ func count(text string) (int, bool) {
 	return int(n), true
 }
 
-// withSize returns annotations that say for which limits a ReplicaSet is sized.
-func withSize(annotations map[string]string, l limits) map[string]string {
-	return with(annotations, map[string]string{
+// withReplicasAnnotations returns annotations that say for which limits a ReplicaSet is sized.
+func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
+	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
-		maxReplicasAnnotation:     strconv.Itoa(l.most()),
+		maxReplicasAnnotation:     strconv.Itoa(l.maxReplicas()),
 	})
 }
 
@@ -65,19 +65,19 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	}
 	changed := map[string]string{revisionAnnotation: strconv.FormatInt(revision, 10)}
 	if had {
-		changed[historyAnnotation] = remember(annotations[historyAnnotation], strconv.FormatInt(before, 10))
+		changed[historyAnnotation] = appendRevision(annotations[historyAnnotation], strconv.FormatInt(before, 10))
 	}
-	return with(annotations, changed)
+	return withEntries(annotations, changed)
 }
 
-// remember appends a revision to a history, and drops the oldest ones as far as
+// appendRevision appends a revision to a history, and drops the oldest ones as far as
 // length demands.
-func remember(history, revision string) string {
+func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
 	}
 	history += "," + revision
-	for len(history) > historyLengthMax {
+	for len(history) > maxHistoryLength {
 		_, history, _ = strings.Cut(history, ",")
 	}
 	return history
@@ -89,18 +89,18 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 	return revision, err == nil
 }
 
-// withInherited returns the annotations of a ReplicaSet with those of its
+// withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
 // Deployment added. None is taken away.
-func withInherited(annotations, deployment map[string]string) map[string]string {
-	return with(annotations, shared(deployment))
+func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
+	return withEntries(annotations, inheritable(deployment))
 }
 
-// rolledBack returns the annotations of a Deployment that goes back to the
+// annotationsAfterRollback returns the annotations of a Deployment that goes back to the
 // template of a ReplicaSet: its own, and what that ReplicaSet once had from it.
 // The wish to roll back is fulfilled, and gone.
-func rolledBack(deployment, set map[string]string) map[string]string {
-	annotations := shared(set)
-	for _, key := range own {
+func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
+	annotations := inheritable(set)
+	for _, key := range annotationsToSkip {
 		if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {
 			annotations[key] = value
 		}
@@ -108,19 +108,19 @@ func rolledBack(deployment, set map[string]string) map[string]string {
 	return annotations
 }
 
-func shared(annotations map[string]string) map[string]string {
+func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
-		if !slices.Contains(own, key) {
+		if !slices.Contains(annotationsToSkip, key) {
 			rest[key] = value
 		}
 	}
 	return rest
 }
 
-// with returns annotations with changed on top: the same map if that changes
+// withEntries returns annotations with changed on top: the same map if that changes
 // nothing, a new one otherwise.
-func with(annotations, changed map[string]string) map[string]string {
+func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {
 		if had, has := annotations[key]; !has || had != value {

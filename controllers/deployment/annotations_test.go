@@ -48,10 +48,10 @@ func TestWithRevision(t *testing.T) {
 // A history grows by what it is given, loses only its oldest, and has its limit.
 func TestHistoryHasTwoThousandCharacters(t *testing.T) {
 	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999
-	if got := remember(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
+	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
 		t.Errorf("%d characters, want all 2000", len(got))
 	}
-	if got := remember(full, "8"); !strings.HasPrefix(got, "123") {
+	if got := appendRevision(full, "8"); !strings.HasPrefix(got, "123") {
 		t.Errorf("%d characters, want the oldest revision gone", len(got))
 	}
 }
@@ -63,17 +63,17 @@ func TestRemember(t *testing.T) {
 		var all []string
 		for _, revision := range revisions {
 			text := strconv.FormatInt(revision, 10)
-			history = remember(history, text)
+			history = appendRevision(history, text)
 			all = append(all, text)
 		}
 		kept := strings.Split(history, ",")
 		if !slices.Equal(kept, all[len(all)-len(kept):]) {
 			t.Fatalf("history %q of %v", history, all)
 		}
-		if len(history) > historyLengthMax {
+		if len(history) > maxHistoryLength {
 			t.Fatalf("%d characters", len(history))
 		}
-		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= historyLengthMax {
+		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= maxHistoryLength {
 			t.Fatalf("%s was lost, with room for it in %d characters", all[lost-1], len(history))
 		}
 	})
@@ -86,8 +86,8 @@ func FuzzRemember(f *testing.F) {
 		if len(revision) > 20 || revision == "" || strings.Contains(revision, ",") {
 			t.Skip("no revision")
 		}
-		got := remember(history, revision)
-		if len(got) > historyLengthMax || !strings.HasSuffix(","+got, ","+revision) {
+		got := appendRevision(history, revision)
+		if len(got) > maxHistoryLength || !strings.HasSuffix(","+got, ","+revision) {
 			t.Errorf("remember gives %q", got)
 		}
 	})
@@ -98,7 +98,7 @@ func TestCount(t *testing.T) {
 		"0": 0, "7": 7, "2147483647": 2147483647, // and what is no number of replicas:
 		"": none, "-1": none, "x": none, "1.5": none, "2147483648": none, "99999999999": none, " 1": none,
 	} {
-		got, ok := count(text)
+		got, ok := parseReplicas(text)
 		if !ok {
 			got = none
 		}
@@ -112,7 +112,7 @@ func FuzzCount(f *testing.F) {
 	f.Add("12")
 	f.Add("+0")
 	f.Fuzz(func(t *testing.T, text string) {
-		if n, ok := count(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
+		if n, ok := parseReplicas(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
 			t.Errorf("count(%q) = %d", text, n)
 		}
 	})
@@ -141,7 +141,7 @@ func TestWithInherited(t *testing.T) {
 	}
 	before := annotations{"note": "old", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
 	want := annotations{"team": "blue", "note": "new", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
-	if diff := cmp.Diff(want, withInherited(before, deployment)); diff != "" {
+	if diff := cmp.Diff(want, withInheritedAnnotations(before, deployment)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if before["note"] != "old" {
@@ -153,20 +153,20 @@ func TestRolledBack(t *testing.T) {
 	deployment := annotations{"cause": "edit", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2", appsv1.DeprecatedRollbackTo: "1"}
 	set := annotations{"cause": "create", revisionAnnotation: "1", historyAnnotation: "0", desiredReplicasAnnotation: "3", maxReplicasAnnotation: "4"}
 	want := annotations{"cause": "create", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2"}
-	if diff := cmp.Diff(want, rolledBack(deployment, set)); diff != "" {
+	if diff := cmp.Diff(want, annotationsAfterRollback(deployment, set)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 }
 
 func TestWithSharesWhatIsTheSame(t *testing.T) {
 	before := annotations{"a": "1"}
-	if same := with(before, annotations{"a": "1"}); len(same) != 1 {
+	if same := withEntries(before, annotations{"a": "1"}); len(same) != 1 {
 		t.Errorf("annotations %v", same)
 	}
-	if changed := with(before, annotations{"a": "", "b": ""}); before["a"] != "1" || len(before) != 1 || len(changed) != 2 {
+	if changed := withEntries(before, annotations{"a": "", "b": ""}); before["a"] != "1" || len(before) != 1 || len(changed) != 2 {
 		t.Errorf("before %v, changed %v", before, changed)
 	}
-	if got := with(nil, annotations{"a": ""}); len(got) != 1 {
+	if got := withEntries(nil, annotations{"a": ""}); len(got) != 1 {
 		t.Errorf("an empty value is not added: %v", got)
 	}
 }

@@ -9,24 +9,24 @@ import (
 
 // Reasons of the condition Available.
 const (
-	minimumAvailable   = "MinimumReplicasAvailable"
-	minimumUnavailable = "MinimumReplicasUnavailable"
+	reasonMinimumAvailable   = "MinimumReplicasAvailable"
+	reasonMinimumUnavailable = "MinimumReplicasUnavailable"
 )
 
 // Reasons of the condition Progressing.
 const (
-	newSetCreated    = "NewReplicaSetCreated"
-	newSetFound      = "FoundNewReplicaSet"
-	newSetAvailable  = "NewReplicaSetAvailable"
-	setUpdated       = "ReplicaSetUpdated"
-	setCreateError   = "ReplicaSetCreateError"
-	deadlineExceeded = "ProgressDeadlineExceeded"
-	paused           = "DeploymentPaused"
-	resumed          = "DeploymentResumed"
+	reasonNewReplicaSetCreated     = "NewReplicaSetCreated"
+	reasonFoundNewReplicaSet       = "FoundNewReplicaSet"
+	reasonNewReplicaSetAvailable   = "NewReplicaSetAvailable"
+	reasonReplicaSetUpdated        = "ReplicaSetUpdated"
+	reasonReplicaSetCreateError    = "ReplicaSetCreateError"
+	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	reasonPaused                   = "DeploymentPaused"
+	reasonResumed                  = "DeploymentResumed"
 )
 
-// condition returns the condition of a type, or nil. It is read only.
-func condition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+// findCondition returns the condition of a type, or nil. It is read only.
+func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
 			return &conditions[i]
@@ -39,17 +39,17 @@ func condition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentCond
 // which it leaves alone if status and reason are the same: then nothing has
 // happened, whatever the message.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
-	if before := condition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
+	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
 	}
-	return withNews(conditions, c)
+	return withRefreshedCondition(conditions, c)
 }
 
-// withNews is withCondition for something that has happened, be it once more.
+// withRefreshedCondition is withCondition for something that has happened, be it once more.
 // The transition is that of the status.
-func withNews(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
-	before := condition(conditions, c.Type)
+	before := findCondition(conditions, c.Type)
 	if before == nil {
 		return append(conditions, c)
 	}
@@ -88,14 +88,14 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 	return appsv1.DeploymentCondition{}, false
 }
 
-// available is the condition that tells whether the least available are.
-func available(is bool) appsv1.DeploymentCondition {
+// availableCondition is the condition that tells whether the least available are.
+func availableCondition(is bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
-		Reason: minimumAvailable, Message: "Deployment has minimum availability.",
+		Reason: reasonMinimumAvailable, Message: "Deployment has minimum availability.",
 	}
 	if !is {
-		c.Status, c.Reason, c.Message = corev1.ConditionFalse, minimumUnavailable, "Deployment does not have minimum availability."
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonMinimumUnavailable, "Deployment does not have minimum availability."
 	}
 	return c
 }

@@ -34,8 +34,8 @@ func TestReplicaFailure(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rolloutOf(t, d, test.sets...)
-			r.estimates = true
-			got := condition(r.status().Conditions, appsv1.DeploymentReplicaFailure)
+			r.estimateProgress = true
+			got := findCondition(r.status().Conditions, appsv1.DeploymentReplicaFailure)
 			if test.want == "" {
 				if got != nil {
 					t.Errorf("condition %v, want none", got)
@@ -57,12 +57,12 @@ func TestReplicaFailureGoes(t *testing.T) {
 	d := newDeployment(1)
 	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue}, {Type: "Mine"}}
 	r := rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(1)))
-	r.estimates = true
+	r.estimateProgress = true
 	conditions := r.status().Conditions
-	if condition(conditions, appsv1.DeploymentReplicaFailure) != nil {
+	if findCondition(conditions, appsv1.DeploymentReplicaFailure) != nil {
 		t.Error("it stays")
 	}
-	if condition(conditions, "Mine") == nil {
+	if findCondition(conditions, "Mine") == nil {
 		t.Error("a condition of somebody else has gone with it")
 	}
 	if len(d.Status.Conditions) != 2 {
@@ -87,7 +87,7 @@ func TestWithCondition(t *testing.T) {
 		{"another status", withCondition, at("False", "B", "m", 0, 0), at("False", "B", "m", 0, 0)},
 		{"another reason is no transition", withCondition, at("True", "B", "m", 0, 0), at("True", "B", "m", 0, time.Hour)},
 		{"the same keeps message and times", withCondition, at("True", "A", "m", 0, 0), before},
-		{"the same, but news", withNews, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
+		{"the same, but news", withRefreshedCondition, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

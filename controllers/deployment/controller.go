@@ -57,18 +57,18 @@ type Config struct {
 
 // Controller serves Deployments.
 type Controller struct {
-	client      kubernetes.Interface
-	deployments cache.Indexer
-	owners      ownership.Owners // the same, as ReplicaSets name and match them
-	replicaSets cache.Indexer
-	pods        cache.Indexer
-	synced      []cache.InformerSynced
-	events      record.EventRecorder
-	clock       clock.PassiveClock
-	setWrites   *ownwrites.Log // of ReplicaSets
-	ownWrites   *ownwrites.Log // of the Deployments themselves
-	loop        *workloop.Loop
-	logger      klog.Logger // of handlers, which have no context
+	client           kubernetes.Interface
+	deployments      cache.Indexer
+	ownerLookup      ownership.OwnerLookup // the same, as ReplicaSets name and match them
+	replicaSets      cache.Indexer
+	pods             cache.Indexer
+	synced           []cache.InformerSynced
+	events           record.EventRecorder
+	clock            clock.PassiveClock
+	replicaSetWrites *ownwrites.Tracker // of ReplicaSets
+	deploymentWrites *ownwrites.Tracker // of the Deployments themselves
+	loop             *workloop.Loop
+	logger           klog.Logger // of handlers, which have no context
 }
 
 // New returns a Controller that has its handlers on the informers, which must
@@ -82,7 +82,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c := &Controller{
 		client:      config.Client,
 		deployments: config.Deployments.GetIndexer(),
-		owners: ownership.Owners{
+		ownerLookup: ownership.OwnerLookup{
 			Cache: config.Deployments.GetIndexer(),
 			Kind:  gvk.Kind,
 			Selector: func(object any) (labels.Selector, error) {
@@ -95,18 +95,18 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 		clock:       config.Clock,
 		logger:      klog.LoggerWithValues(klog.FromContext(ctx), "controller", queueName),
 	}
-	c.setWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
-	c.ownWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
+	c.replicaSetWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
+	c.deploymentWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
 	c.loop = workloop.New(queueName, c.sync)
 	// Handlers come last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(config)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
 // Run serves Deployments with workers until all of those have stopped. Nothing

@@ -18,7 +18,7 @@ import (
 // woken returns the keys that an event puts on the queue, sorted.
 func woken(t *testing.T, r *rig, event func()) []string {
 	t.Helper()
-	return looptest.Woken(t, func(loop *workloop.Loop) {
+	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
 		r.loop = loop
 		event()
 	})
@@ -45,27 +45,29 @@ func TestWakeUps(t *testing.T) {
 		event func(*rig)
 		want  []string
 	}{
-		{"Deployment added", func(r *rig) { r.changed(newDeployment(1)) }, []string{"ns/web"}},
-		{"Deployment changed", func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
-		{"Deployment deleted", func(r *rig) { r.deleted(newDeployment(1)) }, []string{"ns/web"}},
-		{"ReplicaSet added", func(r *rig) { r.setAdded(of()) }, []string{"ns/web"}},
-		{"orphan added wakes all that match", func(r *rig) { r.setAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that none selects", func(r *rig) { r.setAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
-		{"terminating orphan", func(r *rig) { r.setAdded(of(orphaned, terminating)) }, nil},
-		{"ReplicaSet of an earlier Deployment of the name", func(r *rig) { r.setAdded(of(by("web", "earlier"))) }, nil},
-		{"ReplicaSet of another kind of owner", func(r *rig) { r.setAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s })) }, nil},
-		{"ReplicaSet changed", func(r *rig) { r.setUpdated(of(), of(version)) }, []string{"ns/web"}},
-		{"resync", func(r *rig) { r.setUpdated(of(), of()) }, nil},
-		{"ReplicaSet changed hands", func(r *rig) { r.setUpdated(of(), of(version, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"ReplicaSet stripped of its owner wakes that, and all that match", func(r *rig) { r.setUpdated(of(), of(version, orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan relabelled", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned, relabelled)) }, []string{"ns/db"}},
-		{"orphan changed otherwise", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned)) }, nil},
-		{"orphan replaced by a namesake", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
-		{"ReplicaSet replaced by a namesake of another", func(r *rig) { r.setUpdated(of(), of(version, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"ReplicaSet deleted", func(r *rig) { r.setDeleted(of()) }, []string{"ns/web"}},
-		{"its deletion missed", func(r *rig) { r.setDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
-		{"orphan deleted", func(r *rig) { r.setDeleted(of(orphaned)) }, nil},
-		{"tombstone of something else", func(r *rig) { r.setDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
+		{"Deployment added", func(r *rig) { r.enqueue(newDeployment(1)) }, []string{"ns/web"}},
+		{"Deployment changed", func(r *rig) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
+		{"Deployment deleted", func(r *rig) { r.deploymentDeleted(newDeployment(1)) }, []string{"ns/web"}},
+		{"ReplicaSet added", func(r *rig) { r.replicaSetAdded(of()) }, []string{"ns/web"}},
+		{"orphan added wakes all that match", func(r *rig) { r.replicaSetAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that none selects", func(r *rig) { r.replicaSetAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
+		{"terminating orphan", func(r *rig) { r.replicaSetAdded(of(orphaned, terminating)) }, nil},
+		{"ReplicaSet of an earlier Deployment of the name", func(r *rig) { r.replicaSetAdded(of(by("web", "earlier"))) }, nil},
+		{"ReplicaSet of another kind of owner", func(r *rig) {
+			r.replicaSetAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s }))
+		}, nil},
+		{"ReplicaSet changed", func(r *rig) { r.replicaSetUpdated(of(), of(version)) }, []string{"ns/web"}},
+		{"resync", func(r *rig) { r.replicaSetUpdated(of(), of()) }, nil},
+		{"ReplicaSet changed hands", func(r *rig) { r.replicaSetUpdated(of(), of(version, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"ReplicaSet stripped of its owner wakes that, and all that match", func(r *rig) { r.replicaSetUpdated(of(), of(version, orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan relabelled", func(r *rig) { r.replicaSetUpdated(of(orphaned), of(version, orphaned, relabelled)) }, []string{"ns/db"}},
+		{"orphan changed otherwise", func(r *rig) { r.replicaSetUpdated(of(orphaned), of(version, orphaned)) }, nil},
+		{"orphan replaced by a namesake", func(r *rig) { r.replicaSetUpdated(of(orphaned), of(version, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
+		{"ReplicaSet replaced by a namesake of another", func(r *rig) { r.replicaSetUpdated(of(), of(version, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"ReplicaSet deleted", func(r *rig) { r.replicaSetDeleted(of()) }, []string{"ns/web"}},
+		{"its deletion missed", func(r *rig) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
+		{"orphan deleted", func(r *rig) { r.replicaSetDeleted(of(orphaned)) }, nil},
+		{"tombstone of something else", func(r *rig) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -155,18 +157,18 @@ func TestPodsThatEnd(t *testing.T) {
 
 func TestForgetsWithTheDeployment(t *testing.T) {
 	for name, event := range map[string]func(*rig){
-		"deleted":                 func(r *rig) { r.deleted(newDeployment(1)) },
-		"its deletion missed":     func(r *rig) { r.deleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
-		"replaced by a namesake":  func(r *rig) { r.updated(newDeployment(1), named("web", "later", "web")) },
+		"deleted":                 func(r *rig) { r.deploymentDeleted(newDeployment(1)) },
+		"its deletion missed":     func(r *rig) { r.deploymentDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
+		"replaced by a namesake":  func(r *rig) { r.deploymentUpdated(newDeployment(1), named("web", "later", "web")) },
 		"found gone by the sync":  func(r *rig) { clear(r.deployments); r.deliver(); _ = r.sync(r.t.Context(), key) },
-		"but not when it changes": func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) },
+		"but not when it changes": func(r *rig) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, newDeployment(1))
 			owner := ownership.ID{Key: key, UID: "deployment"}
-			r.ownWrites.Wrote(owner, deploymentsResource, "999")
+			r.deploymentWrites.Wrote(owner, deploymentsResource, "999")
 			event(r)
-			if remembers := r.ownWrites.Missing(key) != ""; remembers != (name == "but not when it changes") {
+			if remembers := r.deploymentWrites.StaleReason(key) != ""; remembers != (name == "but not when it changes") {
 				t.Errorf("remembers: %t", remembers)
 			}
 		})

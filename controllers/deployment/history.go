@@ -29,10 +29,10 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	return highest + 1
 }
 
-// surplus returns the old ReplicaSets to delete: of those above the limit, the
+// revisionsToDelete returns the old ReplicaSets to delete: of those above the limit, the
 // ones with the lowest revisions, that is, but for any that still counts or
 // asks for replicas, or whose spec has not been seen by its controller.
-func surplus(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
+func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil
 	}

@@ -90,7 +90,7 @@ func TestSurplus(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, names(surplus(test.old, test.limit))); diff != "" {
+			if diff := cmp.Diff(test.want, names(revisionsToDelete(test.old, test.limit))); diff != "" {
 				t.Errorf("surplus (-want +got):\n%s", diff)
 			}
 		})

@@ -13,18 +13,18 @@ import (
 type limits struct {
 	// replicas is how many are wanted.
 	replicas int
-	// surge is how many more there may be while rolling.
-	surge int
-	// unavailable is how many of those wanted may be missing while rolling, at
+	// maxSurge is how many more there may be while rolling.
+	maxSurge int
+	// maxUnavailable is how many of those wanted may be missing while rolling, at
 	// most replicas.
-	unavailable int
+	maxUnavailable int
 }
 
-// most is how many replicas there may be in all.
-func (l limits) most() int { return min(l.replicas+l.surge, math.MaxInt32) }
+// maxReplicas is how many replicas there may be in all.
+func (l limits) maxReplicas() int { return min(l.replicas+l.maxSurge, math.MaxInt32) }
 
-// leastAvailable is how many replicas are to be available at any time.
-func (l limits) leastAvailable() int { return l.replicas - l.unavailable }
+// minAvailable is how many replicas are to be available at any time.
+func (l limits) minAvailable() int { return l.replicas - l.maxUnavailable }
 
 // limitsOf resolves the limits of a Deployment. Without a rolling update there
 // is no surge, and all that are wanted are to be available.
@@ -35,17 +35,17 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 	}
 	rolling := ptr.Deref(d.Spec.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
 	var err error
-	if l.surge, err = share(rolling.MaxSurge, l.replicas, true); err != nil {
+	if l.maxSurge, err = resolveIntOrPercent(rolling.MaxSurge, l.replicas, true); err != nil {
 		return limits{}, fmt.Errorf("maxSurge: %w", err)
 	}
-	if l.unavailable, err = share(rolling.MaxUnavailable, l.replicas, false); err != nil {
+	if l.maxUnavailable, err = resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, false); err != nil {
 		return limits{}, fmt.Errorf("maxUnavailable: %w", err)
 	}
-	if l.surge == 0 && l.unavailable == 0 {
+	if l.maxSurge == 0 && l.maxUnavailable == 0 {
 		// Nothing could ever move. Surge may be out of reach for lack of quota.
-		l.unavailable = 1
+		l.maxUnavailable = 1
 	}
-	l.unavailable = min(l.unavailable, l.replicas)
+	l.maxUnavailable = min(l.maxUnavailable, l.replicas)
 	return l, nil
 }
 
@@ -57,8 +57,8 @@ func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// share is a number, or a percentage of whole; 0 when absent.
-func share(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
+// resolveIntOrPercent is a number, or a percentage of whole; 0 when absent.
+func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil
 	}

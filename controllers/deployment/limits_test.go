@@ -86,12 +86,12 @@ func TestMalformedLimits(t *testing.T) {
 // that can be kept.
 func checkLimits(t interface{ Fatalf(string, ...any) }, l limits) {
 	switch {
-	case l.replicas > 0 && l.surge+l.unavailable == 0:
+	case l.replicas > 0 && l.maxSurge+l.maxUnavailable == 0:
 		t.Fatalf("%+v: nothing can move", l)
-	case l.surge < 0 || l.unavailable < 0 || l.unavailable > l.replicas:
+	case l.maxSurge < 0 || l.maxUnavailable < 0 || l.maxUnavailable > l.replicas:
 		t.Fatalf("%+v: out of range", l)
-	case l.most() < l.replicas || l.leastAvailable() < 0:
-		t.Fatalf("%+v: most %d, least %d", l, l.most(), l.leastAvailable())
+	case l.maxReplicas() < l.replicas || l.minAvailable() < 0:
+		t.Fatalf("%+v: most %d, least %d", l, l.maxReplicas(), l.minAvailable())
 	}
 }
 

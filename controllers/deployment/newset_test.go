@@ -28,7 +28,7 @@ func TestFindNew(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := findNew(&d.Spec.Template, test.sets); got != test.want {
+			if got := findNewReplicaSet(&d.Spec.Template, test.sets); got != test.want {
 				t.Errorf("findNew = %d, want %d", got, test.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestSetName(t *testing.T) {
 		"cut behind dashes":           strings.Repeat("a", room-3) + "---aaaaaaa",
 		"just fits, and ends as such": strings.Repeat("a", room-1) + "b",
 	} {
-		name := setName(deployment, hash)
+		name := replicaSetName(deployment, hash)
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 			t.Errorf("%s: %q: %v", what, name, problems)
 		}
@@ -103,7 +103,7 @@ func TestSetName(t *testing.T) {
 			t.Errorf("%s: %q does not end in the hash", what, name)
 		}
 	}
-	if got := setName("web", "h"); got != "web-h" {
+	if got := replicaSetName("web", "h"); got != "web-h" {
 		t.Errorf("name %q, want web-h", got)
 	}
 }

@@ -15,20 +15,20 @@ type size struct {
 	// available is how many of those its status shows as available, at most
 	// replicas: more than that are about to be deleted, and are not counted on.
 	available int
-	// desired is the Deployment's replicas when it was last sized, by its
+	// desiredReplicas is the Deployment's replicas when it was last sized, by its
 	// annotation; none when unknown.
-	desired int
-	// most is the Deployment's replicas with surge when it was last sized, by
+	desiredReplicas int
+	// maxReplicas is the Deployment's replicas with surge when it was last sized, by
 	// its annotation; 0 when unknown.
-	most int
+	maxReplicas int
 }
 
-// fleet is the sizes of all ReplicaSets of a Deployment, oldest first.
-type fleet struct {
+// replicaSetSizes is the sizes of all ReplicaSets of a Deployment, oldest first.
+type replicaSetSizes struct {
 	sizes []size
-	// current is the index of the new ReplicaSet, the one that has the
+	// newIndex is the index of the new ReplicaSet, the one that has the
 	// Deployment's template; none while it is not there.
-	current int
+	newIndex int
 }
 
 // change gives a ReplicaSet another size.
@@ -40,37 +40,37 @@ type change struct {
 // sizeOf reads the size of a ReplicaSet.
 func sizeOf(set *appsv1.ReplicaSet) size {
 	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
-	s := size{replicas: replicas, available: min(int(set.Status.AvailableReplicas), replicas), desired: none}
-	if desired, ok := count(set.Annotations[desiredReplicasAnnotation]); ok {
-		s.desired = desired
+	s := size{replicas: replicas, available: min(int(set.Status.AvailableReplicas), replicas), desiredReplicas: none}
+	if desired, ok := parseReplicas(set.Annotations[desiredReplicasAnnotation]); ok {
+		s.desiredReplicas = desired
 	}
-	if most, ok := count(set.Annotations[maxReplicasAnnotation]); ok {
-		s.most = most
+	if most, ok := parseReplicas(set.Annotations[maxReplicasAnnotation]); ok {
+		s.maxReplicas = most
 	}
 	return s
 }
 
 // total is how many replicas the specs ask for.
-func (f fleet) total() int {
+func (rs replicaSetSizes) total() int {
 	total := 0
-	for _, s := range f.sizes {
+	for _, s := range rs.sizes {
 		total += s.replicas
 	}
 	return total
 }
 
 // newSize is the size of the new ReplicaSet, nothing while it is not there.
-func (f fleet) newSize() size {
-	if f.current == none {
+func (rs replicaSetSizes) newSize() size {
+	if rs.newIndex == none {
 		return size{}
 	}
-	return f.sizes[f.current]
+	return rs.sizes[rs.newIndex]
 }
 
 // active returns the indexes of the ReplicaSets that ask for replicas.
-func (f fleet) active() []int {
+func (rs replicaSetSizes) active() []int {
 	var active []int
-	for i, s := range f.sizes {
+	for i, s := range rs.sizes {
 		if s.replicas > 0 {
 			active = append(active, i)
 		}

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// afterDeadline is how long after a deadline it is looked at, so that a timer
+// deadlineCheckDelay is how long after a deadline it is looked at, so that a timer
 // that is early does not find it still ahead.
-const afterDeadline = 100 * time.Millisecond
+const deadlineCheckDelay = 100 * time.Millisecond
 
 // deadlineOf returns within what time a rollout must show progress; ok is false
 // when there is no such limit.
@@ -42,51 +42,51 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// due returns how long after now the deadline that runs since c, the condition
+// untilDeadlineCheck returns how long after now the deadline that runs since c, the condition
 // Progressing, is to be looked at; not above 0 when it has passed. ok is false
 // when none is running: there is nothing to measure from, the rollout had its
 // end (a new one starts with a new condition), or the verdict is known.
-func due(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
-	if c == nil || c.Reason == newSetAvailable || c.Reason == deadlineExceeded {
+func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
+	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false
 	}
-	return c.LastUpdateTime.Add(deadline).Add(afterDeadline).Sub(now), true
+	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// judge returns the conditions of after, with Progressing as it follows from
+// progressConditions returns the conditions of after, with Progressing as it follows from
 // how replicas went from the reported status to after.
-func (r *rollout) judge(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
+func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
 		return withoutCondition(after.Conditions, appsv1.DeploymentProgressing)
 	}
-	before := condition(after.Conditions, appsv1.DeploymentProgressing)
-	if before != nil && before.Reason == newSetAvailable && after.Replicas == after.UpdatedReplicas {
+	before := findCondition(after.Conditions, appsv1.DeploymentProgressing)
+	if before != nil && before.Reason == reasonNewReplicaSetAvailable && after.Replicas == after.UpdatedReplicas {
 		return after.Conditions // it has ended; pods that fail since are no rollout
 	}
-	wait, running := due(before, deadline, r.now)
+	wait, running := untilDeadlineCheck(before, deadline, r.now)
 	switch {
 	case complete(r.deployment, r.limits, after):
-		return withCondition(after.Conditions, r.progress(corev1.ConditionTrue, newSetAvailable, "%s has successfully progressed.", r.subject()))
+		return withCondition(after.Conditions, r.progressingCondition(corev1.ConditionTrue, reasonNewReplicaSetAvailable, "%s has successfully progressed.", r.progressSubject()))
 	case progressed(&r.deployment.Status, after):
-		return withNews(after.Conditions, r.progress(corev1.ConditionTrue, setUpdated, "%s is progressing.", r.subject()))
+		return withRefreshedCondition(after.Conditions, r.progressingCondition(corev1.ConditionTrue, reasonReplicaSetUpdated, "%s is progressing.", r.progressSubject()))
 	case running && wait <= 0:
-		return withCondition(after.Conditions, r.progress(corev1.ConditionFalse, deadlineExceeded, "%s has timed out progressing.", r.subject()))
+		return withCondition(after.Conditions, r.progressingCondition(corev1.ConditionFalse, reasonProgressDeadlineExceeded, "%s has timed out progressing.", r.progressSubject()))
 	default:
 		return after.Conditions
 	}
 }
 
-// subject is what messages about progress are about.
-func (r *rollout) subject() string {
+// progressSubject is what messages about progress are about.
+func (r *rollout) progressSubject() string {
 	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)
 	}
 	return fmt.Sprintf("Deployment %q", r.deployment.Name)
 }
 
-// progress makes a condition Progressing.
-func (r *rollout) progress(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
+// progressingCondition makes a condition Progressing.
+func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
 	now := metav1.NewTime(r.now)
 	return appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentProgressing, Status: status, LastUpdateTime: now, LastTransitionTime: now,
@@ -94,37 +94,37 @@ func (r *rollout) progress(status corev1.ConditionStatus, reason, format string,
 	}
 }
 
-// note has this sync report a condition Progressing, if the Deployment has a
+// setProgressing has this sync report a condition Progressing, if the Deployment has a
 // deadline and so the condition at all.
-func (r *rollout) note(status corev1.ConditionStatus, reason, format string, args ...any) {
+func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format string, args ...any) {
 	if _, limited := deadlineOf(r.deployment); limited {
-		c := r.progress(status, reason, format, args...)
+		c := r.progressingCondition(status, reason, format, args...)
 		r.progressing = &c
 	}
 }
 
-// notePause reports that the Deployment has been paused, or goes on, since its
+// setPausedOrResumed reports that the Deployment has been paused, or goes on, since its
 // status was written: time that passes while it is paused is not lack of
 // progress. A rollout that has missed its deadline has done so.
-func (r *rollout) notePause() {
-	c := condition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
-	if c != nil && c.Reason == deadlineExceeded {
+func (r *rollout) setPausedOrResumed() {
+	c := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
 		return
 	}
-	known := c != nil && c.Reason == paused
+	known := c != nil && c.Reason == reasonPaused
 	switch is := r.deployment.Spec.Paused; {
 	case is && !known:
-		r.note(corev1.ConditionUnknown, paused, "Deployment is paused")
+		r.setProgressing(corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
 	case !is && known:
-		r.note(corev1.ConditionUnknown, resumed, "Deployment is resumed")
+		r.setProgressing(corev1.ConditionUnknown, reasonResumed, "Deployment is resumed")
 	}
 }
 
-// noteFound starts the clock for a Deployment that has its new ReplicaSet, but
+// setFoundNewReplicaSet starts the clock for a Deployment that has its new ReplicaSet, but
 // no condition to measure from: it may have got its deadline later.
-func (r *rollout) noteFound() {
-	before := condition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+func (r *rollout) setFoundNewReplicaSet() {
+	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {
-		r.note(corev1.ConditionTrue, newSetFound, "Found new replica set %q", set.Name)
+		r.setProgressing(corev1.ConditionTrue, reasonFoundNewReplicaSet, "Found new replica set %q", set.Name)
 	}
 }

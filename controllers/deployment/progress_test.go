@@ -86,17 +86,17 @@ func TestDue(t *testing.T) {
 		running bool
 	}{
 		{"nothing to measure from", nil, 0, false},
-		{"just begun", of(newSetCreated, 0), time.Minute + afterDeadline, true},
-		{"half-way", of(setUpdated, 30*time.Second), 30*time.Second + afterDeadline, true},
-		{"at the deadline", of(setUpdated, time.Minute), afterDeadline, true},
-		{"past it", of(resumed, time.Minute+afterDeadline), 0, true},
-		{"long past it", of(setCreateError, time.Hour), time.Minute + afterDeadline - time.Hour, true},
-		{"the last rollout has ended", of(newSetAvailable, time.Hour), 0, false},
-		{"the verdict is known", of(deadlineExceeded, time.Hour), 0, false},
+		{"just begun", of(reasonNewReplicaSetCreated, 0), time.Minute + deadlineCheckDelay, true},
+		{"half-way", of(reasonReplicaSetUpdated, 30*time.Second), 30*time.Second + deadlineCheckDelay, true},
+		{"at the deadline", of(reasonReplicaSetUpdated, time.Minute), deadlineCheckDelay, true},
+		{"past it", of(reasonResumed, time.Minute+deadlineCheckDelay), 0, true},
+		{"long past it", of(reasonReplicaSetCreateError, time.Hour), time.Minute + deadlineCheckDelay - time.Hour, true},
+		{"the last rollout has ended", of(reasonNewReplicaSetAvailable, time.Hour), 0, false},
+		{"the verdict is known", of(reasonProgressDeadlineExceeded, time.Hour), 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, running := due(test.c, time.Minute, now)
+			got, running := untilDeadlineCheck(test.c, time.Minute, now)
 			if got != test.want || running != test.running {
 				t.Errorf("due in %s, %t; want %s, %t", got, running, test.want, test.running)
 			}
@@ -125,26 +125,26 @@ func TestJudge(t *testing.T) {
 		before, after appsv1.DeploymentStatus
 		want          *want
 	}{
-		{"nothing moves", setUpdated, minute, rolling, rolling, &want{setUpdated, "True", minute, minute, ""}},
+		{"nothing moves", reasonReplicaSetUpdated, minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", minute, minute, ""}},
 		{"nothing moves, nothing known", "", 0, rolling, rolling, nil},
-		{"progress", newSetCreated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
-		{"progress again restarts the clock", setUpdated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
-		{"progress after the deadline", deadlineExceeded, minute, rolling, further, &want{setUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
-		{"complete", setUpdated, minute, rolling, done, &want{newSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"complete after all", deadlineExceeded, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"complete when resumed", resumed, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"it has ended", newSetAvailable, minute, done, done, &want{newSetAvailable, "True", minute, minute, ""}},
-		{"pods that come back after the end are no rollout", newSetAvailable, time.Hour,
-			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"nor those of which only some do", newSetAvailable, time.Hour,
+		{"progress", reasonNewReplicaSetCreated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"progress again restarts the clock", reasonReplicaSetUpdated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"progress after the deadline", reasonProgressDeadlineExceeded, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
+		{"complete", reasonReplicaSetUpdated, minute, rolling, done, &want{reasonNewReplicaSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete after all", reasonProgressDeadlineExceeded, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete when resumed", reasonResumed, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"it has ended", reasonNewReplicaSetAvailable, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", minute, minute, ""}},
+		{"pods that come back after the end are no rollout", reasonNewReplicaSetAvailable, time.Hour,
+			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"nor those of which only some do", reasonNewReplicaSetAvailable, time.Hour,
 			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
-			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2, ObservedGeneration: 1}, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"the next rollout", newSetAvailable, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the next one starts no verdict from the last one's clock", newSetAvailable, time.Hour, rolling, rolling, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"before the deadline", setUpdated, 10 * minute, rolling, rolling, &want{setUpdated, "True", 10 * minute, 10 * minute, ""}},
-		{"after it", setUpdated, 10*minute + time.Second, rolling, rolling, &want{deadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
-		{"after it, but it moves", setUpdated, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the verdict stands", deadlineExceeded, time.Hour, rolling, rolling, &want{deadlineExceeded, "False", time.Hour, time.Hour, ""}},
+			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2, ObservedGeneration: 1}, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"the next rollout", reasonNewReplicaSetAvailable, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"the next one starts no verdict from the last one's clock", reasonNewReplicaSetAvailable, time.Hour, rolling, rolling, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"before the deadline", reasonReplicaSetUpdated, 10 * minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", 10 * minute, 10 * minute, ""}},
+		{"after it", reasonReplicaSetUpdated, 10*minute + time.Second, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
+		{"after it, but it moves", reasonReplicaSetUpdated, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"the verdict stands", reasonProgressDeadlineExceeded, time.Hour, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", time.Hour, time.Hour, ""}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestJudge(t *testing.T) {
 			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
 			after := test.after
 			after.Conditions = d.Status.Conditions
-			got := condition(r.judge(&after), appsv1.DeploymentProgressing)
+			got := findCondition(r.progressConditions(&after), appsv1.DeploymentProgressing)
 			if test.want == nil {
 				if got != nil {
 					t.Errorf("condition %v, want none", got)
@@ -177,9 +177,9 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeWithoutDeadline(t *testing.T) {
-	d := newDeployment(3, progressing(setUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
-	r := &rollout{deployment: d, limits: limits{3, 1, 0}, current: none, now: now}
-	if got := condition(r.judge(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
+	d := newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
+	r := &rollout{deployment: d, limits: limits{3, 1, 0}, newIndex: none, now: now}
+	if got := findCondition(r.progressConditions(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
 		t.Errorf("condition %v, want none", got)
 	}
 }
@@ -191,15 +191,15 @@ func TestNotePause(t *testing.T) {
 		reason string // "" for no condition
 		want   string // "" for none set
 	}{
-		{"goes on", false, setUpdated, ""},
-		{"is paused", true, setUpdated, paused},
-		{"is paused after its end", true, newSetAvailable, paused},
-		{"is paused, with nothing known", true, "", paused},
-		{"still paused", true, paused, ""},
-		{"is resumed", false, paused, resumed},
-		{"has been resumed", false, resumed, ""},
-		{"is paused too late", true, deadlineExceeded, ""},
-		{"is resumed too late", false, deadlineExceeded, ""},
+		{"goes on", false, reasonReplicaSetUpdated, ""},
+		{"is paused", true, reasonReplicaSetUpdated, reasonPaused},
+		{"is paused after its end", true, reasonNewReplicaSetAvailable, reasonPaused},
+		{"is paused, with nothing known", true, "", reasonPaused},
+		{"still paused", true, reasonPaused, ""},
+		{"is resumed", false, reasonPaused, reasonResumed},
+		{"has been resumed", false, reasonResumed, ""},
+		{"is paused too late", true, reasonProgressDeadlineExceeded, ""},
+		{"is resumed too late", false, reasonProgressDeadlineExceeded, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestNotePause(t *testing.T) {
 				progressing(test.reason, time.Hour)(d)
 			}
 			r := &rollout{deployment: d, now: now}
-			r.notePause()
+			r.setPausedOrResumed()
 			got := ""
 			if r.progressing != nil {
 				got = r.progressing.Reason
@@ -222,7 +222,7 @@ func TestNotePause(t *testing.T) {
 		})
 	}
 	r := &rollout{deployment: newDeployment(3, asPaused), now: now}
-	if r.notePause(); r.progressing != nil {
+	if r.setPausedOrResumed(); r.progressing != nil {
 		t.Errorf("without a deadline: %v", r.progressing)
 	}
 }
@@ -235,7 +235,7 @@ func TestNoteFound(t *testing.T) {
 	}{
 		{"nothing to measure from", deadline(600), true},
 		{"no deadline", func(*appsv1.Deployment) {}, false},
-		{"measured already", progressing(setUpdated, time.Hour), false},
+		{"measured already", progressing(reasonReplicaSetUpdated, time.Hour), false},
 		{"its template has no ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
 	}
 	for _, test := range tests {
@@ -243,7 +243,7 @@ func TestNoteFound(t *testing.T) {
 			d := newDeployment(3, test.change)
 			r := &rollout{deployment: d, now: now}
 			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
-			if r.noteFound(); (r.progressing != nil) != test.want {
+			if r.setFoundNewReplicaSet(); (r.progressing != nil) != test.want {
 				t.Errorf("condition %v, want one: %t", r.progressing, test.want)
 			}
 			if test.want && r.progressing.Message != `Found new replica set "web-v1"` {

@@ -9,11 +9,11 @@ import (
 )
 
 func TestStop(t *testing.T) {
-	f := fleet{current: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
-	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, stop(f), opaque); diff != "" {
+	f := replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
+	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, scaleOldToZero(f), opaque); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if changes := stop(without(sizes())); len(changes) > 0 {
+	if changes := scaleOldToZero(without(sizes())); len(changes) > 0 {
 		t.Errorf("changes %v to nothing", changes)
 	}
 }
@@ -47,7 +47,7 @@ func TestStopped(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := stopped(test.old, test.pods); got != test.want {
+			if got := oldPodsStopped(test.old, test.pods); got != test.want {
 				t.Errorf("stopped = %t, want %t", got, test.want)
 			}
 		})

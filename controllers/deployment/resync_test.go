@@ -95,7 +95,7 @@ func TestStatusPutOffIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3)
 		r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(3)))
-		r.ownWrites.Wrote(id, deploymentsResource, "999")
+		r.deploymentWrites.Wrote(id, deploymentsResource, "999")
 		live(t, r, time.Minute, func() {
 			if len(r.calls) > 0 {
 				t.Errorf("calls %v, want none: the cache lags", r.calls)
@@ -117,18 +117,18 @@ func TestDeadlineIsLookedAt(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		want  string
-	}{{599 * time.Second, setUpdated}, {601 * time.Second, deadlineExceeded}} {
+	}{{599 * time.Second, reasonReplicaSetUpdated}, {601 * time.Second, reasonProgressDeadlineExceeded}} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDeployment(3, deadline(600))
 			now := time.Now()
-			progressing(setUpdated, 0)(d)
+			progressing(reasonReplicaSetUpdated, 0)(d)
 			d.Status.Conditions[0].LastUpdateTime.Time = now
 			r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(2)))
 			if err := r.sync(t.Context(), key); err != nil { // ready pods are progress
 				t.Fatal(err)
 			}
 			live(t, r, test.after, func() {})
-			if got := condition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != test.want {
+			if got := findCondition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != test.want {
 				t.Errorf("after %s: %s, want %s", test.after, got, test.want)
 			}
 		})

@@ -16,47 +16,47 @@ import (
 
 // Reasons of the events about a rollback.
 const (
-	rollbackDone              = "DeploymentRollback"
-	rollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
-	rollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
+	reasonRollback                  = "DeploymentRollback"
+	reasonRollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
+	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackWish returns to which revision the user wants a Deployment to go back,
-// as it is written; wished is false when it is to stay where it is.
-func rollbackWish(annotations map[string]string) (revision string, wished bool) {
-	revision, wished = annotations[appsv1.DeprecatedRollbackTo]
-	return revision, wished
+// rollbackTo returns to which revision the user wants a Deployment to go back,
+// as it is written; requested is false when it is to rejected where it is.
+func rollbackTo(annotations map[string]string) (revision string, requested bool) {
+	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
+	return revision, requested
 }
 
 // rollback is what comes of a wish to roll back.
 type rollback struct {
-	// to is the Deployment to write, without the wish.
-	to *appsv1.Deployment
-	// kind, reason and message are the event that tells of it.
-	kind, reason, message string
+	// deployment is the Deployment to write, without the wish.
+	deployment *appsv1.Deployment
+	// eventType, reason and message are the event that tells of it.
+	eventType, reason, message string
 }
 
 // planRollback takes d back to a revision that sets has, 0 for the last one
 // before the newest. A revision that is not there, or is no number, leaves d as
 // it is but for the wish: a wish that stays would stand in the way for ever.
-func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, wish string) rollback {
-	stay := func(reason, message string) rollback {
-		return rollback{withoutWish(d), corev1.EventTypeWarning, reason, message}
+func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
+	rejected := func(reason, message string) rollback {
+		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
 	}
-	revision, err := strconv.ParseInt(wish, 10, 64)
+	revision, err := strconv.ParseInt(requested, 10, 64)
 	if err != nil {
-		return stay(rollbackRevisionNotFound, fmt.Sprintf("Unable to find the revision to rollback to: expected a number, got %q", wish))
+		return rejected(reasonRollbackRevisionNotFound, fmt.Sprintf("Unable to find the revision to rollback to: expected a number, got %q", requested))
 	}
 	switch set := findRevision(sets, revision); {
 	case set == nil && revision == 0:
-		return stay(rollbackRevisionNotFound, "Unable to find last revision.")
+		return rejected(reasonRollbackRevisionNotFound, "Unable to find last revision.")
 	case set == nil:
-		return stay(rollbackRevisionNotFound, "Unable to find the revision to rollback to.")
+		return rejected(reasonRollbackRevisionNotFound, "Unable to find the revision to rollback to.")
 	case templatehash.Equal(&d.Spec.Template, &set.Spec.Template):
-		return stay(rollbackTemplateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
+		return rejected(reasonRollbackTemplateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
 	default:
 		found, _ := revisionOf(set.Annotations)
-		return rollback{withTemplateOf(d, set), corev1.EventTypeNormal, rollbackDone,
+		return rollback{withTemplateOf(d, set), corev1.EventTypeNormal, reasonRollback,
 			fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, found)}
 	}
 }
@@ -94,14 +94,14 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 // from it, and without the wish to roll back.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
-	back.Annotations = rolledBack(d.Annotations, set.Annotations)
+	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
 	back.Spec.Template = *set.Spec.Template.DeepCopy()
 	delete(back.Spec.Template.Labels, templatehash.Label)
 	return &back
 }
 
-// withoutWish returns d without the wish to roll back.
-func withoutWish(d *appsv1.Deployment) *appsv1.Deployment {
+// withoutRollbackTo returns d without the wish to roll back.
+func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))
 	for key, value := range d.Annotations {
@@ -115,23 +115,23 @@ func withoutWish(d *appsv1.Deployment) *appsv1.Deployment {
 // rollBack takes the Deployment back to the template of a revision, and clears
 // the wish whatever comes of it. The template that is left gets a ReplicaSet
 // first, without replicas, or there would be no way back to it.
-func (c *Controller) rollBack(ctx context.Context, r *rollout, wish string) error {
-	if c.putOff(ctx, r, "rollback") {
+func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
+	if c.deferWrite(ctx, r, "rollback") {
 		return nil // the wish may have been fulfilled already
 	}
-	if r.current == none {
+	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {
 			return err
 		}
 	}
 	d := r.deployment
-	plan := planRollback(d, r.sets, wish)
-	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, plan.to, metav1.UpdateOptions{})
+	plan := planRollback(d, r.sets, requested)
+	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, plan.deployment, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("rolling back Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	r.superseded = true
-	c.ownWrites.Wrote(ownership.IDOf(d), deploymentsResource, written.ResourceVersion)
-	c.events.Event(d, plan.kind, plan.reason, plan.message)
+	r.deploymentWritten = true
+	c.deploymentWrites.Wrote(ownership.IDOf(d), deploymentsResource, written.ResourceVersion)
+	c.events.Event(d, plan.eventType, plan.reason, plan.message)
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 )
 
 func TestRollbackWish(t *testing.T) {
-	if _, wished := rollbackWish(annotations{"a": "b"}); wished {
+	if _, wished := rollbackTo(annotations{"a": "b"}); wished {
 		t.Error("nothing is a wish")
 	}
 	for _, text := range []string{"", "0", "x"} {
-		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
+		if got, wished := rollbackTo(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
 			t.Errorf("%q is a wish for %q: %t", text, got, wished)
 		}
 	}
@@ -40,10 +40,10 @@ func FuzzPlanRollback(f *testing.F) {
 			want = "v1"
 		}
 		plan := planRollback(d, sets, text)
-		if _, wished := rollbackWish(plan.to.Annotations); wished {
+		if _, wished := rollbackTo(plan.deployment.Annotations); wished {
 			t.Error("the wish stays")
 		}
-		if got := plan.to.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == rollbackDone) {
+		if got := plan.deployment.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == reasonRollback) {
 			t.Errorf("%q leads to %s with event %s, want %s", text, got, plan.reason, want)
 		}
 	})
@@ -98,10 +98,10 @@ func TestWithTemplateOf(t *testing.T) {
 
 func TestWithoutWish(t *testing.T) {
 	d := newDeployment(1, annotated("a", "b"), annotated(appsv1.DeprecatedRollbackTo, "1"))
-	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutWish(d)); diff != "" {
+	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutRollbackTo(d)); diff != "" {
 		t.Errorf("without the wish (-want +got):\n%s", diff)
 	}
-	if _, wished := rollbackWish(d.Annotations); !wished {
+	if _, wished := rollbackTo(d.Annotations); !wished {
 		t.Error("the cached Deployment was changed")
 	}
 }

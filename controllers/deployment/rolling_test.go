@@ -11,22 +11,22 @@ var opaque = cmp.AllowUnexported(change{})
 
 // sizes makes a fleet of pairs: replicas, and how many of them are available.
 // The last one is the new ReplicaSet.
-func sizes(pairs ...[2]int) fleet {
-	f := fleet{current: len(pairs) - 1}
+func sizes(pairs ...[2]int) replicaSetSizes {
+	f := replicaSetSizes{newIndex: len(pairs) - 1}
 	for _, p := range pairs {
-		f.sizes = append(f.sizes, size{replicas: p[0], available: p[1], desired: none})
+		f.sizes = append(f.sizes, size{replicas: p[0], available: p[1], desiredReplicas: none})
 	}
 	return f
 }
 
 // without makes the last one old as well.
-func without(f fleet) fleet { f.current = none; return f }
+func without(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
 func TestGrow(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
-		f    fleet
+		f    replicaSetSizes
 		want int
 	}{
 		{"nothing there", limits{5, 1, 0}, without(sizes()), 5},
@@ -43,7 +43,7 @@ func TestGrow(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := grow(test.l, test.f); got != test.want {
+			if got := scaleUpNew(test.l, test.f); got != test.want {
 				t.Errorf("grow = %d, want %d", got, test.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestShrink(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
-		f    fleet
+		f    replicaSetSizes
 		want []change
 	}{
 		{"what may be unavailable", limits{10, 0, 2}, sizes([2]int{10, 10}, [2]int{0, 0}), []change{{0, 8}}},
@@ -68,7 +68,7 @@ func TestShrink(t *testing.T) {
 		{"unhealthy first, wherever they are", limits{4, 0, 2}, sizes([2]int{2, 2}, [2]int{2, 0}, [2]int{0, 0}), []change{{1, 0}}},
 		{"then the oldest", limits{6, 0, 3}, sizes([2]int{2, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{0, 0}), []change{{0, 0}, {1, 1}}},
 		{"roll over: all but one of a rollout that hangs", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}, [2]int{0, 0}), []change{{1, 0}}},
-		{"the new one in the middle", limits{4, 4, 0}, fleet{current: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
+		{"the new one in the middle", limits{4, 4, 0}, replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
 			[]change{{0, 0}, {2, 0}}},
 		{"nothing old", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
 		{"no new one yet", limits{4, 0, 1}, without(sizes([2]int{4, 4})), []change{{0, 3}}},
@@ -76,7 +76,7 @@ func TestShrink(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, shrink(test.l, test.f), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, scaleDownOld(test.l, test.f), opaque); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
@@ -84,16 +84,16 @@ func TestShrink(t *testing.T) {
 }
 
 // anyFleet draws ReplicaSets of all sizes and states.
-func anyFleet(t *rapid.T) fleet {
+func anyFleet(t *rapid.T) replicaSetSizes {
 	n := rapid.IntRange(1, 6).Draw(t, "sets")
-	f := fleet{current: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
+	f := replicaSetSizes{newIndex: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
 	for i := range f.sizes {
 		replicas := rapid.IntRange(0, 20).Draw(t, "set")
 		f.sizes[i] = size{
-			replicas:  replicas,
-			available: rapid.IntRange(0, replicas).Draw(t, "available"),
-			desired:   rapid.IntRange(none, 20).Draw(t, "desired"),
-			most:      rapid.IntRange(0, 40).Draw(t, "most"),
+			replicas:        replicas,
+			available:       rapid.IntRange(0, replicas).Draw(t, "available"),
+			desiredReplicas: rapid.IntRange(none, 20).Draw(t, "desired"),
+			maxReplicas:     rapid.IntRange(0, 40).Draw(t, "most"),
 		}
 	}
 	return f
@@ -101,16 +101,16 @@ func anyFleet(t *rapid.T) fleet {
 
 // apply carries changes out on paper. The controller of ReplicaSets deletes pods
 // that are not available before those that are.
-func apply(l limits, f fleet, changes []change) fleet {
-	after := fleet{current: f.current, sizes: append([]size(nil), f.sizes...)}
+func apply(l limits, f replicaSetSizes, changes []change) replicaSetSizes {
+	after := replicaSetSizes{newIndex: f.newIndex, sizes: append([]size(nil), f.sizes...)}
 	for _, c := range changes {
 		s := &after.sizes[c.index]
-		*s = size{replicas: c.to, available: min(s.available, c.to), desired: l.replicas, most: l.most()}
+		*s = size{replicas: c.to, available: min(s.available, c.to), desiredReplicas: l.replicas, maxReplicas: l.maxReplicas()}
 	}
 	return after
 }
 
-func (f fleet) available() int {
+func (f replicaSetSizes) available() int {
 	sum := 0
 	for _, s := range f.sizes {
 		sum += s.available
@@ -123,28 +123,28 @@ func (f fleet) available() int {
 func TestStepsKeepTheLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := anyLimits(t), anyFleet(t)
-		if f.current != none {
-			to := grow(l, f)
-			up := apply(l, f, []change{{f.current, to}})
-			if to > f.sizes[f.current].replicas && up.total() > l.most() {
-				t.Fatalf("grown to %d of at most %d", up.total(), l.most())
+		if f.newIndex != none {
+			to := scaleUpNew(l, f)
+			up := apply(l, f, []change{{f.newIndex, to}})
+			if to > f.sizes[f.newIndex].replicas && up.total() > l.maxReplicas() {
+				t.Fatalf("grown to %d of at most %d", up.total(), l.maxReplicas())
 			}
 			if to > l.replicas {
 				t.Fatalf("the new one has %d, wanted are %d", to, l.replicas)
 			}
 		}
-		changes := shrink(l, f)
+		changes := scaleDownOld(l, f)
 		for _, c := range changes {
-			if c.index == f.current || c.to < 0 || c.to >= f.sizes[c.index].replicas {
+			if c.index == f.newIndex || c.to < 0 || c.to >= f.sizes[c.index].replicas {
 				t.Fatalf("%+v is not a reduction of an old one", c)
 			}
 		}
 		down := apply(l, f, changes)
-		if got := down.available(); got < min(l.leastAvailable(), f.available()) {
-			t.Fatalf("%d available, %d before, the least is %d", got, f.available(), l.leastAvailable())
+		if got := down.available(); got < min(l.minAvailable(), f.available()) {
+			t.Fatalf("%d available, %d before, the least is %d", got, f.available(), l.minAvailable())
 		}
-		if down.total() < min(l.leastAvailable(), f.total()) {
-			t.Fatalf("%d left of %d, the least is %d", down.total(), f.total(), l.leastAvailable())
+		if down.total() < min(l.minAvailable(), f.total()) {
+			t.Fatalf("%d left of %d, the least is %d", down.total(), f.total(), l.minAvailable())
 		}
 	})
 }
@@ -154,18 +154,18 @@ func TestStepsKeepTheLimits(t *testing.T) {
 func TestRolloutEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := anyLimits(t), anyFleet(t)
-		f.current = len(f.sizes) - 1
+		f.newIndex = len(f.sizes) - 1
 		for step := 0; f.total() != l.replicas || f.newSize().replicas != l.replicas; step++ {
 			if step > 1000 {
 				t.Fatalf("no end: %+v within %+v", f, l)
 			}
-			if to := grow(l, f); to != f.newSize().replicas {
-				f = apply(l, f, []change{{f.current, to}})
+			if to := scaleUpNew(l, f); to != f.newSize().replicas {
+				f = apply(l, f, []change{{f.newIndex, to}})
 			} else {
-				f = apply(l, f, shrink(l, f))
+				f = apply(l, f, scaleDownOld(l, f))
 			}
 			for i := range f.sizes {
-				if i == f.current {
+				if i == f.newIndex {
 					f.sizes[i].available = f.sizes[i].replicas // the old ones never recover
 				}
 			}

@@ -14,8 +14,8 @@ type rollout struct {
 	// sets are its ReplicaSets, oldest first. Each is read only, and replaced
 	// by what the API server answered when it is written.
 	sets []*appsv1.ReplicaSet
-	// current is the index of the new ReplicaSet, or none.
-	current int
+	// newIndex is the index of the new ReplicaSet, or none.
+	newIndex int
 	// stale says what the cache of Deployments does not show of what was last
 	// written to this one; "" when it shows all. Writing it again would be
 	// refused as a conflict.
@@ -25,47 +25,47 @@ type rollout struct {
 	// progressing is the condition that this sync has reason to set whatever
 	// the replicas are doing.
 	progressing *appsv1.DeploymentCondition
-	// collided says that the hash of the template is taken.
-	collided bool
-	// estimates says that progress is to be judged from the replicas.
-	estimates bool
-	// refused says that the new ReplicaSet could not be made: that is reported,
+	// hashCollision says that the hash of the template is taken.
+	hashCollision bool
+	// estimateProgress says that progress is to be judged from the replicas.
+	estimateProgress bool
+	// createFailed says that the new ReplicaSet could not be made: that is reported,
 	// and nothing else, since replicas were not looked after.
-	refused bool
-	// superseded says that the Deployment itself has been written: its status
+	createFailed bool
+	// deploymentWritten says that the Deployment itself has been written: its status
 	// is for the next sync to report.
-	superseded bool
+	deploymentWritten bool
 }
 
 // setSets brings sets into order and finds the new one among them.
 func (r *rollout) setSets(sets []*appsv1.ReplicaSet) {
 	r.sets = oldestFirst(sets)
-	r.current = findNew(&r.deployment.Spec.Template, r.sets)
+	r.newIndex = findNewReplicaSet(&r.deployment.Spec.Template, r.sets)
 }
 
 // newSet returns the new ReplicaSet, nil while it is not there.
 func (r *rollout) newSet() *appsv1.ReplicaSet {
-	if r.current == none {
+	if r.newIndex == none {
 		return nil
 	}
-	return r.sets[r.current]
+	return r.sets[r.newIndex]
 }
 
 // oldSets returns the ReplicaSets but for the new one, oldest first.
 func (r *rollout) oldSets() []*appsv1.ReplicaSet {
 	old := make([]*appsv1.ReplicaSet, 0, len(r.sets))
 	for i, set := range r.sets {
-		if i != r.current {
+		if i != r.newIndex {
 			old = append(old, set)
 		}
 	}
 	return old
 }
 
-func (r *rollout) fleet() fleet {
-	f := fleet{sizes: make([]size, len(r.sets)), current: r.current}
+func (r *rollout) replicaSetSizes() replicaSetSizes {
+	rs := replicaSetSizes{sizes: make([]size, len(r.sets)), newIndex: r.newIndex}
 	for i, set := range r.sets {
-		f.sizes[i] = sizeOf(set)
+		rs.sizes[i] = sizeOf(set)
 	}
-	return f
+	return rs
 }

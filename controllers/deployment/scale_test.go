@@ -9,10 +9,10 @@ import (
 
 // sizedFor makes a fleet of replicas that were sized when desired and most were
 // in force, all available; the last is the new one.
-func sizedFor(desired, most int, replicas ...int) fleet {
-	f := fleet{current: len(replicas) - 1}
+func sizedFor(desired, most int, replicas ...int) replicaSetSizes {
+	f := replicaSetSizes{newIndex: len(replicas) - 1}
 	for _, n := range replicas {
-		f.sizes = append(f.sizes, size{replicas: n, available: n, desired: desired, most: most})
+		f.sizes = append(f.sizes, size{replicas: n, available: n, desiredReplicas: desired, maxReplicas: most})
 	}
 	return f
 }
@@ -20,18 +20,18 @@ func sizedFor(desired, most int, replicas ...int) fleet {
 func TestResized(t *testing.T) {
 	tests := []struct {
 		name string
-		f    fleet
+		f    replicaSetSizes
 		want bool
 	}{
 		{"all sized for 10", sizedFor(10, 13, 8, 5), false},
 		{"sized for 5", sizedFor(5, 7, 4, 3), true},
 		{"inactive ones are not asked", sizedFor(5, 7, 0, 0), false},
 		{"unknown is no change", sizedFor(none, 0, 4, 3), false},
-		{"one of several", fleet{sizes: []size{{replicas: 1, desired: 10}, {replicas: 1, desired: 9}}}, true},
+		{"one of several", replicaSetSizes{sizes: []size{{replicas: 1, desiredReplicas: 10}, {replicas: 1, desiredReplicas: 9}}}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := resized(limits{10, 3, 2}, test.f); got != test.want {
+			if got := isScalingEvent(limits{10, 3, 2}, test.f); got != test.want {
 				t.Errorf("resized = %t, want %t", got, test.want)
 			}
 		})
@@ -45,15 +45,15 @@ func TestRescale(t *testing.T) {
 	tests := []struct {
 		name    string
 		l       limits
-		f       fleet
+		f       replicaSetSizes
 		rolling bool
 		want    []change
 	}{
 		{"nothing there", limits{10, 3, 2}, without(sizes()), true, nil},
 		{"one active takes all", limits{10, 3, 2}, sizedFor(5, 7, 5, 0), true, []change{{0, 10}}},
 		{"also when it has the size: it must say so", limits{4, 0, 1}, sizedFor(5, 5, 4, 0), true, []change{{0, 4}}},
-		{"none active: the new one", limits{3, 1, 0}, fleet{current: 0, sizes: make([]size, 2)}, true, []change{{0, 3}}},
-		{"none active, no new one: the newest", limits{3, 1, 0}, fleet{current: none, sizes: make([]size, 2)}, true, []change{{1, 3}}},
+		{"none active: the new one", limits{3, 1, 0}, replicaSetSizes{newIndex: 0, sizes: make([]size, 2)}, true, []change{{0, 3}}},
+		{"none active, no new one: the newest", limits{3, 1, 0}, replicaSetSizes{newIndex: none, sizes: make([]size, 2)}, true, []change{{1, 3}}},
 		{"the new one carries all: the old ones go", limits{10, 3, 2}, saturated, true, []change{{0, 0}}},
 		{"it does not: in proportion", limits{10, 3, 2}, unsaturated, true, []change{{1, 10}, {0, 3}}},
 		{"up in proportion", limits{15, 5, 2}, sizedFor(10, 13, 8, 5), true, []change{{0, 12}, {1, 8}}},
@@ -75,7 +75,7 @@ func TestProportional(t *testing.T) {
 	tests := []struct {
 		name     string
 		l        limits
-		f        fleet
+		f        replicaSetSizes
 		reported int
 		want     []change
 	}{
@@ -87,8 +87,8 @@ func TestProportional(t *testing.T) {
 		{"no annotation: by what is reported", limits{24, 0, 1}, unknown, 12, []change{{0, 16}, {1, 8}}},
 		{"nor a report: all to the largest", limits{24, 0, 1}, unknown, 0, []change{{0, 20}, {1, 4}}},
 		{"what the largest cannot give, the next one gives", limits{2, 0, 1}, sizedFor(none, 0, 4, 3, 3), 0, []change{{0, 0}, {1, 0}, {2, 2}}},
-		{"a large share does not eat the rest", limits{6, 0, 1}, fleet{current: none, sizes: []size{{replicas: 3, most: 1}, {replicas: 2, most: 5}}}, 0, []change{{0, 4}, {1, 2}}},
-		{"none moves against the whole", limits{6, 0, 1}, fleet{current: none, sizes: []size{{replicas: 6, most: 12}, {replicas: 2, most: 3}}}, 0, []change{{0, 4}, {1, 2}}},
+		{"a large share does not eat the rest", limits{6, 0, 1}, replicaSetSizes{newIndex: none, sizes: []size{{replicas: 3, maxReplicas: 1}, {replicas: 2, maxReplicas: 5}}}, 0, []change{{0, 4}, {1, 2}}},
+		{"none moves against the whole", limits{6, 0, 1}, replicaSetSizes{newIndex: none, sizes: []size{{replicas: 6, maxReplicas: 12}, {replicas: 2, maxReplicas: 3}}}, 0, []change{{0, 4}, {1, 2}}},
 		{"sizes as they are", limits{10, 3, 2}, sizedFor(9, 13, 8, 5), 0, []change{{0, 8}, {1, 5}}},
 		{"great numbers", limits{2147483647, 0, 1}, sizedFor(1073741824, 1073741824, 536870912, 536870912), 0, []change{{1, 1073741824}, {0, 1073741823}}},
 	}
@@ -110,7 +110,7 @@ func TestSharesSumExactly(t *testing.T) {
 			t.Skip("nothing to spread over")
 		}
 		changes := proportional(l, f, rapid.IntRange(0, 30).Draw(t, "reported"))
-		most := l.most()
+		most := l.maxReplicas()
 		if l.replicas == 0 {
 			most = 0
 		}
@@ -139,7 +139,7 @@ func TestScalingIsReentrant(t *testing.T) {
 		done := rapid.IntRange(0, len(changes)).Draw(t, "done")
 		half := apply(l, f, changes[:done])
 		again := proportional(l, half, reported)
-		if diff := cmp.Diff(apply(l, f, changes), apply(l, half, again), cmp.AllowUnexported(fleet{}, size{})); diff != "" {
+		if diff := cmp.Diff(apply(l, f, changes), apply(l, half, again), cmp.AllowUnexported(replicaSetSizes{}, size{})); diff != "" {
 			t.Fatalf("in one go, and with a break after %d of %d (-one +break):\n%s", done, len(changes), diff)
 		}
 	})

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// scalingReplicaSet is the reason of events about the size of ReplicaSets.
-const scalingReplicaSet = "ScalingReplicaSet"
+// reasonScalingReplicaSet is the reason of events about the size of ReplicaSets.
+const reasonScalingReplicaSet = "ScalingReplicaSet"
 
 // claim returns the Deployment's ReplicaSets, adopting and releasing some.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
@@ -43,7 +43,7 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 			if err != nil {
 				return err
 			}
-			c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, patched.ResourceVersion)
+			c.replicaSetWrites.Wrote(ownership.IDOf(d), replicaSetsResource, patched.ResourceVersion)
 			adopted[set.UID] = patched
 			return nil
 		},
@@ -57,16 +57,16 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 	return sets, err
 }
 
-// adjustNew gives the new ReplicaSet, if it is there, its revision, annotations
+// adjustNewReplicaSet gives the new ReplicaSet, if it is there, its revision, annotations
 // and minReadySeconds.
-func (c *Controller) adjustNew(ctx context.Context, r *rollout) error {
+func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error {
 	set := r.newSet()
 	if set == nil {
 		return nil
 	}
-	r.noteFound()
+	r.setFoundNewReplicaSet()
 	if adjusted := adjust(set, r.deployment, nextRevision(r.oldSets())); adjusted != set {
-		return c.update(ctx, r, r.current, adjusted)
+		return c.update(ctx, r, r.newIndex, adjusted)
 	}
 	return nil
 }
@@ -84,32 +84,32 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 	switch {
 	case err == nil:
 		if replicas > 0 {
-			c.tellScale(d, set.Name, 0, replicas)
+			c.recordScalingEvent(d, set.Name, 0, replicas)
 		}
-		r.note(corev1.ConditionTrue, newSetCreated, "Created new replica set %q", set.Name)
+		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, "Created new replica set %q", set.Name)
 	case apierrors.IsAlreadyExists(err):
 		// Perhaps made by a create whose response was lost, and not cached yet.
 		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		if err != nil {
-			r.refused = true
+			r.createFailed = true
 			return false, fmt.Errorf("reading ReplicaSet %s/%s, which is in the way: %w", d.Namespace, set.Name, err)
 		}
 		if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {
 			klog.FromContext(ctx).V(2).Info("The hash of the template is taken", "replicaSet", klog.KObj(created), "collisions", ptr.Deref(d.Status.CollisionCount, 0)+1)
-			r.refused, r.collided = true, true
+			r.createFailed, r.hashCollision = true, true
 			return false, nil
 		}
 	case podcontrol.NamespaceTerminating(err):
-		r.refused = true
+		r.createFailed = true
 		return false, nil
 	default:
-		r.refused = true
+		r.createFailed = true
 		message := fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err)
-		c.events.Event(d, corev1.EventTypeWarning, setCreateError, message)
-		r.note(corev1.ConditionFalse, setCreateError, "%s", message)
+		c.events.Event(d, corev1.EventTypeWarning, reasonReplicaSetCreateError, message)
+		r.setProgressing(corev1.ConditionFalse, reasonReplicaSetCreateError, "%s", message)
 		return false, fmt.Errorf("creating ReplicaSet %s/%s: %w", d.Namespace, set.Name, err)
 	}
-	c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, created.ResourceVersion)
+	c.replicaSetWrites.Wrote(ownership.IDOf(d), replicaSetsResource, created.ResourceVersion)
 	r.setSets(append(r.sets, created))
 	return true, nil
 }
@@ -120,7 +120,7 @@ func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) e
 		set := r.sets[change.index]
 		from := int(ptr.Deref(set.Spec.Replicas, 1))
 		sized := *set
-		sized.Annotations = withSize(set.Annotations, r.limits)
+		sized.Annotations = withReplicasAnnotations(set.Annotations, r.limits)
 		sized.Spec.Replicas = ptr.To(int32(change.to))
 		if change.to == from && maps.Equal(sized.Annotations, set.Annotations) {
 			continue
@@ -129,18 +129,18 @@ func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) e
 			return err
 		}
 		if change.to != from {
-			c.tellScale(r.deployment, set.Name, from, change.to)
+			c.recordScalingEvent(r.deployment, set.Name, from, change.to)
 		}
 	}
 	return nil
 }
 
-func (c *Controller) tellScale(d *appsv1.Deployment, name string, from, to int) {
+func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from, to int) {
 	direction := "up"
 	if to < from {
 		direction = "down"
 	}
-	c.events.Eventf(d, corev1.EventTypeNormal, scalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
+	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
 // update writes a changed ReplicaSet, unless it has changed since it was read.
@@ -149,20 +149,20 @@ func (c *Controller) update(ctx context.Context, r *rollout, index int, set *app
 	if err != nil {
 		return fmt.Errorf("updating ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	c.setWrites.Wrote(ownership.IDOf(r.deployment), replicaSetsResource, written.ResourceVersion)
+	c.replicaSetWrites.Wrote(ownership.IDOf(r.deployment), replicaSetsResource, written.ResourceVersion)
 	r.sets[index] = written
 	return nil
 }
 
 // cleanUp deletes the oldest revisions above the limit.
 func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
-	for _, set := range surplus(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
+	for _, set := range revisionsToDelete(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}
 		err := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, options)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting ReplicaSet %s/%s of an old revision: %w", set.Namespace, set.Name, err)
 		}
-		c.setWrites.Deleted(ownership.IDOf(r.deployment), replicaSetsResource, cache.MetaObjectToName(set).String(), set.UID)
+		c.replicaSetWrites.Deleted(ownership.IDOf(r.deployment), replicaSetsResource, cache.MetaObjectToName(set).String(), set.UID)
 	}
 	return nil
 }

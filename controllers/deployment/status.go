@@ -11,23 +11,23 @@ import (
 // next one.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
-	if r.collided {
+	if r.hashCollision {
 		status.CollisionCount = ptr.To(ptr.Deref(status.CollisionCount, 0) + 1)
 	}
-	if !r.refused {
-		r.tally(&status)
+	if !r.createFailed {
+		r.countReplicas(&status)
 	}
 	switch {
-	case r.progressing != nil && r.progressing.Reason == newSetCreated:
-		status.Conditions = withNews(status.Conditions, *r.progressing) // not the one created before
+	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
+		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing) // not the one created before
 		return status
 	case r.progressing != nil:
 		status.Conditions = withCondition(status.Conditions, *r.progressing)
 		return status
-	case r.refused || !r.estimates:
+	case r.createFailed || !r.estimateProgress:
 		return status
 	}
-	status.Conditions = r.judge(&status)
+	status.Conditions = r.progressConditions(&status)
 	if failure, failing := replicaFailure(r.newSet(), r.sets); failing {
 		status.Conditions = withCondition(status.Conditions, failure)
 	} else {
@@ -36,13 +36,13 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	return status
 }
 
-// tally counts replicas into status, and says whether enough are available.
-func (r *rollout) tally(status *appsv1.DeploymentStatus) {
+// countReplicas counts replicas into status, and says whether enough are available.
+func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	*status = appsv1.DeploymentStatus{
 		ObservedGeneration:  r.deployment.Generation,
 		CollisionCount:      status.CollisionCount,
 		Conditions:          status.Conditions,
-		TerminatingReplicas: terminating(r.sets),
+		TerminatingReplicas: terminatingReplicas(r.sets),
 	}
 	var wanted int32
 	for _, set := range r.sets {
@@ -56,14 +56,14 @@ func (r *rollout) tally(status *appsv1.DeploymentStatus) {
 	}
 	// More may be available than are asked for, until ReplicaSets follow.
 	status.UnavailableReplicas = max(0, wanted-status.AvailableReplicas)
-	c := available(int(status.AvailableReplicas) >= r.limits.leastAvailable())
+	c := availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())
 	c.LastUpdateTime, c.LastTransitionTime = metav1.NewTime(r.now), metav1.NewTime(r.now)
 	status.Conditions = withCondition(status.Conditions, c)
 }
 
-// terminating is the number of terminating pods, nil as long as a ReplicaSet
+// terminatingReplicas is the number of terminating pods, nil as long as a ReplicaSet
 // that has been looked at does not tell its own.
-func terminating(sets []*appsv1.ReplicaSet) *int32 {
+func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {
 		switch own := set.Status.TerminatingReplicas; {

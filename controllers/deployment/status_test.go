@@ -28,7 +28,7 @@ func TestTally(t *testing.T) {
 	}
 	var got appsv1.DeploymentStatus
 	got.CollisionCount = d.Status.CollisionCount
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, having(1))).tally(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, having(1))).countReplicas(&got)
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 7, Replicas: 5, UpdatedReplicas: 1, ReadyReplicas: 4, AvailableReplicas: 3, UnavailableReplicas: 4,
 		TerminatingReplicas: new(int32(5)), CollisionCount: new(int32(2)),
@@ -45,7 +45,7 @@ func TestTally(t *testing.T) {
 func TestTallyIsNeverNegative(t *testing.T) {
 	d := newDeployment(1)
 	var got appsv1.DeploymentStatus
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(3))).tally(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(3))).countReplicas(&got)
 	if got.UnavailableReplicas != 0 || got.AvailableReplicas != 3 {
 		t.Errorf("%d unavailable, %d available; want 0 and 3", got.UnavailableReplicas, got.AvailableReplicas)
 	}
@@ -69,7 +69,7 @@ func TestAvailability(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDeployment(3, test.change)
 			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, having(test.have))).status()
-			if got := condition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
+			if got := findCondition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
 				t.Errorf("available: %s, want %s", got.Status, test.want)
 			}
 		})
@@ -92,7 +92,7 @@ func TestTerminating(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, terminating(test.sets)); diff != "" {
+			if diff := cmp.Diff(test.want, terminatingReplicas(test.sets)); diff != "" {
 				t.Errorf("terminating (-want +got):\n%s", diff)
 			}
 		})

@@ -29,7 +29,7 @@ func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deploym
 	if err != nil {
 		panic(err)
 	}
-	r := &rollout{deployment: d, limits: l, now: now, estimates: true}
+	r := &rollout{deployment: d, limits: l, now: now, estimateProgress: true}
 	r.setSets(sets)
 	reported := d.DeepCopy()
 	reported.Status = r.status()
@@ -157,7 +157,7 @@ func TestSync(t *testing.T) {
 			want: []string{"delete replicasets web-v0"},
 		},
 		{
-			name: "resumed: reported before anything else", deployment: newDeployment(3, image("v2"), progressing(paused, time.Hour)),
+			name: "resumed: reported before anything else", deployment: newDeployment(3, image("v2"), progressing(reasonPaused, time.Hour)),
 			sets: sets{old}, want: []string{writeStatus},
 		},
 		{
@@ -257,15 +257,15 @@ func TestSync(t *testing.T) {
 		{name: "gone", deployment: d3, before: func(r *rig) { delete(r.deployments, "web"); r.deliver() }},
 		{
 			name: "own ReplicaSets not in the cache yet", deployment: d3v2, sets: sets{old}, settled: true,
-			before: func(r *rig) { r.setWrites.Wrote(id, replicaSetsResource, "999") }, wantErr: "not yet",
+			before: func(r *rig) { r.replicaSetWrites.Wrote(id, replicaSetsResource, "999") }, wantErr: "not yet",
 		},
 		{
 			name: "own deletion not in the cache yet", deployment: d3v2, sets: sets{old}, settled: true,
-			before: func(r *rig) { r.setWrites.Deleted(id, replicaSetsResource, "ns/web-v1", "uid-web-v1") }, wantErr: "not yet",
+			before: func(r *rig) { r.replicaSetWrites.Deleted(id, replicaSetsResource, "ns/web-v1", "uid-web-v1") }, wantErr: "not yet",
 		},
 		{
 			name: "own status not in the cache yet: ReplicaSets are looked after, status waits", deployment: newDeployment(5), sets: sets{old},
-			before: func(r *rig) { r.ownWrites.Wrote(id, deploymentsResource, "999") },
+			before: func(r *rig) { r.deploymentWrites.Wrote(id, deploymentsResource, "999") },
 			want:   []string{"update replicasets web-v1"},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v1 from 3 to 5"},
 		},
@@ -318,20 +318,20 @@ func TestSyncReports(t *testing.T) {
 		revision   string
 		collisions *int32
 	}{
-		{name: "made", deployment: d, want: newSetCreated, message: `Created new replica set "` + hashed(d) + `"`, observed: 1, revision: "1"},
-		{name: "made again, at once", deployment: newDeployment(3, image("v2"), progressing(newSetCreated, time.Minute)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0)},
-			want: newSetCreated, message: `Created new replica set "` + hashed(newDeployment(3, image("v2"))) + `"`, observed: 1, revision: "2"},
+		{name: "made", deployment: d, want: reasonNewReplicaSetCreated, message: `Created new replica set "` + hashed(d) + `"`, observed: 1, revision: "1"},
+		{name: "made again, at once", deployment: newDeployment(3, image("v2"), progressing(reasonNewReplicaSetCreated, time.Minute)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0)},
+			want: reasonNewReplicaSetCreated, message: `Created new replica set "` + hashed(newDeployment(3, image("v2"))) + `"`, observed: 1, revision: "2"},
 		{name: "not made", deployment: d, answers: map[string][]error{creates(d): {refused}},
-			want: setCreateError, message: `Failed to create new replica set "` + hashed(d) + `": slow down`},
-		{name: "found", deployment: d, sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)}, want: newSetFound, message: `Found new replica set "web-v1"`, observed: 1, revision: "4"},
-		{name: "paused", deployment: newDeployment(3, progressing(newSetAvailable, time.Hour), asPaused), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
-			want: paused, message: "Deployment is paused", observed: 1, revision: "4"},
-		{name: "resumed, long after the deadline", deployment: newDeployment(3, progressing(paused, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
-			want: resumed, message: "Deployment is resumed", observed: 1, revision: "4"},
-		{name: "too late", deployment: newDeployment(3, progressing(setUpdated, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
-			want: deadlineExceeded, message: `ReplicaSet "web-v1" has timed out progressing.`, observed: 1, revision: "4"},
-		{name: "done", deployment: newDeployment(3, progressing(setUpdated, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3, having(3))},
-			want: newSetAvailable, message: `ReplicaSet "web-v1" has successfully progressed.`, observed: 1, revision: "4"},
+			want: reasonReplicaSetCreateError, message: `Failed to create new replica set "` + hashed(d) + `": slow down`},
+		{name: "found", deployment: d, sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)}, want: reasonFoundNewReplicaSet, message: `Found new replica set "web-v1"`, observed: 1, revision: "4"},
+		{name: "paused", deployment: newDeployment(3, progressing(reasonNewReplicaSetAvailable, time.Hour), asPaused), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
+			want: reasonPaused, message: "Deployment is paused", observed: 1, revision: "4"},
+		{name: "resumed, long after the deadline", deployment: newDeployment(3, progressing(reasonPaused, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
+			want: reasonResumed, message: "Deployment is resumed", observed: 1, revision: "4"},
+		{name: "too late", deployment: newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)},
+			want: reasonProgressDeadlineExceeded, message: `ReplicaSet "web-v1" has timed out progressing.`, observed: 1, revision: "4"},
+		{name: "done", deployment: newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour)), sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3, having(3))},
+			want: reasonNewReplicaSetAvailable, message: `ReplicaSet "web-v1" has successfully progressed.`, observed: 1, revision: "4"},
 		{name: "a hash that is taken", deployment: d, sets: []*appsv1.ReplicaSet{taken(d)}, collisions: new(int32(1))},
 		{name: "terminating: the revision stays as it was", deployment: newDeployment(3, deleting, annotated(revisionAnnotation, "3")),
 			sets: []*appsv1.ReplicaSet{newSetOf(d, "v1", 4, 3)}, observed: 1, revision: "3"},
@@ -345,7 +345,7 @@ func TestSyncReports(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.deployment()
-			c := condition(got.Status.Conditions, appsv1.DeploymentProgressing)
+			c := findCondition(got.Status.Conditions, appsv1.DeploymentProgressing)
 			switch {
 			case c == nil && test.want != "":
 				t.Errorf("no condition, want reason %s", test.want)
@@ -368,17 +368,17 @@ func TestSyncReports(t *testing.T) {
 // Only a rollout is measured: not while it is paused, nor while it is scaled.
 func TestNoVerdictOutsideARollout(t *testing.T) {
 	for name, d := range map[string]*appsv1.Deployment{
-		"paused":      newDeployment(3, progressing(paused, time.Hour), asPaused),
-		"scaled":      newDeployment(5, progressing(setUpdated, time.Hour)),
-		"terminating": newDeployment(3, progressing(setUpdated, time.Hour), deleting),
+		"paused":      newDeployment(3, progressing(reasonPaused, time.Hour), asPaused),
+		"scaled":      newDeployment(5, progressing(reasonReplicaSetUpdated, time.Hour)),
+		"terminating": newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour), deleting),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := condition(d.Status.Conditions, appsv1.DeploymentProgressing).Reason
+			before := findCondition(d.Status.Conditions, appsv1.DeploymentProgressing).Reason
 			r := newRig(t, d, newSetOf(newDeployment(3), "v1", 1, 3))
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
-			if got := condition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != before {
+			if got := findCondition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != before {
 				t.Errorf("reason %s, want %s as before", got, before)
 			}
 		})

@@ -46,25 +46,25 @@ type Config struct {
 
 // Controller is the Endpoints controller.
 type Controller struct {
-	client      kubernetes.Interface
-	services    cache.Indexer
-	pods        cache.Indexer
-	endpoints   cache.Indexer
-	events      record.EventRecorder
-	batchPeriod time.Duration
-	synced      []cache.InformerSynced
-	writes      *ownwrites.Log
-	diary       *diary
-	// awaiting holds the keys whose last sync found the cache to lack their own
+	client       kubernetes.Interface
+	services     cache.Indexer
+	pods         cache.Indexer
+	endpoints    cache.Indexer
+	events       record.EventRecorder
+	batchPeriod  time.Duration
+	synced       []cache.InformerSynced
+	writes       *ownwrites.Tracker
+	triggerTimes *triggerTimeTracker
+	// awaitingCache holds the keys whose last sync found the cache to lack their own
 	// last write.
-	awaiting sync.Map
-	// doubted holds the keys whose last write failed, as far as anybody here knows:
+	awaitingCache sync.Map
+	// failedWrites holds the keys whose last write failed, as far as anybody here knows:
 	// what there is now, the cache need not show.
-	doubted sync.Map
-	// took holds how long the last write under each key took.
-	took   sync.Map
-	loop   *workloop.Loop
-	logger klog.Logger // of handlers, which have no context
+	failedWrites sync.Map
+	// writeDurations holds how long the last write under each key took.
+	writeDurations sync.Map
+	loop           *workloop.Loop
+	logger         klog.Logger // of handlers, which have no context
 }
 
 // New returns a Controller that has its handlers on the informers, which must
@@ -75,26 +75,26 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	}
 	const queue = "endpoint"
 	c := &Controller{
-		client:      config.Client,
-		services:    config.Services.GetIndexer(),
-		pods:        config.Pods.GetIndexer(),
-		endpoints:   config.Endpoints.GetIndexer(),
-		events:      config.Events,
-		batchPeriod: config.BatchPeriod,
-		diary:       newDiary(),
-		logger:      klog.LoggerWithValues(klog.FromContext(ctx), "controller", queue),
+		client:       config.Client,
+		services:     config.Services.GetIndexer(),
+		pods:         config.Pods.GetIndexer(),
+		endpoints:    config.Endpoints.GetIndexer(),
+		events:       config.Events,
+		batchPeriod:  config.BatchPeriod,
+		triggerTimes: newTriggerTimeTracker(),
+		logger:       klog.LoggerWithValues(klog.FromContext(ctx), "controller", queue),
 	}
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{resource: c.endpoints})
 	c.loop = workloop.New(queue, c.sync)
 	// Handlers come last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(config)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
 // Run serves Services with workers until all of those have stopped. Nothing is

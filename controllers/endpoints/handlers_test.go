@@ -104,18 +104,18 @@ func TestWakeUps(t *testing.T) {
 
 		{"Endpoints there at the start", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
 		{"Endpoints added later", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
-		{"Endpoints changed", func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }, nil},
+		{"Endpoints changed", func(r *rig) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
 		{"Endpoints added that a sync awaits", func(r *rig) {
-			r.awaiting.Store(web, nil)
+			r.awaitingCache.Store(web, nil)
 			r.endpointsAdded(newEndpoints(newService(), nil), false)
 		}, []string{web}},
 		{"Endpoints changed that a sync awaits", func(r *rig) {
-			r.awaiting.Store(web, nil)
-			r.endpointsShown(newEndpoints(newService(), nil))
+			r.awaitingCache.Store(web, nil)
+			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, []string{web}},
 		{"other Endpoints than a sync awaits", func(r *rig) {
-			r.awaiting.Store(db, nil)
-			r.endpointsShown(newEndpoints(newService(), nil))
+			r.awaitingCache.Store(db, nil)
+			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, nil},
 		{"Endpoints deleted", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
 		{"deletion of Endpoints missed", func(r *rig) {
@@ -178,7 +178,7 @@ func TestBatchPeriod(t *testing.T) {
 // write took, within bounds; what is not a pod's change does not wait.
 func TestGathering(t *testing.T) {
 	podAdded := func(r *rig) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
-	shown := func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }
+	shown := func(r *rig) { r.endpointsObserved(newEndpoints(newService(), nil)) }
 	ms := time.Millisecond
 	for _, test := range []struct {
 		name        string
@@ -189,7 +189,7 @@ func TestGathering(t *testing.T) {
 	}{
 		{"pod", 70 * ms, 0, podAdded, 70 * ms},
 		{"pod, after a quick write", 0, 0, podAdded, 0},
-		{"pod, after a very slow write", time.Minute, 0, podAdded, gatherMax},
+		{"pod, after a very slow write", time.Minute, 0, podAdded, maxBatchDelay},
 		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
 		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
 		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
@@ -202,7 +202,7 @@ func TestGathering(t *testing.T) {
 				if err := r.sync(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
-				r.awaiting.Store(key, nil)
+				r.awaitingCache.Store(key, nil)
 				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, woken(t, r, func() { test.event(r) })); diff != "" {
 					t.Errorf("wake-ups (-want +got):\n%s", diff)
 				}
@@ -214,22 +214,22 @@ func TestGathering(t *testing.T) {
 // What is remembered of a Service does not outlive it.
 func TestNothingIsRememberedOfTheGone(t *testing.T) {
 	r := newRig(t, newEndpoints(newService(), nil))
-	r.diary.put(key, momentsOf(newService(), nil))
-	r.took.Store(key, time.Second)
+	r.triggerTimes.put(key, changeTimesOf(newService(), nil))
+	r.writeDurations.Store(key, time.Second)
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if r.diary.last(key) != nil {
+	if r.triggerTimes.last(key) != nil {
 		t.Error("the moments of a Service that is gone are remembered")
 	}
-	if _, remembered := r.took.Load(key); remembered {
+	if _, remembered := r.writeDurations.Load(key); remembered {
 		t.Error("how long its last write took is remembered")
 	}
-	if r.writes.Missing(key) == "" {
+	if r.writes.StaleReason(key) == "" {
 		t.Fatal("the deletion is not remembered while the cache does not show it")
 	}
 	r.endpointsDeleted(newEndpoints(newService(), nil))
-	if missing := r.writes.Missing(key); missing != "" {
+	if missing := r.writes.StaleReason(key); missing != "" {
 		t.Errorf("the deletion is remembered once it was told: %s", missing)
 	}
 }

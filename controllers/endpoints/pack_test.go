@@ -12,8 +12,8 @@ import (
 )
 
 // offering is an offer of a pod at ip, whose ports have the numbers given.
-func offering(ip string, pod types.UID, ready bool, ports ...int32) offer {
-	o := offer{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
+func offering(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
+	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
 		o.ports = append(o.ports, portIDOf(port{Name: fmt.Sprint("p", number), Port: number, Protocol: corev1.ProtocolTCP}))
 	}
@@ -23,19 +23,19 @@ func offering(ip string, pod types.UID, ready bool, ports ...int32) offer {
 func TestPack(t *testing.T) {
 	tests := []struct {
 		name   string
-		offers []offer
+		offers []addressEntry
 		want   []string
 	}{
 		{"nothing", nil, nil},
-		{"ports of the same addresses share a subset", []offer{offering("1", "a", true, 80, 443), offering("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
-		{"ports of other addresses do not", []offer{offering("1", "a", true, 80, 443), offering("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
-		{"nor ports of the same addresses, differently ready", []offer{offering("1", "a", true, 80), offering("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
-		{"offers of one address add up", []offer{offering("1", "a", true, 80), offering("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
-		{"the same offer twice is one", []offer{offering("1", "a", true, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
-		{"not ready wins", []offer{offering("1", "a", true, 80), offering("1", "a", false, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
-		{"pods of one IP are two", []offer{offering("1", "b", true, 80), offering("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
-		{"addresses are sorted as text", []offer{offering("10", "b", true, 80), offering("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
-		{"bare addresses", []offer{offering("2", "b", true), offering("1", "a", false), offering("1", "a", false)}, []string{"> 2 !1"}},
+		{"ports of the same addresses share a subset", []addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
+		{"ports of other addresses do not", []addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
+		{"nor ports of the same addresses, differently ready", []addressEntry{offering("1", "a", true, 80), offering("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
+		{"offers of one address add up", []addressEntry{offering("1", "a", true, 80), offering("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
+		{"the same offer twice is one", []addressEntry{offering("1", "a", true, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
+		{"not ready wins", []addressEntry{offering("1", "a", true, 80), offering("1", "a", false, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
+		{"pods of one IP are two", []addressEntry{offering("1", "b", true, 80), offering("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
+		{"addresses are sorted as text", []addressEntry{offering("10", "b", true, 80), offering("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
+		{"bare addresses", []addressEntry{offering("2", "b", true), offering("1", "a", false), offering("1", "a", false)}, []string{"> 2 !1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,9 +48,11 @@ func TestPack(t *testing.T) {
 
 // Ports are told apart by everything they have, and by value.
 func TestPackPorts(t *testing.T) {
-	of := func(p port) offer { return offer{offering("1", "a", true).address, true, []portID{portIDOf(p)}} }
+	of := func(p port) addressEntry {
+		return addressEntry{offering("1", "a", true).address, true, []portID{portIDOf(p)}}
+	}
 	base := port{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")}
-	if got := pack([]offer{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
+	if got := pack([]addressEntry{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
 		t.Errorf("one port became %v", got)
 	}
 	others := []port{
@@ -62,15 +64,15 @@ func TestPackPorts(t *testing.T) {
 		{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP},
 	}
 	for _, other := range others {
-		if got := pack([]offer{of(base), of(other)}); len(got) != 1 || len(got[0].Ports) != 2 {
+		if got := pack([]addressEntry{of(base), of(other)}); len(got) != 1 || len(got[0].Ports) != 2 {
 			t.Errorf("%v and %v became %v", base, other, got)
 		}
 	}
 }
 
 // drawOffers draws offers that serve so many ports each.
-func drawOffers(t *rapid.T, portsMin, portsMax int) []offer {
-	drawOne := rapid.Custom(func(t *rapid.T) offer {
+func drawOffers(t *rapid.T, portsMin, portsMax int) []addressEntry {
+	drawOne := rapid.Custom(func(t *rapid.T) addressEntry {
 		o := offering(
 			rapid.SampledFrom([]string{"1", "2", "3", "10", "11"}).Draw(t, "ip"),
 			rapid.SampledFrom([]types.UID{"", "a", "b", "c"}).Draw(t, "pod"),
@@ -98,22 +100,22 @@ func TestPackProperties(t *testing.T) {
 			t.Fatal("equal subsets are not found equal")
 		}
 		type place struct {
-			host host
+			host hostKey
 			port portID
 		}
 		// meaning is whether each host is ready at each port.
-		meaning := func(offers []offer) map[place]bool {
+		meaning := func(offers []addressEntry) map[place]bool {
 			at := map[place]bool{}
 			for _, o := range offers {
 				for _, id := range o.ports {
-					p := place{identify(o.address), id}
+					p := place{hostKeyOf(o.address), id}
 					ready, known := at[p]
 					at[p] = o.ready && (ready || !known)
 				}
 			}
 			return at
 		}
-		if diff := cmp.Diff(meaning(offers), meaning(unpack(packed)), cmp.AllowUnexported(host{}, portID{}, place{})); diff != "" {
+		if diff := cmp.Diff(meaning(offers), meaning(unpack(packed)), cmp.AllowUnexported(hostKey{}, portID{}, place{})); diff != "" {
 			t.Fatalf("packed means something else (-want +got):\n%s", diff)
 		}
 		checkForm(t, packed)
@@ -133,16 +135,16 @@ func checkForm(t *rapid.T, packed []subset) {
 			}
 			seen[portIDOf(p)] = true
 		}
-		hosts := map[host]bool{}
+		hosts := map[hostKey]bool{}
 		for _, list := range [][]address{s.Addresses, s.NotReadyAddresses} {
 			if !slices.IsSortedFunc(list, compareAddresses) {
 				t.Fatalf("addresses are not sorted: %v", render(packed))
 			}
 			for _, a := range list {
-				if hosts[identify(a)] {
+				if hosts[hostKeyOf(a)] {
 					t.Fatalf("an address is twice in a subset: %v", render(packed))
 				}
-				hosts[identify(a)] = true
+				hosts[hostKeyOf(a)] = true
 			}
 		}
 	}
@@ -150,7 +152,7 @@ func checkForm(t *rapid.T, packed []subset) {
 
 func TestEqualSubsets(t *testing.T) {
 	full := func() []subset {
-		s := pack([]offer{offering("1", "a", true, 80, 443), offering("2", "b", false, 80, 443)})
+		s := pack([]addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", false, 80, 443)})
 		s[0].Addresses[0].NodeName = new("n")
 		s[0].Addresses[0].Hostname = "h"
 		return s

@@ -12,12 +12,12 @@ import (
 // when current says all of it already. current is nil when there is none; it is
 // not changed. trigger is the time of the change that led here, if known.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
-	subsets, truncated := truncate(pack(publish(service, pods)), Capacity)
+	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
 	labels := labelsOf(service)
 	if current != nil &&
 		equalSubsets(pack(unpack(current.Subsets)), subsets) &&
 		maps.Equal(current.Labels, labels) &&
-		saysTruncated(current, truncated) {
+		hasTruncationAnnotation(current, truncated) {
 		return nil
 	}
 	next := &endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
@@ -30,8 +30,8 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// saysTruncated reports whether the over-capacity annotation is as it should be.
-func saysTruncated(current *endpoints, truncated bool) bool {
+// hasTruncationAnnotation reports whether the over-capacity annotation is as it should be.
+func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)
 }

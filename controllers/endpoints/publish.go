@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	netutils "k8s.io/utils/net"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// published reports whether a Service has its Endpoints kept for it. Those of an
+// managesEndpoints reports whether a Service has its Endpoints kept for it. Those of an
 // ExternalName, or of a Service without a selector, are somebody else's.
-func published(service *corev1.Service) bool {
+func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
@@ -27,11 +27,11 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return true
 }
 
-// publish returns what each of the pods that a Service selects offers to it.
-func publish(service *corev1.Service, pods []*corev1.Pod) []offer {
-	offers := make([]offer, 0, len(pods))
+// addressEntries returns what each of the pods that a Service selects entries to it.
+func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry {
+	entries := make([]addressEntry, 0, len(pods))
 	for _, pod := range pods {
-		if podfacts.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {
+		if podutil.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {
 			continue
 		}
 		address, ok := addressOf(service, pod)
@@ -39,18 +39,18 @@ func publish(service *corev1.Service, pods []*corev1.Pod) []offer {
 			continue
 		}
 		ports := portsOf(service, pod)
-		if len(ports) == 0 && !portless(service) {
+		if len(ports) == 0 && !publishesWithoutPorts(service) {
 			continue
 		}
-		_, ready := podfacts.Ready(pod)
-		offers = append(offers, offer{address: address, ready: ready || service.Spec.PublishNotReadyAddresses, ports: ports})
+		_, ready := podutil.Ready(pod)
+		entries = append(entries, addressEntry{address: address, ready: ready || service.Spec.PublishNotReadyAddresses, ports: ports})
 	}
-	return offers
+	return entries
 }
 
-// portless reports whether a Service publishes bare addresses. One that has a
+// publishesWithoutPorts reports whether a Service publishes bare addresses. One that has a
 // virtual IP and no ports can send nothing anywhere.
-func portless(service *corev1.Service) bool {
+func publishesWithoutPorts(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
@@ -152,7 +152,7 @@ func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok 
 	}
 	for i := range pod.Spec.InitContainers {
 		container := &pod.Spec.InitContainers[i]
-		if !podfacts.Sidecar(container) {
+		if !podutil.IsSidecar(container) {
 			continue
 		}
 		if at := slices.IndexFunc(container.Ports, named); at >= 0 {

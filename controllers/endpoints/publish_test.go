@@ -86,7 +86,7 @@ func TestPublish(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, render(pack(publish(test.service, test.pods)))); diff != "" {
+			if diff := cmp.Diff(test.want, render(pack(addressEntries(test.service, test.pods)))); diff != "" {
 				t.Errorf("subsets (-want +got):\n%s", diff)
 			}
 		})

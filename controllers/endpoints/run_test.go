@@ -181,7 +181,7 @@ func TestLongOutage(t *testing.T) {
 			if got := tries.Load(); got <= 15 {
 				t.Errorf("tried %d times in %s; upstream gives up after 15", got, outage)
 			}
-			time.Sleep(workloop.RetryMax)
+			time.Sleep(workloop.MaxRetryDelay)
 			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, publishedBy(t, server)); diff != "" {
 				t.Errorf("Endpoints after an outage of %s (-want +got):\n%s", outage, diff)
 			}

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// gatherMax is the longest that changes wait to be written together because the
+// maxBatchDelay is the longest that changes wait to be written together because the
 // write before them took long.
-const gatherMax = 250 * time.Millisecond
+const maxBatchDelay = 250 * time.Millisecond
 
 // sync makes the Endpoints under key what its Service and pods ask for.
 //
@@ -33,8 +33,8 @@ const gatherMax = 250 * time.Millisecond
 //  7. Only then is the change that led here done with: until it has been
 //     written, it stays what triggers the write.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	if missing := c.missing(key); missing != "" {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	if stale := c.staleReason(key); stale != "" {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
 	service, err := lookUp[*corev1.Service](c.services, key)
 	if err != nil {
@@ -45,38 +45,38 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 		return err
 	}
 	if service == nil {
-		c.diary.forget(key)
-		c.took.Delete(key)
-		c.doubted.Delete(key)
-		return c.retire(ctx, key, current)
+		c.triggerTimes.forget(key)
+		c.writeDurations.Delete(key)
+		c.failedWrites.Delete(key)
+		return c.deleteOrphaned(ctx, key, current)
 	}
-	if !published(service) {
+	if !managesEndpoints(service) {
 		return nil
 	}
-	if _, doubted := c.doubted.Load(key); doubted {
-		if current, err = c.live(ctx, service); err != nil {
+	if _, doubted := c.failedWrites.Load(key); doubted {
+		if current, err = c.getLive(ctx, service); err != nil {
 			return err
 		}
 	}
-	pods, err := c.selected(service)
+	pods, err := c.selectedPods(service)
 	if err != nil {
 		return err
 	}
-	now := momentsOf(service, pods)
-	if next := plan(service, pods, current, now.trigger(c.diary.last(key))); next != nil {
+	now := changeTimesOf(service, pods)
+	if next := plan(service, pods, current, now.trigger(c.triggerTimes.last(key))); next != nil {
 		if err := c.write(ctx, service, next); err != nil {
-			c.doubted.Store(key, nil)
+			c.failedWrites.Store(key, nil)
 			return err
 		}
 	}
-	c.doubted.Delete(key)
-	c.diary.put(key, now)
+	c.failedWrites.Delete(key)
+	c.triggerTimes.put(key, now)
 	return nil
 }
 
-// live reads the Endpoints of a Service past the cache, nil when there are none.
+// getLive reads the Endpoints of a Service past the cache, nil when there are none.
 // The syncs that follow wait until the cache shows as much.
-func (c *Controller) live(ctx context.Context, service *corev1.Service) (*endpoints, error) {
+func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*endpoints, error) {
 	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -88,16 +88,16 @@ func (c *Controller) live(ctx context.Context, service *corev1.Service) (*endpoi
 	return found, nil
 }
 
-// missing says what the cache does not show of the last write under key. The
+// staleReason says what the cache does not show of the last write under key. The
 // event that brings it then wakes the key: whoever delivers it finds the key
 // awaiting, or delivered it before the cache was asked.
-func (c *Controller) missing(key string) string {
-	c.awaiting.Store(key, nil)
-	missing := c.writes.Missing(key)
-	if missing == "" {
-		c.awaiting.Delete(key)
+func (c *Controller) staleReason(key string) string {
+	c.awaitingCache.Store(key, nil)
+	stale := c.writes.StaleReason(key)
+	if stale == "" {
+		c.awaitingCache.Delete(key)
 	}
-	return missing
+	return stale
 }
 
 // lookUp returns the cached object under key, nil when there is none.
@@ -113,9 +113,9 @@ func lookUp[T any](from cache.Indexer, key string) (found T, err error) {
 	return found, nil
 }
 
-// selected returns the cached pods that a Service selects, in no particular
+// selectedPods returns the cached pods that a Service selects, in no particular
 // order. They are shared: read only.
-func (c *Controller) selected(service *corev1.Service) ([]*corev1.Pod, error) {
+func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error) {
 	objects, err := c.pods.ByIndex(cache.NamespaceIndex, service.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("looking up the pods of namespace %s: %w", service.Namespace, err)
@@ -155,19 +155,19 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 			return fmt.Errorf("updating Endpoints %s: %w", key, err)
 		}
 	}
-	c.took.Store(key, time.Since(begin))
+	c.writeDurations.Store(key, time.Since(begin))
 	c.writes.Wrote(ownership.IDOf(service), resource, written.ResourceVersion)
 	return nil
 }
 
-// retire deletes what is left of a Service that the cache does not show.
+// deleteOrphaned deletes what is left of a Service that the cache does not show.
 //
 //  1. The record of a leader election was never a Service's, and stays.
 //  2. The Service is looked for past the cache, which may not show it yet: its
 //     Endpoints, perhaps written by the leader before, are in use.
 //  3. What is deleted is what was looked at, as it was, and no namesake.
-func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints) error {
-	if leftover != nil && leadersRecord(leftover) {
+func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *endpoints) error {
+	if leftover != nil && isLeaderElectionRecord(leftover) {
 		return nil
 	}
 	name, err := cache.ParseObjectName(key)
@@ -191,7 +191,7 @@ func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints
 		if err != nil {
 			return fmt.Errorf("looking for Endpoints %s, which have no Service: %w", key, err)
 		}
-		if leadersRecord(leftover) {
+		if isLeaderElectionRecord(leftover) {
 			return nil
 		}
 	}
@@ -205,13 +205,13 @@ func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints
 		return fmt.Errorf("deleting Endpoints %s, which have no Service: %w", key, err)
 	}
 	c.writes.Deleted(ownership.ID{Key: key}, resource, key, leftover.UID)
-	c.writes.Missing(key) // forgets what the event, if it was faster, has shown
+	c.writes.StaleReason(key) // forgets what the event, if it was faster, has shown
 	return nil
 }
 
-// leadersRecord reports whether an Endpoints is where a leader election of the
+// isLeaderElectionRecord reports whether an Endpoints is where a leader election of the
 // old kind keeps its lock.
-func leadersRecord(e *endpoints) bool {
+func isLeaderElectionRecord(e *endpoints) bool {
 	_, present := e.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	return present
 }

@@ -143,7 +143,7 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 				shown := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
 				got := woken(t, r, func() {
 					r.cache(shown)
-					r.endpointsShown(shown)
+					r.endpointsObserved(shown)
 				})
 				if diff := cmp.Diff(map[string][]time.Duration{key: {0}}, got); diff != "" {
 					t.Errorf("woken by its write (-want +got):\n%s", diff)
@@ -151,7 +151,7 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 				if err := r.sync(t.Context(), key); err != nil || len(r.calls) != 1 {
 					t.Errorf("with its write in the cache: error %v, calls %v", err, r.calls)
 				}
-				if _, awaiting := r.awaiting.Load(key); awaiting {
+				if _, awaiting := r.awaitingCache.Load(key); awaiting {
 					t.Error("still awaits its write")
 				}
 			})
@@ -187,7 +187,7 @@ func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
 			if diff := cmp.Diff(test.want, r.calls); diff != "" {
 				t.Errorf("calls after the failure (-want +got):\n%s", diff)
 			}
-			if _, doubted := r.doubted.Load(key); doubted {
+			if _, doubted := r.failedWrites.Load(key); doubted {
 				t.Error("still doubts the cache")
 			}
 		})

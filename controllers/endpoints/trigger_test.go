@@ -29,11 +29,11 @@ func TestTrigger(t *testing.T) {
 		{name: "one that does counts", before: pods(), after: pods(unknown, at("a", 2)), want: second(2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var before *moments
+			var before *changeTimes
 			if !test.new {
-				before = momentsOf(newService(), test.before)
+				before = changeTimesOf(newService(), test.before)
 			}
-			if got := momentsOf(newService(), test.after).trigger(before); !got.Equal(test.want) {
+			if got := changeTimesOf(newService(), test.after).trigger(before); !got.Equal(test.want) {
 				t.Errorf("trigger %s, want %s", got, test.want)
 			}
 		})
@@ -44,7 +44,7 @@ func TestTrigger(t *testing.T) {
 func TestTriggerOfANamesake(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", nil, changed(born))}
 	namesake := newService(func(s *corev1.Service) { s.UID = "later" })
-	if got := momentsOf(namesake, pods).trigger(momentsOf(newService(), pods)); !got.Equal(born) {
+	if got := changeTimesOf(namesake, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(born) {
 		t.Errorf("trigger %s, want its creation, %s", got, born)
 	}
 }

@@ -50,8 +50,8 @@ func TestSharesProperties(t *testing.T) {
 }
 
 // hosts returns offers of one port by n pods.
-func hosts(n int, ready bool, port int32, from int) []offer {
-	var offers []offer
+func hosts(n int, ready bool, port int32, from int) []addressEntry {
+	var offers []addressEntry
 	for i := range n {
 		ip := fmt.Sprintf("10.%d.%d.%d", port, (from+i)/256, (from+i)%256)
 		offers = append(offers, offering(ip, "", ready, port))
@@ -77,7 +77,7 @@ func TestTruncate(t *testing.T) {
 		{"a subset that loses all is gone", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var offers []offer
+			var offers []addressEntry
 			for i, s := range test.sizes {
 				offers = append(offers, hosts(s.ready, true, int32(i+1), 0)...)
 				offers = append(offers, hosts(s.notReady, false, int32(i+1), s.ready)...)
@@ -148,10 +148,10 @@ func readyAt(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {
 		for _, id := range o.ports {
-			at[fmt.Sprint(identify(o.address), id)] = o.ready
+			at[fmt.Sprint(hostKeyOf(o.address), id)] = o.ready
 		}
 		if len(o.ports) == 0 {
-			at[fmt.Sprint(identify(o.address))] = o.ready
+			at[fmt.Sprint(hostKeyOf(o.address))] = o.ready
 		}
 	}
 	return at

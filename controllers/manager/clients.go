@@ -36,7 +36,7 @@ func ClientsFor(options *Options) (Clients, error) {
 	// Endpoints are deprecated, and every request for them would say so.
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &timeouts{next: next, limit: requestTimeout}
+		return &timeoutTransport{next: next, limit: requestTimeout}
 	})
 	return func(purpose string) (kubernetes.Interface, error) {
 		config := rest.CopyConfig(config)
@@ -69,14 +69,14 @@ func configFrom(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// timeouts is a transport that gives up on requests that are not answered.
-type timeouts struct {
+// timeoutTransport is a transport that gives up on requests that are not answered.
+type timeoutTransport struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *timeouts) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		return t.next.RoundTrip(request)
 	}
@@ -95,7 +95,7 @@ func (t *timeouts) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets client-go reach the transport below.
-func (t *timeouts) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 type cancelOnClose struct {
 	io.ReadCloser

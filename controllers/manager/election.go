@@ -24,15 +24,15 @@ var ErrLeaseLost = errors.New("the leader election lease was lost")
 // leader waits for the lease to expire.
 const releaseTimeout = 3 * time.Second
 
-// lead is the work of a leader. It ends when drain is closed and what was begun
+// leaderFunc is the work of a leader. It ends when drain is closed and what was begun
 // is done, or at once when ctx is cancelled.
-type lead func(ctx context.Context, drain <-chan struct{}) error
+type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// elect waits for the lease and does the work while it holds it. It returns nil
+// runWhenElected waits for the lease and does the work while it holds it. It returns nil
 // when ctx is done and the work drained, with the lease released, and
 // ErrLeaseLost when it lost that.
 // Events about the lease say who leads, and who no longer does.
-func elect(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work lead) error {
+func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
 		return err

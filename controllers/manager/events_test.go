@@ -28,7 +28,7 @@ func (s *stuckSink) Create(e *corev1.Event) (*corev1.Event, error) {
 // another's.
 func TestEventsWaitForNoOther(t *testing.T) {
 	sink := &stuckSink{stuck: "first", letGo: make(chan struct{}), sent: make(chan string, 2)}
-	a := newAnnouncer(t.Context(), sink)
+	a := newEventBroadcasters(t.Context(), sink)
 	defer a.stop()
 	for _, component := range []string{"first", "second"} {
 		a.recorder(component).Event(&corev1.Pod{}, corev1.EventTypeNormal, "Reason", "message")
@@ -49,11 +49,11 @@ func TestEventsWaitForNoOther(t *testing.T) {
 
 // TestRecordersOfOneComponent share what gathers events that are alike.
 func TestRecordersOfOneComponent(t *testing.T) {
-	a := newAnnouncer(t.Context(), &stuckSink{})
+	a := newEventBroadcasters(t.Context(), &stuckSink{})
 	defer a.stop()
 	a.recorder("one")
 	a.recorder("one")
-	if n := len(a.broadcasters); n != 1 {
+	if n := len(a.byComponent); n != 1 {
 		t.Errorf("%d broadcasters of one component; want 1", n)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
 // Name is the name of the binary, of its lease and of its service account.
@@ -48,9 +48,9 @@ const (
 type Manager struct {
 	options *Options
 	clients Clients
-	// announcer takes events for as long as the process runs: those of the
+	// events takes events for as long as the process runs: those of the
 	// controllers, and those of the election, which comes before and after them.
-	announcer *announcer
+	events *eventBroadcasters
 	// running is the controllers at work, once they are.
 	running atomic.Pointer[[]controller]
 }
@@ -80,9 +80,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.announcer = newAnnouncer(context.WithoutCancel(ctx), &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	defer m.announcer.stop()
-	if err := m.work(working, watchdog); err != nil {
+	m.events = newEventBroadcasters(context.WithoutCancel(ctx), &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	defer m.events.stop()
+	if err := m.runElected(working, watchdog); err != nil {
 		return err
 	}
 	if ctx.Err() == nil {
@@ -91,20 +91,20 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-func (m *Manager) work(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
+func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	if !m.options.LeaderElection.Enabled {
-		return m.lead(context.WithoutCancel(ctx), ctx.Done())
+		return m.runControllers(context.WithoutCancel(ctx), ctx.Done())
 	}
 	client, err := m.clients(leaderElectionClient)
 	if err != nil {
 		return err
 	}
-	return elect(ctx, client, m.options.LeaderElection, m.announcer.recorder(Name), watchdog, m.lead)
+	return runWhenElected(ctx, client, m.options.LeaderElection, m.events.recorder(Name), watchdog, m.runControllers)
 }
 
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
-	alive := check{watchdog.Name(), watchdog.Check}
-	synced := check{"informers", func(*http.Request) error {
+	alive := healthCheck{watchdog.Name(), watchdog.Check}
+	synced := healthCheck{"informers", func(*http.Request) error {
 		running := m.running.Load()
 		if running == nil {
 			return nil // a standby is as ready as it can be
@@ -116,29 +116,29 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 		}
 		return nil
 	}}
-	return newHandler([]check{alive}, []check{alive, synced}, m.options.Serving.AllowedPaths)
+	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// lead runs the controllers until drain is closed and their workers are done,
+// runControllers runs the controllers until drain is closed and their workers are done,
 // for at most drainTimeout, or until ctx is cancelled.
-func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
+func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	team, err := m.assemble(ctx)
+	set, err := m.newControllerSet(ctx)
 	if err != nil {
 		return err
 	}
-	m.running.Store(&team.controllers)
+	m.running.Store(&set.controllers)
 	defer m.running.Store(nil)
-	team.factory.StartWithContext(ctx)
+	set.factory.StartWithContext(ctx)
 	// Informers outlive the workers, and stop before lead returns.
-	defer team.factory.Shutdown()
+	defer set.factory.Shutdown()
 	defer abort()
 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		team.run(ctx, drain, m.options)
+		set.run(ctx, drain, m.options)
 	}()
 	select {
 	case <-done:
@@ -163,15 +163,15 @@ func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
 	}
 }
 
-// team is the controllers of one term of leadership, with what they share.
-type team struct {
+// controllerSet is the controllers of one term of leadership, with what they share.
+type controllerSet struct {
 	factory     informers.SharedInformerFactory
-	entries     []entry
+	descriptors []controllerDescriptor
 	controllers []controller
 }
 
-// assemble makes the controllers that the options enable and this build has.
-func (m *Manager) assemble(ctx context.Context) (*team, error) {
+// newControllerSet makes the controllers that the options enable and this build has.
+func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
 		return nil, err
@@ -181,23 +181,23 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 		return nil, err
 	}
 	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // apart, so that replicas do not resync in step
-	t := &team{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
+	s := &controllerSet{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: m.announcer.recorder, options: m.options})
+		c, err := e.build(ctx, controllerContext{client: writer, informers: s.factory, events: m.events.recorder, options: m.options})
 		if err != nil {
 			return nil, fmt.Errorf("making %s: %w", e.name, err)
 		}
-		t.entries, t.controllers = append(t.entries, e), append(t.controllers, c)
+		s.descriptors, s.controllers = append(s.descriptors, e), append(s.controllers, c)
 	}
-	return t, nil
+	return s, nil
 }
 
 // run runs all controllers until all have stopped.
-func (t *team) run(ctx context.Context, drain <-chan struct{}, options *Options) {
+func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options *Options) {
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
 	var all sync.WaitGroup
@@ -207,11 +207,11 @@ func (t *team) run(ctx context.Context, drain <-chan struct{}, options *Options)
 		case <-drain:
 		}
 	})
-	for i, e := range t.entries {
+	for i, e := range s.descriptors {
 		all.Go(func() {
 			running.ControllerStarted(e.name)
 			defer running.ControllerStopped(e.name)
-			t.controllers[i].Run(ctx, drain, e.workers(options))
+			s.controllers[i].Run(ctx, drain, e.workers(options))
 		})
 	}
 	all.Wait()
@@ -222,7 +222,7 @@ func (t *team) run(ctx context.Context, drain <-chan struct{}, options *Options)
 // up much of a cache.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
-		return podfacts.Trim(pod), nil
+		return podutil.Trim(pod), nil
 	}
 	if accessor, err := meta.Accessor(object); err == nil && accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)

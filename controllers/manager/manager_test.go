@@ -343,7 +343,7 @@ func TestBusyPort(t *testing.T) {
 
 func TestHealthFails(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	checks := []check{
+	checks := []healthCheck{
 		{"good", func(*http.Request) error { return nil }},
 		{"bad", func(*http.Request) error { return errors.New("no pulse") }},
 	}
@@ -401,7 +401,7 @@ func TestTimeouts(t *testing.T) {
 		<-request.Context().Done()
 		return nil, request.Context().Err()
 	})
-	transport := &timeouts{next: silent, limit: time.Millisecond}
+	transport := &timeoutTransport{next: silent, limit: time.Millisecond}
 	for path, limited := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false, "/api/v1/pods?watch=1": false} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		response, err := transport.RoundTrip(request)

@@ -138,11 +138,11 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "directory to keep a self-signed certificate in when no files are given; empty keeps it in memory")
 }
 
-// problems is what is wrong with options.
-type problems []error
+// optionErrors is what is wrong with options.
+type optionErrors []error
 
 // require notes a problem unless ok.
-func (p *problems) require(ok bool, format string, args ...any) {
+func (p *optionErrors) require(ok bool, format string, args ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf(format, args...))
 	}
@@ -150,7 +150,7 @@ func (p *problems) require(ok bool, format string, args ...any) {
 
 // Validate says everything that is wrong with the options, each named by flag.
 func (o *Options) Validate() error {
-	var found problems
+	var found optionErrors
 	_, err := o.enabled()
 	found.require(err == nil, "%w", err)
 	for _, workers := range []struct {
@@ -183,7 +183,7 @@ func mediaTypes() []string {
 }
 
 func (o *LeaderElectionOptions) validate() error {
-	var found problems
+	var found optionErrors
 	if !o.Enabled {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (o *LeaderElectionOptions) validate() error {
 }
 
 func (o *ServingOptions) validate() error {
-	var found problems
+	var found optionErrors
 	found.require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
 	found.require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
 	found.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
@@ -210,7 +210,7 @@ func (o *ServingOptions) validate() error {
 
 // enabled returns the controllers to run, in the order of the catalogue. A name
 // counts more than "*".
-func (o *Options) enabled() ([]entry, error) {
+func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")
 		if given != "*" && !slices.Contains(Known(), name) {
@@ -220,8 +220,8 @@ func (o *Options) enabled() ([]entry, error) {
 			return nil, fmt.Errorf("--controllers: %s is both wanted and left out", name)
 		}
 	}
-	var chosen []entry
-	for _, e := range catalogue {
+	var chosen []controllerDescriptor
+	for _, e := range catalog {
 		if slices.Contains(o.Controllers, e.name) ||
 			slices.Contains(o.Controllers, "*") && !slices.Contains(o.Controllers, "-"+e.name) {
 			chosen = append(chosen, e)

@@ -26,8 +26,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // work queue, request and election metrics
 )
 
-// check is one condition of health. It returns what is wrong, or nil.
-type check struct {
+// healthCheck is one condition of health. It returns what is wrong, or nil.
+type healthCheck struct {
 	name string
 	run  func(*http.Request) error
 }
@@ -42,13 +42,13 @@ type check struct {
 //
 // They ask for no credentials: nothing secret is served, and nothing that
 // changes anything. So only what paths name is served; the rest is for nobody.
-func newHandler(live, ready []check, paths []string) http.Handler {
+func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", health(live))
-	mux.Handle("GET /healthz", health(live))
-	mux.Handle("GET /readyz", health(ready))
+	mux.Handle("GET /livez", healthHandler(live))
+	mux.Handle("GET /healthz", healthHandler(live))
+	mux.Handle("GET /readyz", healthHandler(ready))
 	mux.Handle("GET /metrics", legacyregistry.Handler())
-	mux.HandleFunc("GET /debug/pprof/goroutine", goroutines)
+	mux.HandleFunc("GET /debug/pprof/goroutine", goroutineHandler)
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !allowed(paths, request.URL.Path) {
 			http.Error(w, "not among --authorization-always-allow-paths", http.StatusForbidden)
@@ -66,9 +66,9 @@ func allowed(paths []string, path string) bool {
 	})
 }
 
-// goroutines writes the stacks of all goroutines, in the way that debug says, as
+// goroutineHandler writes the stacks of all goroutines, in the way that debug says, as
 // net/http/pprof does.
-func goroutines(w http.ResponseWriter, request *http.Request) {
+func goroutineHandler(w http.ResponseWriter, request *http.Request) {
 	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // none is 0
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -78,7 +78,7 @@ func goroutines(w http.ResponseWriter, request *http.Request) {
 	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // fails only if nobody reads on
 }
 
-func health(checks []check) http.Handler {
+func healthHandler(checks []healthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		var report strings.Builder
 		status := http.StatusOK

@@ -53,12 +53,12 @@ type Controller struct {
 	kind         Kind
 	traits       Traits
 	owners       cache.Indexer
-	lookup       ownership.Owners // the same, as pods name and match them
+	ownerLookup  ownership.OwnerLookup // the same, as pods name and match them
 	pods         cache.Indexer
 	synced       []cache.InformerSynced
 	control      *podcontrol.Control
 	expectations *expectations.Tracker
-	writes       *ownwrites.Log
+	writes       *ownwrites.Tracker
 	loop         *workloop.Loop
 	clock        clock.PassiveClock
 	burst        int
@@ -77,7 +77,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 		kind:   config.Kind,
 		traits: traits,
 		owners: owners.GetIndexer(),
-		lookup: ownership.Owners{
+		ownerLookup: ownership.OwnerLookup{
 			Cache: owners.GetIndexer(),
 			Kind:  traits.GVK.Kind,
 			Selector: func(object any) (labels.Selector, error) {
@@ -98,13 +98,13 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.loop = workloop.New(traits.Queue, c.sync)
 	// Handlers come last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
 }
 
 // HasSynced reports whether every handler has seen the whole of the first lists.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
 // Run serves owners with workers until all of those have stopped. Nothing is

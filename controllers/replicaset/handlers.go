@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sources is what wakes owners: their own events and those of pods.
-func (c *Controller) sources(owners, pods cache.SharedIndexInformer) []workloop.Source {
-	return []workloop.Source{
+// eventHandlers is what wakes owners: their own events and those of pods.
+func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []workloop.EventHandler {
+	return []workloop.EventHandler{
 		{Resource: c.traits.Resource, Informer: owners, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.ownerChanged,
 			UpdateFunc: c.ownerUpdated,
@@ -61,10 +61,10 @@ func (c *Controller) forget(owner ownership.ID) {
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		c.lookup.Offer(c.logger, pod, c.loop.Add)
+		c.ownerLookup.EnqueueMatching(c.logger, pod, c.loop.Add)
 		return
 	}
-	owner, ok := c.lookup.Named(pod.Namespace, ref)
+	owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref)
 	if !ok {
 		return
 	}
@@ -86,9 +86,9 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 		return
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(pod)
-	moved := !equality.Semantic.DeepEqual(oldRef, ref)
-	if moved && oldRef != nil {
-		if owner, ok := c.lookup.Named(old.Namespace, oldRef); ok {
+	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
+	if controllerRefChanged && oldRef != nil {
+		if owner, ok := c.ownerLookup.ResolveControllerRef(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
 				// Its end will not be told as the end of this owner's pod.
 				c.expectations.DeletionObserved(owner, pod.UID)
@@ -97,12 +97,12 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 		}
 	}
 	if ref == nil {
-		if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {
-			c.lookup.Offer(c.logger, pod, c.loop.Add)
+		if controllerRefChanged || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {
+			c.ownerLookup.EnqueueMatching(c.logger, pod, c.loop.Add)
 		}
 		return
 	}
-	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
+	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
 			// It is to be replaced now, not when its grace period is over.
 			c.expectations.DeletionObserved(owner, pod.UID)
@@ -120,7 +120,7 @@ func (c *Controller) podDeleted(object any) {
 	if ref == nil {
 		return
 	}
-	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
+	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		c.expectations.DeletionObserved(owner, pod.UID)
 		c.loop.Add(owner.Key)
 	}

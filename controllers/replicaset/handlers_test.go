@@ -18,7 +18,7 @@ import (
 // woken returns the keys that an event puts on the queue, sorted.
 func woken(t *testing.T, r *rig, event func()) []string {
 	t.Helper()
-	return looptest.Woken(t, func(loop *workloop.Loop) {
+	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
 		r.loop = loop
 		event()
 	})

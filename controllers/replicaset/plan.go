@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
 // Burst is the most pods that one sync creates or deletes for an owner.
@@ -31,7 +31,7 @@ func plan(wanted, active, burst int) step {
 // not available yet becomes so; ok is false when there is none.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
-		at, known := podfacts.AvailableAt(pod, minReady)
+		at, known := podutil.AvailableAt(pod, minReady)
 		if !known || !at.After(now) {
 			continue
 		}

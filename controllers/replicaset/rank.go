@@ -9,23 +9,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
 // rank places a pod in the order of deletion. Fields are compared in turn, and
 // the lower value goes first. Reducing a pod to values once, and not comparing
 // pods pairwise, makes the order a total one whatever the pods look like.
 type rank struct {
-	assigned   int   // 0 without a node
-	phase      int   // 0 Pending, 1 Unknown, 2 Running
-	ready      int   // 0 not ready
-	cost       int32 // of deletion, as the user annotated it
-	neighbours int   // negated: the crowded node goes first
-	readyAge   int   // power of two; 0 unless ready
-	restarts   int32 // negated: the one that restarted more goes first
-	sidecars   int32 // negated restarts of sidecars
-	age        int   // power of two
-	uid        string
+	assigned    int   // 0 without a node
+	phase       int   // 0 Pending, 1 Unknown, 2 Running
+	ready       int   // 0 not ready
+	cost        int32 // of deletion, as the user annotated it
+	relatedPods int   // negated: the crowded node goes first
+	readyAge    int   // power of two; 0 unless ready
+	restarts    int32 // negated: the one that restarted more goes first
+	sidecars    int32 // negated restarts of sidecars
+	age         int   // power of two
+	uid         string
 }
 
 func (r rank) compare(other rank) int {
@@ -34,7 +34,7 @@ func (r rank) compare(other rank) int {
 		cmp.Compare(r.phase, other.phase),
 		cmp.Compare(r.ready, other.ready),
 		cmp.Compare(r.cost, other.cost),
-		cmp.Compare(r.neighbours, other.neighbours),
+		cmp.Compare(r.relatedPods, other.relatedPods),
 		cmp.Compare(r.readyAge, other.readyAge),
 		cmp.Compare(r.restarts, other.restarts),
 		cmp.Compare(r.sidecars, other.sidecars),
@@ -43,23 +43,23 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rankOf ranks a pod among neighbours related active pods on its node.
-func rankOf(pod *corev1.Pod, neighbours int, now time.Time) rank {
+// rankOf ranks a pod among relatedPods related active pods on its node.
+func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
-		phase:      phaseOrder[pod.Status.Phase],
-		cost:       deletionCost(pod),
-		neighbours: -neighbours,
-		age:        ageClass(pod.CreationTimestamp.Time, now),
-		uid:        string(pod.UID),
+		phase:       phaseOrder[pod.Status.Phase],
+		cost:        deletionCost(pod),
+		relatedPods: -relatedPods,
+		age:         logAge(pod.CreationTimestamp.Time, now),
+		uid:         string(pod.UID),
 	}
 	if pod.Spec.NodeName != "" {
 		r.assigned = 1
 	}
-	if since, ready := podfacts.Ready(pod); ready {
+	if since, ready := podutil.Ready(pod); ready {
 		r.ready = 1
-		r.readyAge = ageClass(since, now)
+		r.readyAge = logAge(since, now)
 	}
-	containers, sidecars := podfacts.Restarts(pod)
+	containers, sidecars := podutil.Restarts(pod)
 	r.restarts, r.sidecars = -containers, -sidecars
 	return r
 }
@@ -70,12 +70,12 @@ var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodRunning: 2,
 }
 
-// ageClass is the power of two of an age in nanoseconds. Ages of one class are
+// logAge is the power of two of an age in nanoseconds. Ages of one class are
 // equal, so that among pods of about the same age the choice is arbitrary and
 // not always the youngest, which would tend to be on the node added last. A
 // moment that is not known counts as the most recent of all, one that is not in
 // the past as the next.
-func ageClass(since, now time.Time) int {
+func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
 		return -2
@@ -97,10 +97,10 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// deleteFirst returns the n pods to delete first. crowd counts the related
+// podsToDelete returns the n pods to delete first. relatedPods counts the related
 // active pods on each node, and is empty for an owner that stands alone. The
 // order of pods is left as it was.
-func deleteFirst(pods []*corev1.Pod, n int, crowd map[string]int, now time.Time) []*corev1.Pod {
+func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods
 	}
@@ -110,7 +110,7 @@ func deleteFirst(pods []*corev1.Pod, n int, crowd map[string]int, now time.Time)
 	}
 	candidates := make([]ranked, len(pods))
 	for i, pod := range pods {
-		candidates[i] = ranked{rankOf(pod, crowd[pod.Spec.NodeName], now), pod}
+		candidates[i] = ranked{rankOf(pod, relatedPods[pod.Spec.NodeName], now), pod}
 	}
 	slices.SortFunc(candidates, func(a, b ranked) int { return a.compare(b.rank) })
 	chosen := make([]*corev1.Pod, n)

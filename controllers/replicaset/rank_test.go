@@ -60,7 +60,7 @@ func age(age time.Duration) func(*corev1.Pod) {
 // Each rule beats all that come after it: the pod to go first has the worst of
 // everything that ranks lower.
 func TestWhoGoesFirst(t *testing.T) {
-	crowd := map[string]int{"n1": 2, "crowded": 5}
+	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
 		rule        string
 		first, last *corev1.Pod
@@ -86,7 +86,7 @@ func TestWhoGoesFirst(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			for _, pods := range [][]*corev1.Pod{{test.first, test.last}, {test.last, test.first}} {
-				if got := deleteFirst(pods, 1, crowd, now); got[0] != test.first {
+				if got := podsToDelete(pods, 1, relatedPods, now); got[0] != test.first {
 					t.Errorf("%s goes first, want %s", got[0].Name, test.first.Name)
 				}
 			}
@@ -133,7 +133,7 @@ func TestAgeClass(t *testing.T) {
 		{now.Add(-3), 1},
 		{now.Add(-4), 2},
 	} {
-		if got := ageClass(test.since, now); got != test.want {
+		if got := logAge(test.since, now); got != test.want {
 			t.Errorf("class of %s is %d, want %d", test.since, got, test.want)
 		}
 	}
@@ -158,11 +158,11 @@ func drawPods(t *rapid.T) []*corev1.Pod {
 }
 
 func TestRankIsAStrictWeakOrder(t *testing.T) {
-	crowd := map[string]int{"crowded": 3}
+	relatedPods := map[string]int{"crowded": 3}
 	rapid.Check(t, func(t *rapid.T) {
 		var ranks []rank
 		for _, pod := range drawPods(t) {
-			ranks = append(ranks, rankOf(pod, crowd[pod.Spec.NodeName], now))
+			ranks = append(ranks, rankOf(pod, relatedPods[pod.Spec.NodeName], now))
 		}
 		for i, a := range ranks {
 			if a.compare(a) != 0 {
@@ -199,9 +199,9 @@ func TestDeleteFirstDoesNotDependOnTheList(t *testing.T) {
 			slices.Sort(names)
 			return names
 		}
-		want := names(deleteFirst(pods, n, nil, now))
+		want := names(podsToDelete(pods, n, nil, now))
 		shuffled := rapid.Permutation(pods).Draw(t, "shuffled")
-		if diff := cmp.Diff(want, names(deleteFirst(shuffled, n, nil, now))); diff != "" {
+		if diff := cmp.Diff(want, names(podsToDelete(shuffled, n, nil, now))); diff != "" {
 			t.Fatalf("another order of the list changes the choice (-want +got):\n%s", diff)
 		}
 		if len(want) != n {

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/slowstart"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
@@ -25,7 +25,7 @@ import (
 //
 //  1. What this controller last wrote for the owner must be in the caches; where the
 //     kind does not ask for that, only once expectations have run out: it is not the
-//     pods that are late then, but their news.
+//     pods that are unobserved then, but their news.
 //  2. Expectations are looked at before pods are listed: an event in between
 //     would otherwise make old pods look like the outcome of new requests.
 //  3. Candidates are claimed. A failure ends the sync: nothing may be created,
@@ -36,41 +36,41 @@ import (
 //     expectations run out, since no event announces either.
 //  6. Status is written, also when 4 failed or was not done.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	missing := c.writes.Missing(key)
-	if c.traits.ReadsOwnWrites && missing != "" {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	stale := c.writes.StaleReason(key)
+	if c.traits.ReadsOwnWrites && stale != "" {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
-	owner, found, err := c.cached(ctx, key)
+	owner, found, err := c.cachedOwner(ctx, key)
 	if err != nil || !found {
 		return err
 	}
 	id := owner.ID()
-	late := missing != "" && c.expectations.Unmet(id)
-	settled := c.expectations.Satisfied(id)
-	if late && settled {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	unobserved := stale != "" && c.expectations.Unmet(id)
+	satisfied := c.expectations.Satisfied(id)
+	if unobserved && satisfied {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
 		return err
 	}
-	f := finding{owner: owner, active: pods.active, terminating: pods.terminating}
-	if settled && !owner.Terminating() {
-		f.failure = c.scale(ctx, owner, pods.active)
+	result := syncResult{owner: owner, active: pods.active, terminating: pods.terminating}
+	if satisfied && !owner.Terminating() {
+		result.failure = c.scale(ctx, owner, pods.active)
 	}
-	f.now = c.clock.Now()
-	if wait, ok := nextAvailable(pods.active, owner.MinReady, f.now); ok {
+	result.now = c.clock.Now()
+	if wait, ok := nextAvailable(pods.active, owner.MinReady, result.now); ok {
 		c.loop.AddAfter(key, wait)
 	}
-	if left := c.expectations.Remaining(id); left > 0 {
-		c.loop.AddAfter(key, left)
+	if remaining := c.expectations.Remaining(id); remaining > 0 {
+		c.loop.AddAfter(key, remaining)
 	}
-	return errors.Join(f.failure, c.report(ctx, f))
+	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cached returns the owner under key. One that is gone, or that makes no sense,
+// cachedOwner returns the owner under key. One that is gone, or that makes no sense,
 // is not found, and everything remembered of a gone one is dropped.
-func (c *Controller) cached(ctx context.Context, key string) (owner Owner, found bool, err error) {
+func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
 		return Owner{}, false, fmt.Errorf("looking up %s %s: %w", c.traits.GVK.Kind, key, err)
@@ -88,26 +88,26 @@ func (c *Controller) cached(ctx context.Context, key string) (owner Owner, found
 	return owner, true, nil
 }
 
-// podSet is the pods of one owner: those that count as replicas, and how many
+// ownedPods is the pods of one owner: those that count as replicas, and how many
 // are on their way out.
-type podSet struct {
+type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int
 }
 
 // claim returns the owner's pods, adopting and releasing active ones.
-func (c *Controller) claim(ctx context.Context, owner Owner) (podSet, error) {
+func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) {
 	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
-		return podSet{}, err
+		return ownedPods{}, err
 	}
-	var set podSet
+	var set ownedPods
 	candidates := make([]*corev1.Pod, 0, len(pods))
 	for _, pod := range pods {
 		switch {
-		case podfacts.Active(pod):
+		case podutil.Active(pod):
 			candidates = append(candidates, pod)
-		case podfacts.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
+		case podutil.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
 			set.terminating++
 		}
 	}
@@ -148,11 +148,11 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 		return c.create(ctx, owner, step.creates)
 	case step.deletes > 0:
 		klog.FromContext(ctx).V(2).Info("Too many pods", "wanted", owner.Replicas, "active", len(active), "deleting", step.deletes)
-		crowd, err := c.crowd(owner, active, step.deletes)
+		relatedPods, err := c.relatedPodsByNode(owner, active, step.deletes)
 		if err != nil {
 			return err
 		}
-		return c.delete(ctx, owner, deleteFirst(active, step.deletes, crowd, c.clock.Now()))
+		return c.delete(ctx, owner, podsToDelete(active, step.deletes, relatedPods, c.clock.Now()))
 	default:
 		return nil
 	}
@@ -210,9 +210,9 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// crowd counts, on each node, the active pods of all owners that share this
+// relatedPodsByNode counts, on each node, the active pods of all owners that share this
 // one's controller. It is not asked for when every pod has to go.
-func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
+func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil
 	}
@@ -220,19 +220,19 @@ func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[
 	if err != nil {
 		return nil, err
 	}
-	crowd := map[string]int{}
+	relatedPods := map[string]int{}
 	for _, sibling := range siblings {
 		pods, err := childindex.ControlledBy[*corev1.Pod](c.pods, sibling)
 		if err != nil {
 			return nil, err
 		}
 		for _, pod := range pods {
-			if podfacts.Active(pod) {
-				crowd[pod.Spec.NodeName]++
+			if podutil.Active(pod) {
+				relatedPods[pod.Spec.NodeName]++
 			}
 		}
 	}
-	return crowd, nil
+	return relatedPods, nil
 }
 
 func (c *Controller) describe(owner Owner) string {

@@ -155,7 +155,7 @@ func TestSync(t *testing.T) {
 }
 
 func mustOwner(r *rig) Owner {
-	owner, found, err := r.cached(r.t.Context(), key)
+	owner, found, err := r.cachedOwner(r.t.Context(), key)
 	if err != nil || !found {
 		r.t.Fatalf("the rig has no owner, error %v", err)
 	}
@@ -170,7 +170,7 @@ func TestOwnerThatIsGone(t *testing.T) {
 	if err := r.owners.Delete(newSet(3)); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.writes.Missing(key) // the cache cannot tell: nothing holds the sync back
+	_ = r.writes.StaleReason(key) // the cache cannot tell: nothing holds the sync back
 	if err := r.sync(t.Context(), key); err != nil || len(r.calls) > 0 {
 		t.Errorf("error %v, calls %v; want neither", err, r.calls)
 	}
@@ -198,7 +198,7 @@ func TestCrowd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd, err := r.crowd(owner, make([]*corev1.Pod, 2), 1)
+	crowd, err := r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestCrowd(t *testing.T) {
 		t.Errorf("related pods by node (-want +got):\n%s", diff)
 	}
 	owner.Object = newSet(1) // stands alone
-	if crowd, err = r.crowd(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
+	if crowd, err = r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
 		t.Errorf("a set that stands alone has neighbours %v, error %v", crowd, err)
 	}
 }
@@ -254,7 +254,7 @@ func TestRemembersItsWrites(t *testing.T) {
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
-			if got := r.writes.Missing(key); !strings.Contains(got, test.want) {
+			if got := r.writes.StaleReason(key); !strings.Contains(got, test.want) {
 				t.Errorf("missing %q, want %q", got, test.want)
 			}
 		})

@@ -14,18 +14,18 @@ import (
 
 // The indexes that Add adds.
 const (
-	byController = "gauntlet/by-controller"
-	byOrphanhood = "gauntlet/orphans-by-namespace"
+	byControllerUID    = "gauntlet/by-controller"
+	orphansByNamespace = "gauntlet/orphans-by-namespace"
 )
 
 // Add gives an informer the indexes that this package reads. Several
 // controllers may call it for the informer that they share.
 func Add(children cache.SharedIndexInformer) error {
-	if _, present := children.GetIndexer().GetIndexers()[byController]; present {
+	if _, present := children.GetIndexer().GetIndexers()[byControllerUID]; present {
 		return nil
 	}
 	err := children.AddIndexers(cache.Indexers{
-		byController: func(object any) ([]string, error) {
+		byControllerUID: func(object any) ([]string, error) {
 			if child, ok := object.(metav1.Object); ok {
 				if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 					return []string{string(ref.UID)}, nil
@@ -33,7 +33,7 @@ func Add(children cache.SharedIndexInformer) error {
 			}
 			return nil, nil
 		},
-		byOrphanhood: func(object any) ([]string, error) {
+		orphansByNamespace: func(object any) ([]string, error) {
 			if child, ok := object.(metav1.Object); ok && metav1.GetControllerOfNoCopy(child) == nil {
 				return []string{child.GetNamespace()}, nil
 			}
@@ -49,7 +49,7 @@ func Add(children cache.SharedIndexInformer) error {
 // ControlledBy returns the cached children whose controllerRef has the UID, in
 // no particular order. They are shared: read only.
 func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.UID) ([]Child, error) {
-	return lookup[Child](children, byController, string(controller))
+	return lookup[Child](children, byControllerUID, string(controller))
 }
 
 // Candidates returns the cached children that a controller has or may adopt: those
@@ -62,20 +62,20 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 // after the second, and of a child that was seen twice counts what was seen last.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
-	orphans := func() ([]Child, error) { return lookup[Child](children, byOrphanhood, controller.GetNamespace()) }
+	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }
 	var found []Child
-	place := map[types.UID]int{} // in found
-	for _, look := range []func() ([]Child, error){controlled, orphans, controlled} {
-		seen, err := look()
+	position := map[types.UID]int{} // in found
+	for _, read := range []func() ([]Child, error){controlled, orphans, controlled} {
+		children, err := read()
 		if err != nil {
 			return nil, err
 		}
-		for _, child := range seen {
-			if at, known := place[child.GetUID()]; known {
+		for _, child := range children {
+			if at, seen := position[child.GetUID()]; seen {
 				found[at] = child
 				continue
 			}
-			place[child.GetUID()] = len(found)
+			position[child.GetUID()] = len(found)
 			found = append(found, child)
 		}
 	}

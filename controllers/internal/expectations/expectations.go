@@ -25,8 +25,8 @@ const Timeout = 5 * time.Minute
 
 // Tracker holds the expectations of many owners, at most one set an owner.
 type Tracker struct {
-	clock   clock.PassiveClock
-	reached func(resourceVersion string) bool
+	clock        clock.PassiveClock
+	cacheReached func(resourceVersion string) bool
 
 	mu    sync.Mutex
 	byKey map[string]*expectation
@@ -41,9 +41,9 @@ type expectation struct {
 	// created maps children whose create was answered, and which have not been
 	// observed, to the resourceVersion they were created at.
 	created map[types.UID]string
-	// early holds children observed while creates were unanswered: a watch may
+	// observedEarly holds children observed while creates were unanswered: a watch may
 	// be faster than the response.
-	early map[types.UID]struct{}
+	observedEarly map[types.UID]struct{}
 	// deleted holds children whose deletion was asked for and not observed.
 	deleted map[types.UID]struct{}
 }
@@ -53,12 +53,12 @@ type expectation struct {
 // before that has been observed, or is gone, even if no event ever told of it,
 // as after a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
-	return &Tracker{clock: clock, reached: reached, byKey: map[string]*expectation{}}
+	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
 
 // ExpectCreations replaces what owner waits for by n creations.
 func (t *Tracker) ExpectCreations(owner ownership.ID, n int) {
-	t.put(owner, &expectation{unanswered: n})
+	t.set(owner, &expectation{unanswered: n})
 }
 
 // ExpectDeletions replaces what owner waits for by the deletion of children.
@@ -67,12 +67,12 @@ func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	for _, child := range children {
 		deleted[child] = struct{}{}
 	}
-	t.put(owner, &expectation{deleted: deleted})
+	t.set(owner, &expectation{deleted: deleted})
 }
 
-func (t *Tracker) put(owner ownership.ID, e *expectation) {
+func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	e.uid, e.since = owner.UID, t.clock.Now()
-	e.created, e.early = map[types.UID]string{}, map[types.UID]struct{}{}
+	e.created, e.observedEarly = map[types.UID]string{}, map[types.UID]struct{}{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byKey[owner.Key] = e
@@ -82,8 +82,8 @@ func (t *Tracker) put(owner ownership.ID, e *expectation) {
 // for unless it has been observed already.
 func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion string) {
 	t.update(owner, func(e *expectation) {
-		if _, seen := e.early[child]; seen {
-			delete(e.early, child)
+		if _, seen := e.observedEarly[child]; seen {
+			delete(e.observedEarly, child)
 		} else {
 			e.created[child] = resourceVersion
 		}
@@ -161,7 +161,7 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 // pending is how many observations are awaited.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
-		if t.reached(resourceVersion) {
+		if t.cacheReached(resourceVersion) {
 			delete(e.created, child)
 		}
 	}
@@ -171,7 +171,7 @@ func (t *Tracker) pending(e *expectation) int {
 func (e *expectation) answer(n int) {
 	e.unanswered = max(0, e.unanswered-n)
 	if e.unanswered == 0 {
-		clear(e.early)
+		clear(e.observedEarly)
 	}
 }
 
@@ -179,6 +179,6 @@ func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)
 	} else if e.unanswered > 0 {
-		e.early[child] = struct{}{}
+		e.observedEarly[child] = struct{}{}
 	}
 }

@@ -37,8 +37,8 @@ func Reached(c Cache, resourceVersion string) bool {
 	return err == nil && order >= 0
 }
 
-// Log remembers the writes of many owners. It is safe for concurrent use.
-type Log struct {
+// Tracker remembers the writes of many owners. It is safe for concurrent use.
+type Tracker struct {
 	caches map[string]Cache
 
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ type Log struct {
 }
 
 type writes struct {
-	owner types.UID
+	ownerUID types.UID
 	// versions holds the newest resourceVersion written, by resource.
 	versions map[string]string
 	// deletions holds the objects deleted.
@@ -60,16 +60,16 @@ type deletion struct {
 }
 
 // New returns an empty Log over caches, which are named by resource.
-func New(caches map[string]Cache) *Log {
-	return &Log{caches: caches, byKey: map[string]*writes{}}
+func New(caches map[string]Cache) *Tracker {
+	return &Tracker{caches: caches, byKey: map[string]*writes{}}
 }
 
 // Wrote records that an object of resource was created or changed for owner,
 // and has resourceVersion now.
-func (l *Log) Wrote(owner ownership.ID, resource, resourceVersion string) {
+func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.of(owner)
+	w := l.writesOf(owner)
 	known, recorded := w.versions[resource]
 	if recorded {
 		if order, err := resourceversion.CompareResourceVersion(known, resourceVersion); err == nil && order >= 0 {
@@ -80,27 +80,27 @@ func (l *Log) Wrote(owner ownership.ID, resource, resourceVersion string) {
 }
 
 // Deleted records that the object of resource under key was deleted for owner.
-func (l *Log) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
+func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(owner).deletions[deletion{resource, key, uid}] = struct{}{}
+	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// of must be called with the lock held. The writes of an earlier owner under
+// writesOf must be called with the lock held. The writes of an earlier owner under
 // the same key are dropped.
-func (l *Log) of(owner ownership.ID) *writes {
+func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
-	if w == nil || w.owner != owner.UID {
-		w = &writes{owner: owner.UID, versions: map[string]string{}, deletions: map[deletion]struct{}{}}
+	if w == nil || w.ownerUID != owner.UID {
+		w = &writes{ownerUID: owner.UID, versions: map[string]string{}, deletions: map[deletion]struct{}{}}
 		l.byKey[owner.Key] = w
 	}
 	return w
 }
 
-// Missing returns "" when the caches show everything written for the owner
+// StaleReason returns "" when the caches show everything written for the owner
 // under key, and otherwise says what they do not show yet. It must be asked
 // before the caches are read, and not while a sync of the owner is running.
-func (l *Log) Missing(key string) string {
+func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.byKey[key]
@@ -116,7 +116,7 @@ func (l *Log) Missing(key string) string {
 		delete(w.versions, resource)
 	}
 	for d := range w.deletions {
-		if l.live(d) {
+		if l.cached(d) {
 			return fmt.Sprintf("the cache of %s does not show the deletion of %s", d.resource, d.key)
 		}
 		delete(w.deletions, d)
@@ -125,7 +125,7 @@ func (l *Log) Missing(key string) string {
 	return ""
 }
 
-func (l *Log) live(d deletion) bool {
+func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {
 		return false
@@ -135,16 +135,16 @@ func (l *Log) live(d deletion) bool {
 }
 
 // Forget drops the writes of owner. A namesake with another UID keeps its own.
-func (l *Log) Forget(owner ownership.ID) {
+func (l *Tracker) Forget(owner ownership.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.byKey[owner.Key]; w != nil && w.owner == owner.UID {
+	if w := l.byKey[owner.Key]; w != nil && w.ownerUID == owner.UID {
 		delete(l.byKey, owner.Key)
 	}
 }
 
 // ForgetKey drops the writes of any owner under key.
-func (l *Log) ForgetKey(key string) {
+func (l *Tracker) ForgetKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byKey, key)

@@ -41,46 +41,46 @@ func TestMissing(t *testing.T) {
 	tests := []struct {
 		name  string
 		pods  fakeCache
-		write func(*Log)
+		write func(*Tracker)
 		want  string
 	}{
-		{"nothing written", fakeCache{version: "5"}, func(*Log) {}, ""},
-		{"cache behind", fakeCache{version: "9"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, own write at 10"},
-		{"cache at the write", fakeCache{version: "10"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"cache past the write", fakeCache{version: "11"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Log) {
+		{"nothing written", fakeCache{version: "5"}, func(*Tracker) {}, ""},
+		{"cache behind", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, own write at 10"},
+		{"cache at the write", fakeCache{version: "10"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"cache past the write", fakeCache{version: "11"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "11")
 			l.Wrote(owner, "pods", "9")
 		}, "own write at 11"},
-		{"another resource behind", fakeCache{version: "10"}, func(l *Log) {
+		{"another resource behind", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(owner, "replicasets", "8")
 		}, "the cache of replicasets is at resourceVersion 7"},
-		{"a cache that cannot tell does not block", fakeCache{}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Log) {
+		{"a cache that cannot tell does not block", fakeCache{}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, "does not show the deletion of ns/p"},
-		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Log) {
+		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
-		{"deleted and replaced by a namesake", fakeCache{pods: pod("v", false)}, func(l *Log) {
+		{"deleted and replaced by a namesake", fakeCache{pods: pod("v", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
-		{"deleted and gone", fakeCache{}, func(l *Log) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
-		{"a later owner drops the writes of the first", fakeCache{version: "9"}, func(l *Log) {
+		{"deleted and gone", fakeCache{}, func(l *Tracker) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
+		{"a later owner drops the writes of the first", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(namesake, "pods", "9")
 		}, ""},
-		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Log) {
+		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(owner)
 		}, ""},
-		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Log) {
+		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(namesake)
 		}, "own write at 10"},
-		{"forgotten with the key", fakeCache{version: "9"}, func(l *Log) {
+		{"forgotten with the key", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.ForgetKey(owner.Key)
 		}, ""},
@@ -89,7 +89,7 @@ func TestMissing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := New(map[string]Cache{"pods": test.pods, "replicasets": fakeCache{version: "7"}})
 			test.write(log)
-			got := log.Missing(owner.Key)
+			got := log.StaleReason(owner.Key)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("Missing = %q, want it to say %q", got, test.want)
 			}

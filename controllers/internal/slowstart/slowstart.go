@@ -18,14 +18,14 @@ func Run(ctx context.Context, n int, call func(ctx context.Context) error) (star
 		}
 		size = min(size, n-started)
 		started += size
-		if err := batch(ctx, size, call); err != nil {
+		if err := runBatch(ctx, size, call); err != nil {
 			return started, err
 		}
 	}
 	return started, nil
 }
 
-func batch(ctx context.Context, size int, call func(ctx context.Context) error) error {
+func runBatch(ctx context.Context, size int, call func(ctx context.Context) error) error {
 	var calls sync.WaitGroup
 	var once sync.Once
 	var first error

@@ -32,7 +32,7 @@ const Length = 10
 // collisions tells apart the hashes of one template that were taken already;
 // nil and 0 are two of them, as a status tells them apart.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
-	content, err := json.Marshal(without(template))
+	content, err := json.Marshal(withoutLabel(template))
 	if err != nil {
 		return "", fmt.Errorf("encoding a pod template: %w", err)
 	}
@@ -47,11 +47,11 @@ func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 // Equal reports whether two templates mean the same, their Labels apart. Absent
 // and empty are the same.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
-	return equality.Semantic.DeepEqual(without(a), without(b))
+	return equality.Semantic.DeepEqual(withoutLabel(a), withoutLabel(b))
 }
 
-// without returns template without its Label. It shares all else.
-func without(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+// withoutLabel returns template without its Label. It shares all else.
+func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, labelled := template.Labels[Label]; !labelled {
 		return template
 	}

@@ -27,11 +27,11 @@ const StaleRetryDelay = time.Second
 // a key of theirs may wait 1000 s: after a long outage that is as long again in which
 // nothing happens (kubernetes#98656).
 const (
-	// RetryMax is how long a key waits at most that keeps failing.
-	RetryMax   = time.Minute
-	retryMin   = 5 * time.Millisecond
-	retryRate  = rate.Limit(10) // a second, of all keys together
-	retryBurst = 100
+	// MaxRetryDelay is how long a key waits at most that keeps failing.
+	MaxRetryDelay = time.Minute
+	minRetryDelay = 5 * time.Millisecond
+	retryRate     = rate.Limit(10) // a second, of all keys together
+	retryBurst    = 100
 )
 
 // SyncFunc brings the object under key ("namespace/name") to where it should
@@ -52,31 +52,31 @@ func New(name string, sync SyncFunc) *Loop {
 		name: name,
 		sync: sync,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			newLimiter(),
+			newRateLimiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
 		),
 	}
 }
 
-// limiter says when a key that failed comes back: after a back-off of its own, and when
+// rateLimiter says when a key that failed comes back: after a back-off of its own, and when
 // the bucket of all keys lets it. A key that waits RetryMax takes nothing out of that: 600
 // of them would keep it empty, and every other key would wait for them.
-type limiter struct {
+type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // the key's own
 	bucket                             *rate.Limiter
 }
 
-func newLimiter() workqueue.TypedRateLimiter[string] {
-	return limiter{
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, RetryMax),
+func newRateLimiter() workqueue.TypedRateLimiter[string] {
+	return rateLimiter{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, MaxRetryDelay),
 		rate.NewLimiter(retryRate, retryBurst),
 	}
 }
 
 // When implements [workqueue.TypedRateLimiter].
-func (l limiter) When(key string) time.Duration {
+func (l rateLimiter) When(key string) time.Duration {
 	wait := l.TypedRateLimiter.When(key)
-	if wait >= RetryMax {
+	if wait >= MaxRetryDelay {
 		return wait
 	}
 	return max(wait, l.bucket.Reserve().Delay())
@@ -114,8 +114,8 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
-// AllSynced reports whether a Loop that waits for these would start its workers.
-func AllSynced(synced []cache.InformerSynced) bool {
+// HasSynced reports whether a Loop that waits for these would start its workers.
+func HasSynced(synced []cache.InformerSynced) bool {
 	for _, done := range synced {
 		if !done() {
 			return false

@@ -42,7 +42,7 @@ func TestBackOff(t *testing.T) {
 		if len(at) < 40 {
 			t.Fatalf("synced %d times in a day: given up", len(at))
 		}
-		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, RetryMax) {
+		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, MaxRetryDelay) {
 			if got := at[i] - at[i-1]; got != wait {
 				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
 			}
@@ -68,7 +68,7 @@ func TestManyThatFail(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		loop.Add("ns/other")
-		time.Sleep(RetryMax)
+		time.Sleep(MaxRetryDelay)
 		stop()
 		if len(at) < 2 || at[1].Sub(at[0]) > time.Second {
 			t.Errorf("synced at %v, want a second time within a second", at)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Source is a resource whose events a controller handles.
-type Source struct {
+// EventHandler is a resource whose events a controller handles.
+type EventHandler struct {
 	// Resource names it in errors, by its plural.
 	Resource string
 	// Informer is the shared informer of its objects.
@@ -16,9 +16,9 @@ type Source struct {
 	Handler cache.ResourceEventHandler
 }
 
-// Handle puts each handler on its informer. What it returns reports, for each,
+// AddEventHandlers puts each handler on its informer. What it returns reports, for each,
 // whether the handler has seen the whole of the first list: Run waits for these.
-func Handle(sources ...Source) ([]cache.InformerSynced, error) {
+func AddEventHandlers(sources ...EventHandler) ([]cache.InformerSynced, error) {
 	synced := make([]cache.InformerSynced, len(sources))
 	for i, source := range sources {
 		registration, err := source.Informer.AddEventHandler(source.Handler)

@@ -210,8 +210,8 @@ func (w *world) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 		total += *set.Spec.Replicas
 		available += w.counted(name, *set.Spec.Replicas)
 	}
-	if to > from && int(total) > l.most() {
-		w.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.most())
+	if to > from && int(total) > l.maxReplicas() {
+		w.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.maxReplicas())
 	}
 	current := templatehash.Equal(&d.Spec.Template, &is.Spec.Template)
 	if recreates(d) && !d.Spec.Paused && current && to > from && int(total) > int(to) && from == 0 {
@@ -219,8 +219,8 @@ func (w *world) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	}
 	if rolls(d) && !d.Spec.Paused && to < from && !w.rescaling(d, l) {
 		lost := w.counted(is.Name, from) - w.counted(is.Name, to)
-		if lost > 0 && int(available) < l.leastAvailable() {
-			w.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.leastAvailable())
+		if lost > 0 && int(available) < l.minAvailable() {
+			w.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.minAvailable())
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (w *world) counted(name string, replicas int32) int32 {
 // rescaling reports whether a write may belong to a change of scale.
 func (w *world) rescaling(d *appsv1.Deployment, l limits) bool {
 	for _, set := range w.before {
-		if s := sizeOf(set); s.replicas > 0 && s.desired != l.replicas {
+		if s := sizeOf(set); s.replicas > 0 && s.desiredReplicas != l.replicas {
 			return true
 		}
 	}
@@ -273,10 +273,10 @@ func (w *world) rest() {
 	if limit := d.Spec.RevisionHistoryLimit; limit != nil && len(w.sets)-1 > int(*limit) {
 		w.t.Fatalf("%d ReplicaSets, at most %d are to be kept", len(w.sets), *limit+1)
 	}
-	if c := condition(d.Status.Conditions, appsv1.DeploymentProgressing); c == nil || c.Reason != newSetAvailable {
+	if c := findCondition(d.Status.Conditions, appsv1.DeploymentProgressing); c == nil || c.Reason != reasonNewReplicaSetAvailable {
 		w.t.Fatalf("at rest, and progressing: %v", c)
 	}
-	if _, wished := rollbackWish(d.Annotations); wished || countRollbacks(w.rig) > w.wishes {
+	if _, wished := rollbackTo(d.Annotations); wished || countRollbacks(w.rig) > w.wishes {
 		w.t.Fatalf("%d rollbacks told of %d wishes, one still open: %t", countRollbacks(w.rig), w.wishes, wished)
 	}
 }

@@ -1,4 +1,4 @@
-package podfacts
+package podutil
 
 import (
 	"testing"
@@ -77,7 +77,7 @@ func TestReadinessChanged(t *testing.T) {
 		{"became ready", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: when}}, when.Time},
 		{"ceased to be", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: when}}, when.Time},
 	} {
-		if got := ReadinessChanged(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); !got.Equal(test.want) {
+		if got := ReadyTransitionTime(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); !got.Equal(test.want) {
 			t.Errorf("%s: ReadinessChanged = %s, want %s", test.name, got, test.want)
 		}
 	}

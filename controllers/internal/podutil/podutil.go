@@ -1,7 +1,7 @@
-// Package podfacts answers the questions that workload controllers ask about a
+// Package podutil answers the questions that workload controllers ask about a
 // single pod: is it active, ready, available and since when, terminating. It
 // looks at nothing but the pod it is given.
-package podfacts
+package podutil
 
 import (
 	"time"
@@ -28,23 +28,23 @@ func Terminating(pod *corev1.Pod) bool {
 // Ready reports whether a pod is ready, and since when. The time is zero when
 // the pod does not say; it has whole seconds.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
-	condition := readiness(pod)
+	condition := readyCondition(pod)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
 		return time.Time{}, false
 	}
 	return condition.LastTransitionTime.Time, true
 }
 
-// ReadinessChanged returns when a pod last became ready or ceased to be. The
+// ReadyTransitionTime returns when a pod last became ready or ceased to be. The
 // time is zero when the pod does not say; it has whole seconds.
-func ReadinessChanged(pod *corev1.Pod) time.Time {
-	if condition := readiness(pod); condition != nil {
+func ReadyTransitionTime(pod *corev1.Pod) time.Time {
+	if condition := readyCondition(pod); condition != nil {
 		return condition.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
 
-func readiness(pod *corev1.Pod) *corev1.PodCondition {
+func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
 			return condition
@@ -79,24 +79,24 @@ func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
-		if status.RestartCount > sidecars && sidecar(pod, status.Name) {
+		if status.RestartCount > sidecars && isSidecarName(pod, status.Name) {
 			sidecars = status.RestartCount
 		}
 	}
 	return containers, sidecars
 }
 
-func sidecar(pod *corev1.Pod, name string) bool {
+func isSidecarName(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
 		if container := &pod.Spec.InitContainers[i]; container.Name == name {
-			return Sidecar(container)
+			return IsSidecar(container)
 		}
 	}
 	return false
 }
 
-// Sidecar reports whether an init container is a sidecar: one that always
+// IsSidecar reports whether an init container is a sidecar: one that always
 // restarts, and runs as long as the pod does.
-func Sidecar(init *corev1.Container) bool {
+func IsSidecar(init *corev1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

@@ -23,24 +23,24 @@ type controller interface {
 	HasSynced() bool
 }
 
-// environment is what controllers are made of.
-type environment struct {
+// controllerContext is what controllers are made of.
+type controllerContext struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	events    func(component string) record.EventRecorder
 	options   *Options
 }
 
-// entry is one controller of the catalogue.
-type entry struct {
+// controllerDescriptor is one controller of the catalogue.
+type controllerDescriptor struct {
 	name string
 	// workers reads how many syncs run at once.
 	workers func(*Options) int
-	build   func(context.Context, environment) (controller, error)
+	build   func(context.Context, controllerContext) (controller, error)
 }
 
-// catalogue is every controller that has a name here.
-var catalogue = []entry{
+// catalog is every controller that has a name here.
+var catalog = []controllerDescriptor{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
 	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, buildDeployment},
@@ -49,18 +49,18 @@ var catalogue = []entry{
 
 // Known returns the names that --controllers accepts.
 func Known() []string {
-	names := make([]string, len(catalogue))
-	for i, e := range catalogue {
+	names := make([]string, len(catalog))
+	for i, e := range catalog {
 		names[i] = e.name
 	}
 	return names
 }
 
-func buildReplication(ctx context.Context, env environment) (controller, error) {
+func buildReplication(ctx context.Context, env controllerContext) (controller, error) {
 	return buildEngine(ctx, env, replication.Controllers(env.client, env.informers.Core().V1().ReplicationControllers()))
 }
 
-func buildReplicaSet(ctx context.Context, env environment) (controller, error) {
+func buildReplicaSet(ctx context.Context, env controllerContext) (controller, error) {
 	kind, err := replicaset.ReplicaSets(env.client, env.informers.Apps().V1().ReplicaSets())
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func buildReplicaSet(ctx context.Context, env environment) (controller, error) {
 	return buildEngine(ctx, env, kind)
 }
 
-func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (controller, error) {
+func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,
 		Client: env.client,
@@ -79,7 +79,7 @@ func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (co
 	})
 }
 
-func buildDeployment(ctx context.Context, env environment) (controller, error) {
+func buildDeployment(ctx context.Context, env controllerContext) (controller, error) {
 	apps := env.informers.Apps().V1()
 	return deployment.New(ctx, deployment.Config{
 		Client:      env.client,
@@ -91,7 +91,7 @@ func buildDeployment(ctx context.Context, env environment) (controller, error) {
 	})
 }
 
-func buildEndpoints(ctx context.Context, env environment) (controller, error) {
+func buildEndpoints(ctx context.Context, env controllerContext) (controller, error) {
 	core := env.informers.Core().V1()
 	return endpoints.New(ctx, endpoints.Config{
 		Client:      env.client,

@@ -16,7 +16,7 @@ import (
 
 // newOwners is a cache of owners that select by their annotation "app"; the
 // selector of one without it cannot be understood.
-func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) Owners {
+func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, owner := range owners {
@@ -24,7 +24,7 @@ func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) Owners {
 			t.Fatal(err)
 		}
 	}
-	return Owners{Cache: indexer, Kind: "ReplicaSet", Selector: func(owner any) (labels.Selector, error) {
+	return OwnerLookup{Cache: indexer, Kind: "ReplicaSet", Selector: func(owner any) (labels.Selector, error) {
 		app := owner.(*appsv1.ReplicaSet).Annotations["app"]
 		if app == "" {
 			return nil, errors.New("no app")
@@ -56,7 +56,7 @@ func TestNamed(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			id, ok := owners.Named(test.namespace, test.ref)
+			id, ok := owners.ResolveControllerRef(test.namespace, test.ref)
 			if ok != test.want {
 				t.Errorf("found: %t, want %t", ok, test.want)
 			}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Owners finds the cached owners of one kind that a child concerns: the one
+// OwnerLookup finds the cached owners of one kind that a child concerns: the one
 // that its controllerRef names, or those that could adopt it.
-type Owners struct {
+type OwnerLookup struct {
 	// Cache is the informer's cache of owners, indexed by namespace.
 	Cache cache.Indexer
 	// Kind is the kind that controllerRefs name.
@@ -21,9 +21,9 @@ type Owners struct {
 	Selector func(owner any) (labels.Selector, error)
 }
 
-// Named returns the owner that ref names: of this kind, and not a namesake of a
+// ResolveControllerRef returns the owner that ref names: of this kind, and not a namesake of a
 // later day. ref may be nil.
-func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
+func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false
 	}
@@ -35,8 +35,8 @@ func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	return id, id.UID == ref.UID
 }
 
-// Offer wakes, by its key, every owner that could adopt an orphan.
-func (o Owners) Offer(logger klog.Logger, orphan metav1.Object, wake func(key string)) {
+// EnqueueMatching wakes, by its key, every owner that could adopt an orphan.
+func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, wake func(key string)) {
 	owners, err := o.Matching(orphan)
 	if err != nil {
 		logger.Error(err, "Orphan is not offered", "orphan", cache.MetaObjectToName(orphan).String())
@@ -47,7 +47,7 @@ func (o Owners) Offer(logger klog.Logger, orphan metav1.Object, wake func(key st
 }
 
 // Matching returns every owner that could adopt an orphan.
-func (o Owners) Matching(orphan metav1.Object) ([]ID, error) {
+func (o OwnerLookup) Matching(orphan metav1.Object) ([]ID, error) {
 	if orphan.GetDeletionTimestamp() != nil || len(orphan.GetLabels()) == 0 {
 		return nil, nil
 	}

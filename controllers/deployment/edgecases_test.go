@@ -193,7 +193,7 @@ func TestRollback(t *testing.T) {
 			if got := replicas(r)[test.image]; got != 3 {
 				t.Errorf("%d replicas of %s, want 3", got, test.image)
 			}
-			if _, wished := rollbackWish(r.deployment().Annotations); wished {
+			if _, wished := rollbackTo(r.deployment().Annotations); wished {
 				t.Error("the wish stays")
 			}
 			if diff := cmp.Diff(test.event, r.events.told[0]); diff != "" || countRollbacks(r) != 1 {
@@ -234,7 +234,7 @@ func TestRollbackKeepsTheTemplateThatIsLeft(t *testing.T) {
 func countRollbacks(r *rig) int {
 	n := 0
 	for _, event := range r.events.told {
-		if strings.Contains(event, " "+rollbackDone) {
+		if strings.Contains(event, " "+reasonRollback) {
 			n++
 		}
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// report writes the status, if it says anything new, and has the Deployment
+// updateStatus writes the status, if it says anything new, and has the Deployment
 // come back when its progress is to be looked at again.
-func (c *Controller) report(ctx context.Context, r *rollout) error {
-	if r.superseded {
+func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
+	if r.deploymentWritten {
 		return nil
 	}
 	status := r.status()
 	// One that was refused has a retry before it, which it must not overtake.
-	if deadline, limited := deadlineOf(r.deployment); limited && r.estimates && !r.refused {
-		progressing := condition(status.Conditions, appsv1.DeploymentProgressing)
-		if wait, running := due(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
-			c.loop.AddAfter(ownership.IDOf(r.deployment).Key, max(afterDeadline, wait))
+	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
+		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
+		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
+			c.loop.AddAfter(ownership.IDOf(r.deployment).Key, max(deadlineCheckDelay, wait))
 		}
 	}
 	return c.writeStatus(ctx, r, status)
@@ -38,27 +38,27 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 	d.Status = status
 	if set := r.newSet(); set != nil && d.DeletionTimestamp == nil {
 		if _, has := revisionOf(set.Annotations); has {
-			d.Annotations = with(d.Annotations, map[string]string{revisionAnnotation: set.Annotations[revisionAnnotation]})
+			d.Annotations = withEntries(d.Annotations, map[string]string{revisionAnnotation: set.Annotations[revisionAnnotation]})
 		}
 	}
 	if equality.Semantic.DeepEqual(r.deployment.Status, status) && d.Annotations[revisionAnnotation] == r.deployment.Annotations[revisionAnnotation] {
 		return nil
 	}
-	if c.putOff(ctx, r, "status") {
+	if c.deferWrite(ctx, r, "status") {
 		return nil
 	}
 	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, &d, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("writing the status of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	c.ownWrites.Wrote(ownership.IDOf(&d), deploymentsResource, written.ResourceVersion)
+	c.deploymentWrites.Wrote(ownership.IDOf(&d), deploymentsResource, written.ResourceVersion)
 	return nil
 }
 
-// putOff reports whether a write to the Deployment has to wait until the cache
+// deferWrite reports whether a write to the Deployment has to wait until the cache
 // shows the last one, since it would be refused as a conflict. The sync is then
 // repeated, at the latest after a while.
-func (c *Controller) putOff(ctx context.Context, r *rollout, what string) bool {
+func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false
 	}
@@ -67,9 +67,9 @@ func (c *Controller) putOff(ctx context.Context, r *rollout, what string) bool {
 	return true
 }
 
-// refuse tells that a Deployment that selects everything is not served. That it
+// reportSelectsAll tells that a Deployment that selects everything is not served. That it
 // has been looked at is all that its status says.
-func (c *Controller) refuse(ctx context.Context, r *rollout) error {
+func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
 	status := *d.Status.DeepCopy()

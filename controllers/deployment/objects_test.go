@@ -75,7 +75,7 @@ func historyLimit(n int32) func(*appsv1.Deployment) {
 }
 
 func annotated(key, value string) func(*appsv1.Deployment) {
-	return func(d *appsv1.Deployment) { d.Annotations = with(d.Annotations, map[string]string{key: value}) }
+	return func(d *appsv1.Deployment) { d.Annotations = withEntries(d.Annotations, map[string]string{key: value}) }
 }
 
 func asRecreate(d *appsv1.Deployment) {
@@ -92,7 +92,7 @@ func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		deadline(600)(d)
 		status := map[string]corev1.ConditionStatus{
-			deadlineExceeded: corev1.ConditionFalse, paused: corev1.ConditionUnknown, resumed: corev1.ConditionUnknown,
+			reasonProgressDeadlineExceeded: corev1.ConditionFalse, reasonPaused: corev1.ConditionUnknown, reasonResumed: corev1.ConditionUnknown,
 		}[reason]
 		if status == "" {
 			status = corev1.ConditionTrue
@@ -170,5 +170,5 @@ func hashed(d *appsv1.Deployment) string {
 	if err != nil {
 		panic(err)
 	}
-	return setName(d.Name, hash)
+	return replicaSetName(d.Name, hash)
 }

@@ -1,4 +1,4 @@
-package podfacts
+package podutil
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +41,7 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
 		trimmed.Annotations = map[string]string{corev1.PodDeletionCost: cost}
 	}
-	if condition := readiness(pod); condition != nil {
+	if condition := readyCondition(pod); condition != nil {
 		trimmed.Status.Conditions = []corev1.PodCondition{{
 			Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
 		}}

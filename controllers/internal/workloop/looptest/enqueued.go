@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// Woken returns the keys that an event puts on the queue, sorted. The event is
+// EnqueuedKeys returns the keys that an event puts on the queue, sorted. The event is
 // given the loop to put them on.
-func Woken(t *testing.T, event func(*workloop.Loop)) []string {
+func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"
 	var keys []string

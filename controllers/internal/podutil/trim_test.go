@@ -1,4 +1,4 @@
-package podfacts
+package podutil
 
 import (
 	"testing"
