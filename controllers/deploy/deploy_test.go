@@ -16,7 +16,7 @@ import (
 
 // What the manifest says of the binary must be true: its flags, where it serves
 // health, and the lease that its rights name.
-func TestManifestFitsTheBinary(t *testing.T) {
+func TestManifestMatchesBinary(t *testing.T) {
 	spec := podSpec(t)
 	container := spec.Containers[0]
 	options := manager.NewOptions()

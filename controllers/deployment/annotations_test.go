@@ -46,7 +46,7 @@ func TestWithRevision(t *testing.T) {
 }
 
 // A history grows by what it is given, loses only its oldest, and has its limit.
-func TestHistoryHasTwoThousandCharacters(t *testing.T) {
+func TestHistoryIsLimitedTo2000Characters(t *testing.T) {
 	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999
 	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
 		t.Errorf("%d characters, want all 2000", len(got))
@@ -56,7 +56,7 @@ func TestHistoryHasTwoThousandCharacters(t *testing.T) {
 	}
 }
 
-func TestRemember(t *testing.T) {
+func TestAppendRevision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		revisions := rapid.SliceOfN(rapid.Int64Range(1, 1e12), 1, 400).Draw(t, "revisions")
 		history := ""
@@ -79,7 +79,7 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-func FuzzRemember(f *testing.F) {
+func FuzzAppendRevision(f *testing.F) {
 	f.Add("", "1")
 	f.Add(strings.Repeat(",", 3000), "18446744073709551615")
 	f.Fuzz(func(t *testing.T, history, revision string) {
@@ -93,7 +93,7 @@ func FuzzRemember(f *testing.F) {
 	})
 }
 
-func TestCount(t *testing.T) {
+func TestParseReplicas(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "7": 7, "2147483647": 2147483647, // and what is no number of replicas:
 		"": none, "-1": none, "x": none, "1.5": none, "2147483648": none, "99999999999": none, " 1": none,
@@ -108,7 +108,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func FuzzCount(f *testing.F) {
+func FuzzParseReplicas(f *testing.F) {
 	f.Add("12")
 	f.Add("+0")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -133,7 +133,7 @@ func FuzzRevision(f *testing.F) {
 	})
 }
 
-func TestWithInherited(t *testing.T) {
+func TestWithInheritedAnnotations(t *testing.T) {
 	deployment := annotations{
 		"team": "blue", "note": "new",
 		corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "9", historyAnnotation: "8",
@@ -149,7 +149,7 @@ func TestWithInherited(t *testing.T) {
 	}
 }
 
-func TestRolledBack(t *testing.T) {
+func TestAnnotationsAfterRollback(t *testing.T) {
 	deployment := annotations{"cause": "edit", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2", appsv1.DeprecatedRollbackTo: "1"}
 	set := annotations{"cause": "create", revisionAnnotation: "1", historyAnnotation: "0", desiredReplicasAnnotation: "3", maxReplicasAnnotation: "4"}
 	want := annotations{"cause": "create", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2"}
@@ -158,7 +158,7 @@ func TestRolledBack(t *testing.T) {
 	}
 }
 
-func TestWithSharesWhatIsTheSame(t *testing.T) {
+func TestWithEntriesReturnsUnchangedMap(t *testing.T) {
 	before := annotations{"a": "1"}
 	if same := withEntries(before, annotations{"a": "1"}); len(same) != 1 {
 		t.Errorf("annotations %v", same)

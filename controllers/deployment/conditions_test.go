@@ -53,10 +53,10 @@ func TestReplicaFailure(t *testing.T) {
 	}
 }
 
-func TestReplicaFailureGoes(t *testing.T) {
+func TestReplicaFailureIsRemoved(t *testing.T) {
 	d := newDeployment(1)
 	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue}, {Type: "Mine"}}
-	r := rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(1)))
+	r := rolloutOf(t, d, newSetOf(d, "v1", 1, 1, withAvailablePods(1)))
 	r.estimateProgress = true
 	conditions := r.status().Conditions
 	if findCondition(conditions, appsv1.DeploymentReplicaFailure) != nil {

@@ -20,7 +20,7 @@ type tester interface {
 
 // settle syncs, with ReplicaSets that follow at once, until nothing is written
 // any more.
-func settle(t tester, r *rig) {
+func settle(t tester, r *fixture) {
 	t.Helper()
 	for range 200 {
 		before := r.version
@@ -30,13 +30,13 @@ func settle(t tester, r *rig) {
 		if r.version == before {
 			return
 		}
-		r.follow()
+		r.syncReplicaSets()
 	}
 	t.Fatalf("not quiet; the last calls: %v", r.calls[len(r.calls)-5:])
 }
 
 // replicas returns how many replicas each ReplicaSet asks for, by image.
-func replicas(r *rig) map[string]int32 {
+func replicas(r *fixture) map[string]int32 {
 	by := map[string]int32{}
 	for _, set := range r.sets {
 		by[set.Spec.Template.Spec.Containers[0].Image] += *set.Spec.Replicas
@@ -46,11 +46,11 @@ func replicas(r *rig) map[string]int32 {
 
 // The only active ReplicaSet has the size that is wanted, but was sized for
 // another one: that must not look like a change of scale for ever (#102551).
-func TestScaleToTheSizeThatIsThere(t *testing.T) {
-	was := newDeployment(5, fences(0, 1))
-	d := newDeployment(5, fences(0, 1), image("v2"))
-	r := newRig(t, d, newSetOf(was, "v1", 1, 4, having(4)), newSetOf(was, "v2", 2, 0))
-	r.edit(scaled(4))
+func TestScaleToCurrentSize(t *testing.T) {
+	was := newDeployment(5, surgeAndUnavailable(0, 1))
+	d := newDeployment(5, surgeAndUnavailable(0, 1), image("v2"))
+	r := newFixture(t, d, newSetOf(was, "v1", 1, 4, withAvailablePods(4)), newSetOf(was, "v2", 2, 0))
+	r.updateSpec(scaled(4))
 	settle(t, r)
 	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
@@ -58,9 +58,9 @@ func TestScaleToTheSizeThatIsThere(t *testing.T) {
 }
 
 // Nor must it where several are active and none is to be resized.
-func TestScaleOfARecreateHalfWay(t *testing.T) {
+func TestScaleDuringRecreate(t *testing.T) {
 	was := newDeployment(5, asRecreate)
-	r := newRig(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, having(3)), newSetOf(was, "v2", 2, 2, having(2)))
+	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))
 	settle(t, r)
 	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
@@ -69,10 +69,10 @@ func TestScaleOfARecreateHalfWay(t *testing.T) {
 
 // A change of scale of which only a part got through is finished, and by the
 // proportions that there were (#44734).
-func TestScaleAfterAFailureHalfWay(t *testing.T) {
-	was := newDeployment(10, fences(3, 2))
-	r := newRig(t, newDeployment(15, fences(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, having(8)), newSetOf(was, "v2", 2, 5))
-	r.answers["update replicasets web-v2"] = []error{refused, nil}
+func TestScaleAfterPartialFailure(t *testing.T) {
+	was := newDeployment(10, surgeAndUnavailable(3, 2))
+	r := newFixture(t, newDeployment(15, surgeAndUnavailable(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, withAvailablePods(8)), newSetOf(was, "v2", 2, 5))
+	r.callErrors["update replicasets web-v2"] = []error{errTooManyRequests, nil}
 	if err := r.sync(t.Context(), key); err == nil {
 		t.Fatal("the failure went by")
 	}
@@ -84,13 +84,13 @@ func TestScaleAfterAFailureHalfWay(t *testing.T) {
 
 // A ReplicaSet whose create was answered by an error, but took effect, is found
 // by the next try; its name is no collision.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	for _, lag := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lag %t", lag), func(t *testing.T) {
 			d := newDeployment(3)
-			r := newRig(t, d)
+			r := newFixture(t, d)
 			r.lag = lag
-			r.lost[creates(d)] = true
+			r.lostResponses[createCall(d)] = true
 			if err := r.sync(t.Context(), key); err == nil {
 				t.Fatal("the answer was not lost")
 			}
@@ -100,7 +100,7 @@ func TestLostAnswers(t *testing.T) {
 			r.lag = false
 			r.deliver()
 			settle(t, r)
-			if got := *r.only(t).Spec.Replicas; got != 3 {
+			if got := *r.onlyReplicaSet(t).Spec.Replicas; got != 3 {
 				t.Errorf("%d replicas, want 3", got)
 			}
 			if count := r.deployment().Status.CollisionCount; count != nil {
@@ -113,7 +113,7 @@ func TestLostAnswers(t *testing.T) {
 // A name that is taken, by another template or by somebody else, is avoided.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
-	own, twin := taken(d), taken(d)
+	own, twin := withCollidingName(d), withCollidingName(d)
 	own.OwnerReferences[0].UID = d.UID
 	own.Labels = nil // not claimed
 	twin.Spec.Template = *d.Spec.Template.DeepCopy()
@@ -122,12 +122,12 @@ func TestCollision(t *testing.T) {
 		set  *appsv1.ReplicaSet
 		want map[string]int32
 	}{
-		{"another template of somebody else", taken(d), map[string]int32{"v1": 3, "v9": 1}},
+		{"another template of somebody else", withCollidingName(d), map[string]int32{"v1": 3, "v9": 1}},
 		{"another template, its own", own, map[string]int32{"v1": 3, "v9": 1}},
 		{"the same template, of somebody else", twin, map[string]int32{"v1": 3 + 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, d.DeepCopy(), test.set)
+			r := newFixture(t, d.DeepCopy(), test.set)
 			settle(t, r)
 			if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
 				t.Errorf("collisions %v, want 1", got)
@@ -142,7 +142,7 @@ func TestCollision(t *testing.T) {
 // One try counts a collision once, however long the cache takes to show it.
 func TestCollisionIsCountedOnce(t *testing.T) {
 	d := newDeployment(3)
-	r := newRig(t, d, taken(d))
+	r := newFixture(t, d, withCollidingName(d))
 	r.lag = true
 	for range 3 {
 		if err := r.sync(t.Context(), key); err != nil {
@@ -178,8 +178,8 @@ func TestRollback(t *testing.T) {
 			for i := 1; i < test.sets; i++ {
 				sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", i), int64(i), 0))
 			}
-			sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", test.sets), int64(test.sets), 3, having(3)))
-			r := newRig(t, d, sets...)
+			sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", test.sets), int64(test.sets), 3, withAvailablePods(3)))
+			r := newFixture(t, d, sets...)
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
@@ -196,17 +196,17 @@ func TestRollback(t *testing.T) {
 			if _, wished := rollbackTo(r.deployment().Annotations); wished {
 				t.Error("the wish stays")
 			}
-			if diff := cmp.Diff(test.event, r.events.told[0]); diff != "" || countRollbacks(r) != 1 {
-				t.Errorf("events %v\nfirst (-want +got):\n%s", r.events.told, diff)
+			if diff := cmp.Diff(test.event, r.events.recorded[0]); diff != "" || countRollbacks(r) != 1 {
+				t.Errorf("events %v\nfirst (-want +got):\n%s", r.events.recorded, diff)
 			}
 		})
 	}
 }
 
 // A rollback that is not seen to be done yet is not done again, nor told again.
-func TestRollbackIsDoneOnce(t *testing.T) {
+func TestRollbackHappensOnce(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
-	r := newRig(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, having(3)))
+	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
 	r.lag = true
 	for range 3 {
 		if err := r.sync(t.Context(), key); err != nil {
@@ -214,14 +214,14 @@ func TestRollbackIsDoneOnce(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{writeSpec}, r.calls); diff != "" || countRollbacks(r) != 1 {
-		t.Errorf("events %v, calls (-want +got):\n%s", r.events.told, diff)
+		t.Errorf("events %v, calls (-want +got):\n%s", r.events.recorded, diff)
 	}
 }
 
 // The template that is rolled back from can be rolled forward to.
-func TestRollbackKeepsTheTemplateThatIsLeft(t *testing.T) {
+func TestRollbackKeepsReplacedTemplate(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
-	r := newRig(t, d, newSetOf(d, "v1", 1, 3, having(3)))
+	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))
 	settle(t, r)
 	if diff := cmp.Diff(map[string]int32{"v1": 3, "v2": 0}, replicas(r)); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
@@ -231,9 +231,9 @@ func TestRollbackKeepsTheTemplateThatIsLeft(t *testing.T) {
 	}
 }
 
-func countRollbacks(r *rig) int {
+func countRollbacks(r *fixture) int {
 	n := 0
-	for _, event := range r.events.told {
+	for _, event := range r.events.recorded {
 		if strings.Contains(event, " "+reasonRollback) {
 			n++
 		}

@@ -57,7 +57,7 @@ func TestNextRevision(t *testing.T) {
 	}
 }
 
-func TestSurplus(t *testing.T) {
+func TestRevisionsToDelete(t *testing.T) {
 	d := newDeployment(1)
 	old := func(change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 		return []*appsv1.ReplicaSet{newSetOf(d, "v3", 3, 0), newSetOf(d, "v1", 1, 0, change...), newSetOf(d, "v2", 2, 0)}
@@ -80,7 +80,7 @@ func TestSurplus(t *testing.T) {
 		{"at it", old(), new(int32(3)), nil},
 		{"lowest revision first", old(), new(int32(1)), []string{"web-v1", "web-v2"}},
 		{"none is to be kept", old(), new(int32(0)), []string{"web-v1", "web-v2", "web-v3"}},
-		{"one that has pods is skipped, and no other taken for it", old(having(1)), new(int32(2)), nil},
+		{"one that has pods is skipped, and no other taken for it", old(withAvailablePods(1)), new(int32(2)), nil},
 		{"one that asks for pods is skipped", old(asking), new(int32(1)), []string{"web-v2"}},
 		{"one that has not been looked at is skipped", old(unseen), new(int32(1)), []string{"web-v2"}},
 		{"one that is going anyway does not count", old(terminating), new(int32(1)), []string{"web-v2"}},

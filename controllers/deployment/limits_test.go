@@ -54,12 +54,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsOfOddSpecs(t *testing.T) {
+func TestLimitsOfUnusualSpecs(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.Deployment)
 		want   limits
 	}{
-		"no replicas named": {func(d *appsv1.Deployment) { d.Spec.Replicas = nil; fences(1, 0)(d) }, limits{1, 1, 0}},
+		"no replicas named": {func(d *appsv1.Deployment) { d.Spec.Replicas = nil; surgeAndUnavailable(1, 0)(d) }, limits{1, 1, 0}},
 		"no parameters":     {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, limits{3, 0, 1}},
 		"recreate":          {asRecreate, limits{3, 0, 0}},
 	} {
@@ -112,9 +112,9 @@ func FuzzLimits(f *testing.F) {
 	})
 }
 
-// anyLimits draws limits as limitsOf resolves them.
-func anyLimits(t *rapid.T) limits {
-	d := newDeployment(rapid.Int32Range(0, 40).Draw(t, "replicas"), fences(
+// drawLimits draws limits as limitsOf resolves them.
+func drawLimits(t *rapid.T) limits {
+	d := newDeployment(rapid.Int32Range(0, 40).Draw(t, "replicas"), surgeAndUnavailable(
 		rapid.Int32Range(0, 15).Draw(t, "surge"), rapid.Int32Range(0, 15).Draw(t, "unavailable")))
 	l, err := limitsOf(d)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-func TestFindNew(t *testing.T) {
+func TestFindNewReplicaSet(t *testing.T) {
 	d := newDeployment(1, image("v2"))
 	v1, v2, twin := newSetOf(d, "v1", 1, 1), newSetOf(d, "v2", 2, 1), newSetOf(d, "v2", 3, 1)
 	tests := []struct {
@@ -36,7 +36,7 @@ func TestFindNew(t *testing.T) {
 }
 
 func TestNewReplicaSet(t *testing.T) {
-	d := newDeployment(10, fences(3, 2), annotated("team", "blue"), annotated(corev1.LastAppliedConfigAnnotation, "{}"), func(d *appsv1.Deployment) {
+	d := newDeployment(10, surgeAndUnavailable(3, 2), annotated("team", "blue"), annotated(corev1.LastAppliedConfigAnnotation, "{}"), func(d *appsv1.Deployment) {
 		d.Spec.MinReadySeconds = 7
 		d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exists"}}
 	})
@@ -75,16 +75,16 @@ func TestNewReplicaSet(t *testing.T) {
 	}
 }
 
-func TestNewReplicaSetAfterACollision(t *testing.T) {
+func TestNewReplicaSetAfterCollision(t *testing.T) {
 	d := newDeployment(1)
-	first, d2 := hashed(d), d.DeepCopy()
+	first, d2 := newReplicaSetName(d), d.DeepCopy()
 	d2.Status.CollisionCount = new(int32(1))
-	if second := hashed(d2); first == second {
+	if second := newReplicaSetName(d2); first == second {
 		t.Errorf("both are named %s", first)
 	}
 }
 
-func TestSetName(t *testing.T) {
+func TestReplicaSetName(t *testing.T) {
 	hash := strings.Repeat("x", templatehash.Length)
 	room := 253 - 1 - len(hash)
 	for what, deployment := range map[string]string{

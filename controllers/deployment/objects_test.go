@@ -18,8 +18,8 @@ import (
 var (
 	deploymentResource = schema.GroupResource{Group: "apps", Resource: deploymentsResource}
 	setResource        = schema.GroupResource{Group: "apps", Resource: replicaSetsResource}
-	refused            = apierrors.NewTooManyRequests("slow down", 1)
-	notFound           = apierrors.NewNotFound(setResource, "gone")
+	errTooManyRequests = apierrors.NewTooManyRequests("slow down", 1)
+	errNotFound        = apierrors.NewNotFound(setResource, "gone")
 )
 
 func namespaceTerminating() error {
@@ -56,7 +56,7 @@ func image(name string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-func fences(surge, unavailable int32) func(*appsv1.Deployment) {
+func surgeAndUnavailable(surge, unavailable int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &intstr.IntOrString{IntVal: surge}, MaxUnavailable: &intstr.IntOrString{IntVal: unavailable}}
 	}
@@ -130,8 +130,8 @@ func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas i
 	return set
 }
 
-// having gives a ReplicaSet pods, all of them available.
-func having(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+// withAvailablePods gives a ReplicaSet pods, all of them available.
+func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{
 			Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
@@ -143,12 +143,12 @@ func having(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 
 func orphaned(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
 
-func foreign(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+func controlledByAnother(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	set.OwnerReferences[0].UID = "another"
 	return set
 }
 
-func relabelled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+func relabeled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	set.Labels = map[string]string{"app": "db"}
 	return set
 }
@@ -164,8 +164,8 @@ func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.P
 	}
 }
 
-// hashed is the name of the ReplicaSet that a create for d makes.
-func hashed(d *appsv1.Deployment) string {
+// newReplicaSetName is the name of the ReplicaSet that a create for d makes.
+func newReplicaSetName(d *appsv1.Deployment) string {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {
 		panic(err)

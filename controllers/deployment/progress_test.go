@@ -75,7 +75,7 @@ func TestDeadlineOf(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
+func TestUntilDeadlineCheck(t *testing.T) {
 	of := func(reason string, ago time.Duration) *appsv1.DeploymentCondition {
 		return &appsv1.DeploymentCondition{Reason: reason, LastUpdateTime: metav1.NewTime(now.Add(-ago))}
 	}
@@ -106,7 +106,7 @@ func TestDue(t *testing.T) {
 
 // What is said of progress, from the condition that was, and the way from the
 // status reported to the one now.
-func TestJudge(t *testing.T) {
+func TestProgressConditions(t *testing.T) {
 	rolling := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	further := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	done := appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
@@ -176,7 +176,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeWithoutDeadline(t *testing.T) {
+func TestProgressConditionsWithoutDeadline(t *testing.T) {
 	d := newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
 	r := &rollout{deployment: d, limits: limits{3, 1, 0}, newIndex: none, now: now}
 	if got := findCondition(r.progressConditions(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
@@ -184,7 +184,7 @@ func TestJudgeWithoutDeadline(t *testing.T) {
 	}
 }
 
-func TestNotePause(t *testing.T) {
+func TestSetPausedOrResumed(t *testing.T) {
 	tests := []struct {
 		name   string
 		paused bool
@@ -227,7 +227,7 @@ func TestNotePause(t *testing.T) {
 	}
 }
 
-func TestNoteFound(t *testing.T) {
+func TestSetFoundNewReplicaSet(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*appsv1.Deployment)

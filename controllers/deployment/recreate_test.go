@@ -8,19 +8,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestStop(t *testing.T) {
+func TestScaleOldToZero(t *testing.T) {
 	f := replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
-	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, scaleOldToZero(f), opaque); diff != "" {
+	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, scaleOldToZero(f), unexportedFields); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if changes := scaleOldToZero(without(sizes())); len(changes) > 0 {
+	if changes := scaleOldToZero(withoutNew(sizes())); len(changes) > 0 {
 		t.Errorf("changes %v to nothing", changes)
 	}
 }
 
-func TestStopped(t *testing.T) {
+func TestOldPodsStopped(t *testing.T) {
 	d := newDeployment(1)
-	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, having(1))
+	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, withAvailablePods(1))
 	unseen := newSetOf(d, "v2", 2, 0, func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.Generation++; return set })
 	pods := func(phases ...corev1.PodPhase) (pods []*corev1.Pod) {
 		for _, phase := range phases {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-func TestRollbackWish(t *testing.T) {
+func TestRollbackTo(t *testing.T) {
 	if _, wished := rollbackTo(annotations{"a": "b"}); wished {
 		t.Error("nothing is a wish")
 	}
@@ -96,7 +96,7 @@ func TestWithTemplateOf(t *testing.T) {
 	}
 }
 
-func TestWithoutWish(t *testing.T) {
+func TestWithoutRollbackTo(t *testing.T) {
 	d := newDeployment(1, annotated("a", "b"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutRollbackTo(d)); diff != "" {
 		t.Errorf("without the wish (-want +got):\n%s", diff)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var opaque = cmp.AllowUnexported(change{})
+var unexportedFields = cmp.AllowUnexported(change{})
 
 // sizes makes a fleet of pairs: replicas, and how many of them are available.
 // The last one is the new ReplicaSet.
@@ -19,18 +19,18 @@ func sizes(pairs ...[2]int) replicaSetSizes {
 	return f
 }
 
-// without makes the last one old as well.
-func without(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
+// withoutNew makes the last one old as well.
+func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
-func TestGrow(t *testing.T) {
+func TestScaleUpNew(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
 		f    replicaSetSizes
 		want int
 	}{
-		{"nothing there", limits{5, 1, 0}, without(sizes()), 5},
-		{"first step", limits{10, 3, 2}, without(sizes([2]int{10, 10})), 3},
+		{"nothing there", limits{5, 1, 0}, withoutNew(sizes()), 5},
+		{"first step", limits{10, 3, 2}, withoutNew(sizes([2]int{10, 10})), 3},
 		{"no room", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), 3},
 		{"room after scale-down", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{3, 0}), 5},
 		{"never above replicas", limits{10, 3, 2}, sizes([2]int{1, 1}, [2]int{9, 9}), 10},
@@ -50,7 +50,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-func TestShrink(t *testing.T) {
+func TestScaleDownOld(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
@@ -71,20 +71,20 @@ func TestShrink(t *testing.T) {
 		{"the new one in the middle", limits{4, 4, 0}, replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
 			[]change{{0, 0}, {2, 0}}},
 		{"nothing old", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
-		{"no new one yet", limits{4, 0, 1}, without(sizes([2]int{4, 4})), []change{{0, 3}}},
+		{"no new one yet", limits{4, 0, 1}, withoutNew(sizes([2]int{4, 4})), []change{{0, 3}}},
 		{"scaled to nothing", limits{0, 0, 0}, sizes([2]int{4, 4}, [2]int{0, 0}), []change{{0, 0}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, scaleDownOld(test.l, test.f), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, scaleDownOld(test.l, test.f), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// anyFleet draws ReplicaSets of all sizes and states.
-func anyFleet(t *rapid.T) replicaSetSizes {
+// drawSizes draws ReplicaSets of all sizes and states.
+func drawSizes(t *rapid.T) replicaSetSizes {
 	n := rapid.IntRange(1, 6).Draw(t, "sets")
 	f := replicaSetSizes{newIndex: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
 	for i := range f.sizes {
@@ -120,9 +120,9 @@ func (f replicaSetSizes) available() int {
 
 // By their own hand, steps never ask for more than replicas and surge, nor make
 // fewer available than the least (or than there were, if those were too few).
-func TestStepsKeepTheLimits(t *testing.T) {
+func TestRollingStepsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		if f.newIndex != none {
 			to := scaleUpNew(l, f)
 			up := apply(l, f, []change{{f.newIndex, to}})
@@ -151,9 +151,9 @@ func TestStepsKeepTheLimits(t *testing.T) {
 
 // From wherever it starts, and as long as pods become available, a rollout comes
 // to its end.
-func TestRolloutEnds(t *testing.T) {
+func TestRolloutCompletes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		f.newIndex = len(f.sizes) - 1
 		for step := 0; f.total() != l.replicas || f.newSize().replicas != l.replicas; step++ {
 			if step > 1000 {

@@ -17,7 +17,7 @@ func sizedFor(desired, most int, replicas ...int) replicaSetSizes {
 	return f
 }
 
-func TestResized(t *testing.T) {
+func TestIsScalingEvent(t *testing.T) {
 	tests := []struct {
 		name string
 		f    replicaSetSizes
@@ -49,7 +49,7 @@ func TestRescale(t *testing.T) {
 		rolling bool
 		want    []change
 	}{
-		{"nothing there", limits{10, 3, 2}, without(sizes()), true, nil},
+		{"nothing there", limits{10, 3, 2}, withoutNew(sizes()), true, nil},
 		{"one active takes all", limits{10, 3, 2}, sizedFor(5, 7, 5, 0), true, []change{{0, 10}}},
 		{"also when it has the size: it must say so", limits{4, 0, 1}, sizedFor(5, 5, 4, 0), true, []change{{0, 4}}},
 		{"none active: the new one", limits{3, 1, 0}, replicaSetSizes{newIndex: 0, sizes: make([]size, 2)}, true, []change{{0, 3}}},
@@ -63,7 +63,7 @@ func TestRescale(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, rescale(test.l, test.f, test.rolling, 0), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, rescale(test.l, test.f, test.rolling, 0), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestProportional(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, proportional(test.l, test.f, test.reported), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, proportional(test.l, test.f, test.reported), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
@@ -105,7 +105,7 @@ func TestProportional(t *testing.T) {
 // no ReplicaSet is scaled against the direction of the whole.
 func TestSharesSumExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		if len(f.active()) == 0 {
 			t.Skip("nothing to spread over")
 		}
@@ -128,9 +128,9 @@ func TestSharesSumExactly(t *testing.T) {
 
 // A change of scale that fails half-way is planned again from there, and comes
 // to the same sizes.
-func TestScalingIsReentrant(t *testing.T) {
+func TestScalingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		reported := rapid.IntRange(1, 30).Draw(t, "reported")
 		changes := proportional(l, f, reported)
 		if l.replicas == 0 || len(changes) == 0 {

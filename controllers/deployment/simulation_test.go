@@ -13,116 +13,116 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// world is a Deployment whose user changes their mind, whose ReplicaSets follow
+// simulation is a Deployment whose user changes their mind, whose ReplicaSets follow
 // when they like, whose caches lag, and whose API server fails. It watches the
 // controller's every write.
-type world struct {
-	*rig
+type simulation struct {
+	*fixture
 	t *rapid.T
-	// unknown is set while a write has taken effect that the controller has no
+	// outcomeUnknown is set while a write has taken effect that the controller has no
 	// answer to, and does not see: nobody can add up what nobody knows.
-	unknown bool
-	wishes  int
-	before  map[string]*appsv1.ReplicaSet
-	// seen and seenSets are what the caches showed when the sync began.
-	seen     *appsv1.Deployment
-	seenSets map[string]*appsv1.ReplicaSet
+	outcomeUnknown   bool
+	rollbackRequests int
+	beforeWrite      map[string]*appsv1.ReplicaSet
+	// cachedDeployment and seenSets are what the caches showed when the sync began.
+	cachedDeployment *appsv1.Deployment
+	cachedSets       map[string]*appsv1.ReplicaSet
 }
 
-// TestWorld checks after every write that the controller has kept its limits by
+// TestSimulation checks after every write that the controller has kept its limits by
 // its own hand and by what it could see, and that all comes to rest as wanted
 // once nothing changes or fails any more.
-func TestWorld(t *testing.T) {
+func TestSimulation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{rig: newRig(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), fences(1, 1), deadline(600))), t: rt}
-		w.wrote = w.check
-		w.remember()
+		sim := &simulation{fixture: newFixture(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), surgeAndUnavailable(1, 1), deadline(600))), t: rt}
+		sim.onWrite = sim.checkWrite
+		sim.recordSets()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                  func(*rapid.T) {},
-			"sync":              func(*rapid.T) { w.try() },
-			"sync twice":        func(*rapid.T) { w.try(); w.try() },
-			"sync under fault":  w.fail,
-			"sync, answer lost": w.lose,
-			"lag":               func(t *rapid.T) { w.lag = rapid.Bool().Draw(t, "lag") },
-			"see Deployments":   func(*rapid.T) { w.deliverDeployments() },
-			"see ReplicaSets":   func(*rapid.T) { w.deliverSets(); w.unknown = false },
-			"ReplicaSets move":  w.move,
-			"the user acts":     w.use,
+			"sync":              func(*rapid.T) { sim.syncOnce() },
+			"sync twice":        func(*rapid.T) { sim.syncOnce(); sim.syncOnce() },
+			"sync under fault":  sim.syncWithErrors,
+			"sync, answer lost": sim.syncWithLostResponses,
+			"lag":               func(t *rapid.T) { sim.lag = rapid.Bool().Draw(t, "lag") },
+			"see Deployments":   func(*rapid.T) { sim.deliverDeployments() },
+			"see ReplicaSets":   func(*rapid.T) { sim.deliverSets(); sim.outcomeUnknown = false },
+			"ReplicaSets move":  sim.changePods,
+			"the user acts":     sim.changeSpec,
 		})
-		w.rest()
+		sim.settleAndCheck()
 	})
 }
 
-func (w *world) try() {
-	object, _, _ := w.Controller.deployments.GetByKey(key)
-	w.seen, w.seenSets = object.(*appsv1.Deployment), map[string]*appsv1.ReplicaSet{}
-	for _, object := range w.replicaSets.List() {
+func (sim *simulation) syncOnce() {
+	object, _, _ := sim.Controller.deployments.GetByKey(key)
+	sim.cachedDeployment, sim.cachedSets = object.(*appsv1.Deployment), map[string]*appsv1.ReplicaSet{}
+	for _, object := range sim.replicaSets.List() {
 		set := object.(*appsv1.ReplicaSet)
-		w.seenSets[set.Name] = set
+		sim.cachedSets[set.Name] = set
 	}
-	_ = w.sync(w.t.Context(), key) // may fail: it is retried
+	_ = sim.sync(sim.t.Context(), key) // may fail: it is retried
 }
 
-// fail lets any call of a sync fail before it takes effect.
-func (w *world) fail(t *rapid.T) {
-	for _, call := range w.likely() {
+// syncWithErrors lets any call of a sync fail before it takes effect.
+func (sim *simulation) syncWithErrors(t *rapid.T) {
+	for _, call := range sim.possibleCalls() {
 		if rapid.Bool().Draw(t, call) {
-			w.answers[call] = []error{apierrors.NewInternalError(fmt.Errorf("chaos"))}
+			sim.callErrors[call] = []error{apierrors.NewInternalError(fmt.Errorf("chaos"))}
 		}
 	}
-	w.try()
-	clear(w.answers)
+	sim.syncOnce()
+	clear(sim.callErrors)
 }
 
-// lose lets calls of a sync take effect, and their answers be lost.
-func (w *world) lose(t *rapid.T) {
-	for _, call := range w.likely() {
-		w.lost[call] = rapid.Bool().Draw(t, call)
+// syncWithLostResponses lets calls of a sync take effect, and their answers be lost.
+func (sim *simulation) syncWithLostResponses(t *rapid.T) {
+	for _, call := range sim.possibleCalls() {
+		sim.lostResponses[call] = rapid.Bool().Draw(t, call)
 	}
-	w.try()
-	clear(w.lost)
+	sim.syncOnce()
+	clear(sim.lostResponses)
 }
 
-func (w *world) likely() []string {
-	calls := []string{writeStatus, writeSpec, creates(w.deployment())}
-	for _, set := range oldestFirst(w.all()) {
+func (sim *simulation) possibleCalls() []string {
+	calls := []string{writeStatus, writeSpec, createCall(sim.deployment())}
+	for _, set := range oldestFirst(sim.allSets()) {
 		calls = append(calls, "update replicasets "+set.Name, "delete replicasets "+set.Name)
 	}
 	return calls
 }
 
-func (w *world) all() []*appsv1.ReplicaSet {
+func (sim *simulation) allSets() []*appsv1.ReplicaSet {
 	var all []*appsv1.ReplicaSet
-	for _, set := range w.sets {
+	for _, set := range sim.sets {
 		all = append(all, set)
 	}
 	return oldestFirst(all)
 }
 
-// move lets one ReplicaSet have the pods that it asks for, some of them
+// changePods lets one ReplicaSet have the pods that it asks for, some of them
 // available.
-func (w *world) move(t *rapid.T) {
-	if len(w.sets) == 0 {
+func (sim *simulation) changePods(t *rapid.T) {
+	if len(sim.sets) == 0 {
 		t.Skip("there is none")
 	}
-	set := rapid.SampledFrom(w.all()).Draw(t, "set").DeepCopy()
+	set := rapid.SampledFrom(sim.allSets()).Draw(t, "set").DeepCopy()
 	n := *set.Spec.Replicas
 	available := rapid.Int32Range(min(n, set.Status.AvailableReplicas), n).Draw(t, "available")
 	if rapid.IntRange(0, 4).Draw(t, "luck") == 0 {
 		available = 0 // a bad day
 	}
-	having(n)(set)
+	withAvailablePods(n)(set)
 	set.Status.AvailableReplicas, set.Status.ReadyReplicas = available, available
-	w.store(set)
-	if !w.lag {
-		w.deliver()
+	sim.store(set)
+	if !sim.lag {
+		sim.deliver()
 	}
-	w.remember()
+	sim.recordSets()
 }
 
-// use changes the spec in one way.
-func (w *world) use(t *rapid.T) {
-	d := w.deployment().DeepCopy()
+// changeSpec changes the spec in one way.
+func (sim *simulation) changeSpec(t *rapid.T) {
+	d := sim.deployment().DeepCopy()
 	switch rapid.IntRange(0, 7).Draw(t, "act") {
 	case 0, 1:
 		image(fmt.Sprintf("v%d", rapid.IntRange(1, 4).Draw(t, "image")))(d)
@@ -131,103 +131,103 @@ func (w *world) use(t *rapid.T) {
 	case 3:
 		d.Spec.Paused = !d.Spec.Paused
 	case 4:
-		fences(rapid.Int32Range(0, 3).Draw(t, "surge"), rapid.Int32Range(0, 3).Draw(t, "unavailable"))(d)
+		surgeAndUnavailable(rapid.Int32Range(0, 3).Draw(t, "surge"), rapid.Int32Range(0, 3).Draw(t, "unavailable"))(d)
 		d.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
 	case 5:
 		asRecreate(d)
 	case 6:
 		annotated(appsv1.DeprecatedRollbackTo, fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "revision")))(d)
-		w.wishes++
+		sim.rollbackRequests++
 	case 7:
 		historyLimit(rapid.Int32Range(0, 2).Draw(t, "history"))(d)
 	}
 	d.Generation++
-	w.version++
-	d.ResourceVersion = fmt.Sprint(w.version)
-	w.deployments[d.Name] = d
-	if !w.lag {
-		w.deliver()
+	sim.version++
+	d.ResourceVersion = fmt.Sprint(sim.version)
+	sim.deployments[d.Name] = d
+	if !sim.lag {
+		sim.deliver()
 	}
 }
 
-func (w *world) remember() {
-	w.before = map[string]*appsv1.ReplicaSet{}
-	for name, set := range w.sets {
-		w.before[name] = set
+func (sim *simulation) recordSets() {
+	sim.beforeWrite = map[string]*appsv1.ReplicaSet{}
+	for name, set := range sim.sets {
+		sim.beforeWrite[name] = set
 	}
 }
 
-// check is told of each write after it has taken effect and before any cache
+// checkWrite is told of each write after it has taken effect and before any cache
 // shows it.
-func (w *world) check(call string) {
-	defer w.remember()
-	if w.lost[call] {
-		w.unknown = w.unknown || strings.Contains(call, " replicasets ")
+func (sim *simulation) checkWrite(call string) {
+	defer sim.recordSets()
+	if sim.lostResponses[call] {
+		sim.outcomeUnknown = sim.outcomeUnknown || strings.Contains(call, " replicasets ")
 	}
-	if count := w.deployment().Status.CollisionCount; count != nil {
-		w.t.Fatalf("%d collisions, though nobody else names ReplicaSets so", *count)
+	if count := sim.deployment().Status.CollisionCount; count != nil {
+		sim.t.Fatalf("%d collisions, though nobody else names ReplicaSets so", *count)
 	}
 	name := call[strings.LastIndex(call, " ")+1:]
-	was, is := w.before[name], w.sets[name]
+	was, is := sim.beforeWrite[name], sim.sets[name]
 	if !strings.Contains(call, " replicasets ") || is == nil {
 		return
 	}
 	if was == nil {
-		w.checkCreated(is)
-	} else if before, _ := revisionOf(was.Annotations); before > w.revision(is) {
-		w.t.Fatalf("the revision of %s falls from %d to %d", name, before, w.revision(is))
+		sim.checkCreated(is)
+	} else if before, _ := revisionOf(was.Annotations); before > sim.revision(is) {
+		sim.t.Fatalf("the revision of %s falls from %d to %d", name, before, sim.revision(is))
 	}
-	if !w.unknown {
-		w.checkSize(w.seen, was, is)
+	if !sim.outcomeUnknown {
+		sim.checkSize(sim.cachedDeployment, was, is)
 	}
 }
 
-func (w *world) revision(set *appsv1.ReplicaSet) int64 {
+func (sim *simulation) revision(set *appsv1.ReplicaSet) int64 {
 	revision, _ := revisionOf(set.Annotations)
 	return revision
 }
 
-func (w *world) checkCreated(created *appsv1.ReplicaSet) {
-	for name, set := range w.sets {
+func (sim *simulation) checkCreated(created *appsv1.ReplicaSet) {
+	for name, set := range sim.sets {
 		if name != created.Name && templatehash.Equal(&set.Spec.Template, &created.Spec.Template) {
-			w.t.Fatalf("%s and %s have one template", name, created.Name)
+			sim.t.Fatalf("%s and %s have one template", name, created.Name)
 		}
 	}
 }
 
 // checkSize judges a change of size by the Deployment as the controller sees it.
-func (w *world) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
+func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	l, err := limitsOf(d)
 	if err != nil {
-		w.t.Fatal(err)
+		sim.t.Fatal(err)
 	}
 	var from, to, total, available int32
 	if was != nil {
 		from = *was.Spec.Replicas
 	}
 	to = *is.Spec.Replicas
-	for name, set := range w.sets {
+	for name, set := range sim.sets {
 		total += *set.Spec.Replicas
-		available += w.counted(name, *set.Spec.Replicas)
+		available += sim.cachedAvailable(name, *set.Spec.Replicas)
 	}
 	if to > from && int(total) > l.maxReplicas() {
-		w.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.maxReplicas())
+		sim.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.maxReplicas())
 	}
 	current := templatehash.Equal(&d.Spec.Template, &is.Spec.Template)
 	if recreates(d) && !d.Spec.Paused && current && to > from && int(total) > int(to) && from == 0 {
-		w.t.Fatalf("%s starts with %d beside others: %d in all", is.Name, to, total)
+		sim.t.Fatalf("%s starts with %d beside others: %d in all", is.Name, to, total)
 	}
-	if rolls(d) && !d.Spec.Paused && to < from && !w.rescaling(d, l) {
-		lost := w.counted(is.Name, from) - w.counted(is.Name, to)
+	if rolls(d) && !d.Spec.Paused && to < from && !sim.rescaling(d, l) {
+		lost := sim.cachedAvailable(is.Name, from) - sim.cachedAvailable(is.Name, to)
 		if lost > 0 && int(available) < l.minAvailable() {
-			w.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.minAvailable())
+			sim.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.minAvailable())
 		}
 	}
 }
 
-// counted is how many of replicas the controller saw to be available.
-func (w *world) counted(name string, replicas int32) int32 {
-	set := w.seenSets[name]
+// cachedAvailable is how many of replicas the controller saw to be available.
+func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
+	set := sim.cachedSets[name]
 	if set == nil {
 		return 0
 	}
@@ -235,8 +235,8 @@ func (w *world) counted(name string, replicas int32) int32 {
 }
 
 // rescaling reports whether a write may belong to a change of scale.
-func (w *world) rescaling(d *appsv1.Deployment, l limits) bool {
-	for _, set := range w.before {
+func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
+	for _, set := range sim.beforeWrite {
 		if s := sizeOf(set); s.replicas > 0 && s.desiredReplicas != l.replicas {
 			return true
 		}
@@ -244,39 +244,39 @@ func (w *world) rescaling(d *appsv1.Deployment, l limits) bool {
 	return ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
-// rest lets everything heal, and waits for what was promised.
-func (w *world) rest() {
-	w.lag, w.unknown = false, false
-	w.wrote = func(string) {}
-	w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = false })
-	settle(w.t, w.rig)
-	d := w.deployment()
+// settleAndCheck lets everything heal, and waits for what was promised.
+func (sim *simulation) settleAndCheck() {
+	sim.lag, sim.outcomeUnknown = false, false
+	sim.onWrite = func(string) {}
+	sim.updateSpec(func(d *appsv1.Deployment) { d.Spec.Paused = false })
+	settle(sim.t, sim.fixture)
+	d := sim.deployment()
 	l, err := limitsOf(d)
 	if err != nil {
-		w.t.Fatal(err)
+		sim.t.Fatal(err)
 	}
 	if !complete(d, l, &d.Status) {
-		w.t.Fatalf("at rest, and not complete: %+v", d.Status)
+		sim.t.Fatalf("at rest, and not complete: %+v", d.Status)
 	}
-	for name, set := range w.sets {
+	for name, set := range sim.sets {
 		want := int32(0)
 		if templatehash.Equal(&d.Spec.Template, &set.Spec.Template) {
 			want = int32(l.replicas)
-			if highest := nextRevision(w.all()) - 1; w.revision(set) != highest || d.Annotations[revisionAnnotation] != fmt.Sprint(highest) {
-				w.t.Fatalf("revision %d, the highest is %d, the Deployment says %s", w.revision(set), highest, d.Annotations[revisionAnnotation])
+			if highest := nextRevision(sim.allSets()) - 1; sim.revision(set) != highest || d.Annotations[revisionAnnotation] != fmt.Sprint(highest) {
+				sim.t.Fatalf("revision %d, the highest is %d, the Deployment says %s", sim.revision(set), highest, d.Annotations[revisionAnnotation])
 			}
 		}
 		if *set.Spec.Replicas != want {
-			w.t.Fatalf("%s has %d replicas, want %d", name, *set.Spec.Replicas, want)
+			sim.t.Fatalf("%s has %d replicas, want %d", name, *set.Spec.Replicas, want)
 		}
 	}
-	if limit := d.Spec.RevisionHistoryLimit; limit != nil && len(w.sets)-1 > int(*limit) {
-		w.t.Fatalf("%d ReplicaSets, at most %d are to be kept", len(w.sets), *limit+1)
+	if limit := d.Spec.RevisionHistoryLimit; limit != nil && len(sim.sets)-1 > int(*limit) {
+		sim.t.Fatalf("%d ReplicaSets, at most %d are to be kept", len(sim.sets), *limit+1)
 	}
 	if c := findCondition(d.Status.Conditions, appsv1.DeploymentProgressing); c == nil || c.Reason != reasonNewReplicaSetAvailable {
-		w.t.Fatalf("at rest, and progressing: %v", c)
+		sim.t.Fatalf("at rest, and progressing: %v", c)
 	}
-	if _, wished := rollbackTo(d.Annotations); wished || countRollbacks(w.rig) > w.wishes {
-		w.t.Fatalf("%d rollbacks told of %d wishes, one still open: %t", countRollbacks(w.rig), w.wishes, wished)
+	if _, wished := rollbackTo(d.Annotations); wished || countRollbacks(sim.fixture) > sim.rollbackRequests {
+		sim.t.Fatalf("%d rollbacks told of %d wishes, one still open: %t", countRollbacks(sim.fixture), sim.rollbackRequests, wished)
 	}
 }

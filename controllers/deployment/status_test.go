@@ -28,7 +28,7 @@ func TestTally(t *testing.T) {
 	}
 	var got appsv1.DeploymentStatus
 	got.CollisionCount = d.Status.CollisionCount
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, having(1))).countReplicas(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, withAvailablePods(1))).countReplicas(&got)
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 7, Replicas: 5, UpdatedReplicas: 1, ReadyReplicas: 4, AvailableReplicas: 3, UnavailableReplicas: 4,
 		TerminatingReplicas: new(int32(5)), CollisionCount: new(int32(2)),
@@ -45,7 +45,7 @@ func TestTally(t *testing.T) {
 func TestTallyIsNeverNegative(t *testing.T) {
 	d := newDeployment(1)
 	var got appsv1.DeploymentStatus
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(3))).countReplicas(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, withAvailablePods(3))).countReplicas(&got)
 	if got.UnavailableReplicas != 0 || got.AvailableReplicas != 3 {
 		t.Errorf("%d unavailable, %d available; want 0 and 3", got.UnavailableReplicas, got.AvailableReplicas)
 	}
@@ -58,17 +58,17 @@ func TestAvailability(t *testing.T) {
 		have   int32
 		want   corev1.ConditionStatus
 	}{
-		{"all", fences(1, 0), 3, corev1.ConditionTrue},
-		{"one less than all", fences(1, 0), 2, corev1.ConditionFalse},
-		{"as many as there must be", fences(1, 1), 2, corev1.ConditionTrue},
-		{"one less", fences(1, 1), 1, corev1.ConditionFalse},
+		{"all", surgeAndUnavailable(1, 0), 3, corev1.ConditionTrue},
+		{"one less than all", surgeAndUnavailable(1, 0), 2, corev1.ConditionFalse},
+		{"as many as there must be", surgeAndUnavailable(1, 1), 2, corev1.ConditionTrue},
+		{"one less", surgeAndUnavailable(1, 1), 1, corev1.ConditionFalse},
 		{"recreate wants all", asRecreate, 2, corev1.ConditionFalse},
 		{"of none, none", scaled(0), 0, corev1.ConditionTrue},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDeployment(3, test.change)
-			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, having(test.have))).status()
+			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(test.have))).status()
 			if got := findCondition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
 				t.Errorf("available: %s, want %s", got.Status, test.want)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// run runs a loop for a while of the bubble's time.
-func run(t *testing.T, loop *workloop.Loop, d time.Duration) {
+// runLoop runs a loop for a while of the bubble's time.
+func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -29,11 +29,11 @@ func run(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
 }
 
-// woken returns the keys that an event puts on the queue and how long after the
+// enqueuedAt returns the keys that an event puts on the queue and how long after the
 // event a worker gets them.
-func woken(t *testing.T, r *rig, event func()) map[string][]time.Duration {
+func enqueuedAt(t *testing.T, r *fixture, event func()) map[string][]time.Duration {
 	t.Helper()
-	run(t, r.loop, 0)
+	runLoop(t, r.loop, 0)
 	waits := map[string][]time.Duration{}
 	begin := time.Now()
 	r.loop = workloop.New("test", func(_ context.Context, key string) error {
@@ -41,18 +41,18 @@ func woken(t *testing.T, r *rig, event func()) map[string][]time.Duration {
 		return nil
 	})
 	event()
-	run(t, r.loop, time.Hour)
+	runLoop(t, r.loop, time.Hour)
 	return waits
 }
 
-func TestWakeUps(t *testing.T) {
+func TestEnqueuedKeys(t *testing.T) {
 	const web, all, db = "ns/web", "ns/all", "ns/db"
 	ip := at("10.1.0.1")
 	selecting := func(name string, selector map[string]string) *corev1.Service {
 		return newService(func(s *corev1.Service) { s.Name, s.Spec.Selector = name, selector })
 	}
-	updated := func(change ...func(*corev1.Pod)) func(*rig) {
-		return func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip, append(change, later)...)) }
+	updated := func(change ...func(*corev1.Pod)) func(*fixture) {
+		return func(r *fixture) { r.podChanged(newPod("p", ip), newPod("p", ip, append(change, newerVersion)...)) }
 	}
 	hostname := func(p *corev1.Pod) { p.Spec.Hostname = "h" }
 	subdomain := func(p *corev1.Pod) { p.Spec.Subdomain = "s" }
@@ -61,79 +61,79 @@ func TestWakeUps(t *testing.T) {
 	bare := func(p *corev1.Pod) { p.Labels = nil }
 	tests := []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []string
 	}{
-		{"pod added", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
-		{"pod added without an IP", func(r *rig) { r.podChanged(nil, newPod("p", nil)) }, nil},
-		{"pod added that nobody selects", func(r *rig) { r.podChanged(nil, newPod("p", ip, labelled("cache"), bare)) }, nil},
-		{"pod added in another namespace", func(r *rig) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
-		{"resync", func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
+		{"pod added", func(r *fixture) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
+		{"pod added without an IP", func(r *fixture) { r.podChanged(nil, newPod("p", nil)) }, nil},
+		{"pod added that nobody selects", func(r *fixture) { r.podChanged(nil, newPod("p", ip, labeled("cache"), bare)) }, nil},
+		{"pod added in another namespace", func(r *fixture) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
+		{"resync", func(r *fixture) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
 		{"pod changed otherwise", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
-		{"readiness since another time", updated(changed(born)), nil},
-		{"pod got its IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", ip, later)) }, []string{all, web}},
+		{"readiness since another time", updated(readyTransitionAt(serviceCreated)), nil},
+		{"pod got its IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"pod got another IP", updated(moved), []string{all, web}},
-		{"pod got one more IP", func(r *rig) {
-			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, later))
+		{"pod got one more IP", func(r *fixture) {
+			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, newerVersion))
 		}, []string{all, web}},
 		{"pod ceased to be ready", updated(unready), []string{all, web}},
-		{"pod became ready", func(r *rig) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, later)) }, []string{all, web}},
+		{"pod became ready", func(r *fixture) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"pod is being deleted", updated(terminating), []string{all, web}},
 		{"pod got a hostname", updated(hostname), []string{all, web}},
 		{"pod got a subdomain", updated(subdomain), []string{all, web}},
 		// kubernetes/kubernetes wakes nobody here: trap 7.
 		{"pod failed, ready as before", updated(failed), []string{all, web}},
-		{"pod without an IP failed", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, failed)) }, nil},
+		{"pod without an IP failed", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, failed)) }, nil},
 		{"relabelled: those left and those joined, not those kept", updated(relabelled), []string{db, web}},
 		{"relabelled to nothing", updated(bare), []string{all, web}},
-		{"relabelled from nothing", func(r *rig) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, later)) }, []string{all, web}},
+		{"relabelled from nothing", func(r *fixture) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"relabelled within one Service", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
 		{"relabelled and not ready", updated(relabelled, unready), []string{all, db, web}},
 		{"relabelled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
-		{"relabelled without an IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, relabelled)) }, nil},
+		{"relabelled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabelled)) }, nil},
 		{"pod replaced by a namesake", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
 		{"pod replaced by a namesake elsewhere", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
-		{"pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
-		{"failed pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip, failed)) }, nil},
-		{"deletion of a pod missed", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
-		{"tombstone of something else", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
+		{"failed pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip, failed)) }, nil},
+		{"deletion of a pod missed", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
+		{"tombstone of something else", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
 
-		{"Service changed", func(r *rig) { r.serviceChanged(newService()) }, []string{web}},
-		{"deletion of a Service missed", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
-		{"tombstone of no Service", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
+		{"Service changed", func(r *fixture) { r.serviceChanged(newService()) }, []string{web}},
+		{"deletion of a Service missed", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
+		{"tombstone of no Service", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
 
-		{"Endpoints there at the start", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
-		{"Endpoints added later", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
-		{"Endpoints changed", func(r *rig) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
-		{"Endpoints added that a sync awaits", func(r *rig) {
+		{"Endpoints there at the start", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
+		{"Endpoints added later", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
+		{"Endpoints changed", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
+		{"Endpoints added that a sync awaits", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
 			r.endpointsAdded(newEndpoints(newService(), nil), false)
 		}, []string{web}},
-		{"Endpoints changed that a sync awaits", func(r *rig) {
+		{"Endpoints changed that a sync awaits", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
 			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, []string{web}},
-		{"other Endpoints than a sync awaits", func(r *rig) {
+		{"other Endpoints than a sync awaits", func(r *fixture) {
 			r.awaitingCache.Store(db, nil)
 			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, nil},
-		{"Endpoints deleted", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
-		{"deletion of Endpoints missed", func(r *rig) {
+		{"Endpoints deleted", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
+		{"deletion of Endpoints missed", func(r *fixture) {
 			r.endpointsDeleted(cache.DeletedFinalStateUnknown{Key: web, Obj: newEndpoints(newService(), nil)})
 		}, []string{web}},
-		{"Endpoints deleted that have no Service", func(r *rig) {
+		{"Endpoints deleted that have no Service", func(r *fixture) {
 			r.endpointsDeleted(newEndpoints(newService(func(s *corev1.Service) { s.Name = "lock" }), nil))
 		}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t,
+				r := newFixture(t,
 					newService(), selecting("all", map[string]string{"x": "y"}), selecting("db", map[string]string{"app": "db"}),
 					selecting("narrow", map[string]string{"app": "web", "x": "y", "z": "z"}),
-					newService(selectorless, func(s *corev1.Service) { s.Name = "manual" }),
+					newService(withoutSelector, func(s *corev1.Service) { s.Name = "manual" }),
 					newService(externalName, func(s *corev1.Service) { s.Name = "alias" }))
-				got := slices.Sorted(maps.Keys(woken(t, r, func() { test.event(r) })))
+				got := slices.Sorted(maps.Keys(enqueuedAt(t, r, func() { test.event(r) })))
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("woken (-want +got):\n%s", diff)
 				}
@@ -148,25 +148,25 @@ func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []time.Duration
 	}{
-		{"pod", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []time.Duration{time.Second}},
-		{"pods", func(r *rig) {
+		{"pod", func(r *fixture) { r.podChanged(nil, newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"pods", func(r *fixture) {
 			r.podChanged(nil, newPod("p", ip))
 			time.Sleep(600 * time.Millisecond)
 			r.podChanged(nil, newPod("q", ip))
 		}, []time.Duration{time.Second}},
-		{"pod gone", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
-		{"Service", func(r *rig) { r.serviceChanged(newService()) }, []time.Duration{0}},
-		{"pod and Service", func(r *rig) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
-		{"Endpoints gone", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
+		{"pod gone", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"Service", func(r *fixture) { r.serviceChanged(newService()) }, []time.Duration{0}},
+		{"pod and Service", func(r *fixture) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
+		{"Endpoints gone", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, newService())
+				r := newFixture(t, newService())
 				r.batchPeriod = time.Second
-				if diff := cmp.Diff(map[string][]time.Duration{key: test.want}, woken(t, r, func() { test.event(r) })); diff != "" {
+				if diff := cmp.Diff(map[string][]time.Duration{key: test.want}, enqueuedAt(t, r, func() { test.event(r) })); diff != "" {
 					t.Errorf("wake-ups (-want +got):\n%s", diff)
 				}
 			})
@@ -176,15 +176,15 @@ func TestBatchPeriod(t *testing.T) {
 
 // Without a batch period changes of pods are gathered for as long as the last
 // write took, within bounds; what is not a pod's change does not wait.
-func TestGathering(t *testing.T) {
-	podAdded := func(r *rig) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
-	shown := func(r *rig) { r.endpointsObserved(newEndpoints(newService(), nil)) }
+func TestBatchDelay(t *testing.T) {
+	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
+	shown := func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }
 	ms := time.Millisecond
 	for _, test := range []struct {
 		name        string
 		takes       time.Duration
 		batchPeriod time.Duration
-		event       func(*rig)
+		event       func(*fixture)
 		want        time.Duration
 	}{
 		{"pod", 70 * ms, 0, podAdded, 70 * ms},
@@ -193,17 +193,17 @@ func TestGathering(t *testing.T) {
 		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
 		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
 		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
-		{"Service", 70 * ms, 0, func(r *rig) { r.serviceChanged(newService()) }, 0},
+		{"Service", 70 * ms, 0, func(r *fixture) { r.serviceChanged(newService()) }, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, newService())
-				r.takes, r.batchPeriod = test.takes, test.batchPeriod
+				r := newFixture(t, newService())
+				r.callDuration, r.batchPeriod = test.takes, test.batchPeriod
 				if err := r.sync(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
 				r.awaitingCache.Store(key, nil)
-				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, woken(t, r, func() { test.event(r) })); diff != "" {
+				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, enqueuedAt(t, r, func() { test.event(r) })); diff != "" {
 					t.Errorf("wake-ups (-want +got):\n%s", diff)
 				}
 			})
@@ -212,8 +212,8 @@ func TestGathering(t *testing.T) {
 }
 
 // What is remembered of a Service does not outlive it.
-func TestNothingIsRememberedOfTheGone(t *testing.T) {
-	r := newRig(t, newEndpoints(newService(), nil))
+func TestStateOfDeletedServiceIsDropped(t *testing.T) {
+	r := newFixture(t, newEndpoints(newService(), nil))
 	r.triggerTimes.put(key, changeTimesOf(newService(), nil))
 	r.writeDurations.Store(key, time.Second)
 	if err := r.sync(t.Context(), key); err != nil {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// offering is an offer of a pod at ip, whose ports have the numbers given.
-func offering(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
+// newEntry is an offer of a pod at ip, whose ports have the numbers given.
+func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
 	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
 		o.ports = append(o.ports, portIDOf(port{Name: fmt.Sprint("p", number), Port: number, Protocol: corev1.ProtocolTCP}))
@@ -27,15 +27,15 @@ func TestPack(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", nil, nil},
-		{"ports of the same addresses share a subset", []addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
-		{"ports of other addresses do not", []addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
-		{"nor ports of the same addresses, differently ready", []addressEntry{offering("1", "a", true, 80), offering("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
-		{"offers of one address add up", []addressEntry{offering("1", "a", true, 80), offering("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
-		{"the same offer twice is one", []addressEntry{offering("1", "a", true, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
-		{"not ready wins", []addressEntry{offering("1", "a", true, 80), offering("1", "a", false, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
-		{"pods of one IP are two", []addressEntry{offering("1", "b", true, 80), offering("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
-		{"addresses are sorted as text", []addressEntry{offering("10", "b", true, 80), offering("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
-		{"bare addresses", []addressEntry{offering("2", "b", true), offering("1", "a", false), offering("1", "a", false)}, []string{"> 2 !1"}},
+		{"ports of the same addresses share a subset", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
+		{"ports of other addresses do not", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
+		{"nor ports of the same addresses, differently ready", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
+		{"offers of one address add up", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
+		{"the same offer twice is one", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
+		{"not ready wins", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
+		{"pods of one IP are two", []addressEntry{newEntry("1", "b", true, 80), newEntry("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
+		{"addresses are sorted as text", []addressEntry{newEntry("10", "b", true, 80), newEntry("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
+		{"bare addresses", []addressEntry{newEntry("2", "b", true), newEntry("1", "a", false), newEntry("1", "a", false)}, []string{"> 2 !1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPack(t *testing.T) {
 // Ports are told apart by everything they have, and by value.
 func TestPackPorts(t *testing.T) {
 	of := func(p port) addressEntry {
-		return addressEntry{offering("1", "a", true).address, true, []portID{portIDOf(p)}}
+		return addressEntry{newEntry("1", "a", true).address, true, []portID{portIDOf(p)}}
 	}
 	base := port{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")}
 	if got := pack([]addressEntry{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
@@ -70,10 +70,10 @@ func TestPackPorts(t *testing.T) {
 	}
 }
 
-// drawOffers draws offers that serve so many ports each.
-func drawOffers(t *rapid.T, portsMin, portsMax int) []addressEntry {
+// drawEntries draws offers that serve so many ports each.
+func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 	drawOne := rapid.Custom(func(t *rapid.T) addressEntry {
-		o := offering(
+		o := newEntry(
 			rapid.SampledFrom([]string{"1", "2", "3", "10", "11"}).Draw(t, "ip"),
 			rapid.SampledFrom([]types.UID{"", "a", "b", "c"}).Draw(t, "pod"),
 			rapid.Bool().Draw(t, "ready"),
@@ -88,7 +88,7 @@ func drawOffers(t *rapid.T, portsMin, portsMax int) []addressEntry {
 // offers nor packing again changes.
 func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		offers := drawOffers(t, 0, 3)
+		offers := drawEntries(t, 0, 3)
 		packed := pack(offers)
 		if diff := cmp.Diff(packed, pack(unpack(packed))); diff != "" {
 			t.Fatalf("packing again changes (-once +twice):\n%s", diff)
@@ -118,12 +118,12 @@ func TestPackProperties(t *testing.T) {
 		if diff := cmp.Diff(meaning(offers), meaning(unpack(packed)), cmp.AllowUnexported(hostKey{}, portID{}, place{})); diff != "" {
 			t.Fatalf("packed means something else (-want +got):\n%s", diff)
 		}
-		checkForm(t, packed)
+		checkPacked(t, packed)
 	})
 }
 
-// checkForm checks what is true of all packed subsets.
-func checkForm(t *rapid.T, packed []subset) {
+// checkPacked checks what is true of all packed subsets.
+func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {
 		if len(s.Addresses)+len(s.NotReadyAddresses) == 0 {
@@ -152,7 +152,7 @@ func checkForm(t *rapid.T, packed []subset) {
 
 func TestEqualSubsets(t *testing.T) {
 	full := func() []subset {
-		s := pack([]addressEntry{offering("1", "a", true, 80, 443), offering("2", "b", false, 80, 443)})
+		s := pack([]addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", false, 80, 443)})
 		s[0].Addresses[0].NodeName = new("n")
 		s[0].Addresses[0].Hostname = "h"
 		return s

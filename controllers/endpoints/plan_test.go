@@ -81,8 +81,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanKeepsWhatIsNotItsOwn(t *testing.T) {
-	current := newEndpoints(newService(), nil, leading, annotated("x", "y"), annotated(corev1.EndpointsLastChangeTriggerTime, "then"),
+func TestPlanKeepsOtherMetadata(t *testing.T) {
+	current := newEndpoints(newService(), nil, withLeaderElectionRecord, annotated("x", "y"), annotated(corev1.EndpointsLastChangeTriggerTime, "then"),
 		annotated(corev1.EndpointsOverCapacity, truncatedValue), func(e *endpoints) { e.Finalizers = []string{"f"} })
 	next := plan(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, current, time.Time{})
 	want := current.DeepCopy()
@@ -93,7 +93,7 @@ func TestPlanKeepsWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestPlanWithoutPods(t *testing.T) {
-	next := plan(newService(), nil, nil, born)
+	next := plan(newService(), nil, nil, serviceCreated)
 	want := &endpoints{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "web",
 		Labels:      map[string]string{"team": "a", managedByLabel: EventSource},
@@ -110,9 +110,9 @@ func TestTriggerTimeAnnotation(t *testing.T) {
 		want    string
 	}{
 		{time.Time{}, ""},
-		{born, "2026-01-02T03:04:05Z"},
-		{born.Add(120_000_003), "2026-01-02T03:04:05.120000003Z"},
-		{born.In(time.FixedZone("", 3600)), "2026-01-02T03:04:05Z"},
+		{serviceCreated, "2026-01-02T03:04:05Z"},
+		{serviceCreated.Add(120_000_003), "2026-01-02T03:04:05.120000003Z"},
+		{serviceCreated.In(time.FixedZone("", 3600)), "2026-01-02T03:04:05Z"},
 	} {
 		next := plan(newService(), nil, nil, test.trigger)
 		if got, present := next.Annotations[corev1.EndpointsLastChangeTriggerTime]; got != test.want || present != (test.want != "") {
@@ -170,8 +170,8 @@ func TestPlanProperties(t *testing.T) {
 			}
 			return pod
 		}), 0, 12, func(p *corev1.Pod) string { return p.Name }).Draw(t, "pods")
-		next := plan(service, pods, nil, born)
-		if again := plan(service, rapid.Permutation(pods).Draw(t, "shuffled"), next, born); again != nil {
+		next := plan(service, pods, nil, serviceCreated)
+		if again := plan(service, rapid.Permutation(pods).Draw(t, "shuffled"), next, serviceCreated); again != nil {
 			t.Fatalf("not settled (-first +again):\n%s", cmp.Diff(next, again))
 		}
 		for _, s := range next.Subsets {
@@ -186,9 +186,9 @@ func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			service, pods := newService(), manyPods(n)
-			current := plan(service, pods, nil, born)
+			current := plan(service, pods, nil, serviceCreated)
 			for b.Loop() {
-				plan(service, pods, current, born)
+				plan(service, pods, current, serviceCreated)
 			}
 		})
 	}

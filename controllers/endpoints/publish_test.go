@@ -24,7 +24,7 @@ func containers(name string, number int32, protocol corev1.Protocol, init *corev
 	}
 }
 
-func TestPublish(t *testing.T) {
+func TestAddressEntries(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	v4, v6 := corev1.IPv4Protocol, corev1.IPv6Protocol
 	serves := func(name string, number int32) func(*corev1.Pod) {
@@ -42,11 +42,11 @@ func TestPublish(t *testing.T) {
 		{"ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"not ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> !10.1.0.1"}},
 		{"readiness unknown", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), func(p *corev1.Pod) { p.Status.Conditions = nil })}, []string{"http:80/TCP> !10.1.0.1"}},
-		{"not ready, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"not ready, published", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"terminating", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating)}, nil},
-		{"terminating, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating, unready)}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"terminating, published", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating, unready)}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"failed though ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
-		{"failed, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
+		{"failed, published", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
 		{"succeeded", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, nil},
 		{"without an IP", newService(), []*corev1.Pod{newPod("a", nil)}, nil},
 		{"with the old field only", newService(), []*corev1.Pod{newPod("a", nil, func(p *corev1.Pod) { p.Status.PodIP = "10.1.0.1" })}, []string{"http:80/TCP> 10.1.0.1"}},

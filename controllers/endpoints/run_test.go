@@ -25,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// newServer is a fake API server that gives every write a resourceVersion.
-func newServer(objects ...runtime.Object) *fake.Clientset {
+// newFakeClient is a fake API server that gives every write a resourceVersion.
+func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	server := fake.NewClientset(objects...)
 	var version atomic.Int64
 	version.Store(100)
@@ -42,9 +42,9 @@ func newServer(objects ...runtime.Object) *fake.Clientset {
 	return server
 }
 
-// serve runs a controller with informers of its own against server, in a
+// runController runs a controller with informers of its own against server, in a
 // bubble, until the test stops it.
-func serve(t *testing.T, server *fake.Clientset) (stop func()) {
+func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(server, 0)
 	core := factory.Core().V1()
@@ -75,8 +75,8 @@ func serve(t *testing.T, server *fake.Clientset) (stop func()) {
 	}
 }
 
-// publishedBy returns the subsets of all Endpoints, by name.
-func publishedBy(t *testing.T, server *fake.Clientset) map[string][]string {
+// subsetsByName returns the subsets of all Endpoints, by name.
+func subsetsByName(t *testing.T, server *fake.Clientset) map[string][]string {
 	t.Helper()
 	list, err := server.CoreV1().Endpoints("ns").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -89,12 +89,12 @@ func publishedBy(t *testing.T, server *fake.Clientset) map[string][]string {
 	return all
 }
 
-func named(name string) func(*corev1.Service) {
+func serviceNamed(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name = name }
 }
 
-// writes returns the writes of Endpoints that the server has seen.
-func writes(server *fake.Clientset) []string {
+// writeCalls returns the writes of Endpoints that the server has seen.
+func writeCalls(server *fake.Clientset) []string {
 	var seen []string
 	for _, action := range server.Actions() {
 		if action.GetResource().Resource == resource && slices.Contains([]string{"create", "update", "patch", "delete"}, action.GetVerb()) {
@@ -106,17 +106,17 @@ func writes(server *fake.Clientset) []string {
 
 // At the start, and only then, Endpoints without a Service are deleted, but not
 // those that somebody else has a use for.
-func TestLeftovers(t *testing.T) {
+func TestOrphanedEndpointsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leftover := func(name string, change ...func(*endpoints)) *endpoints {
-			return newEndpoints(newService(named(name)), nil, change...)
+			return newEndpoints(newService(serviceNamed(name)), nil, change...)
 		}
-		server := newServer(
-			leftover("orphan"), leftover("lock", leading), leftover("manual"), leftover("alias"), leftover("web"),
-			newService(), newService(named("manual"), selectorless), newService(named("alias"), externalName))
-		stop := serve(t, server)
+		server := newFakeClient(
+			leftover("orphan"), leftover("lock", withLeaderElectionRecord), leftover("manual"), leftover("alias"), leftover("web"),
+			newService(), newService(serviceNamed("manual"), withoutSelector), newService(serviceNamed("alias"), externalName))
+		stop := runController(t, server)
 		want := []string{"alias", "lock", "manual", "web"}
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(publishedBy(t, server)))); diff != "" {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(subsetsByName(t, server)))); diff != "" {
 			t.Errorf("Endpoints after the start (-want +got):\n%s", diff)
 		}
 		if _, err := server.CoreV1().Endpoints("ns").Create(t.Context(), leftover("later"), metav1.CreateOptions{}); err != nil {
@@ -124,7 +124,7 @@ func TestLeftovers(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		want = []string{"alias", "later", "lock", "manual", "web"}
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(publishedBy(t, server)))); diff != "" {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(subsetsByName(t, server)))); diff != "" {
 			t.Errorf("Endpoints after one was made without a Service (-want +got):\n%s", diff)
 		}
 		stop()
@@ -132,10 +132,10 @@ func TestLeftovers(t *testing.T) {
 }
 
 // Trap 8: a Service that the cache does not show yet keeps its Endpoints.
-func TestServiceBehindItsEndpoints(t *testing.T) {
+func TestServiceNotYetCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("a", at("10.1.0.1"))
-		server := newServer(newService(), pod, newEndpoints(newService(), []*corev1.Pod{pod}))
+		server := newFakeClient(newService(), pod, newEndpoints(newService(), []*corev1.Pod{pod}))
 		lagging := watch.NewFake()
 		server.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, &corev1.ServiceList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
@@ -143,11 +143,11 @@ func TestServiceBehindItsEndpoints(t *testing.T) {
 		server.PrependWatchReactor("services", func(clienttesting.Action) (bool, watch.Interface, error) {
 			return true, lagging, nil
 		})
-		stop := serve(t, server)
+		stop := runController(t, server)
 		time.Sleep(time.Minute)
 		lagging.Add(newService())
 		time.Sleep(time.Minute)
-		if got := writes(server); len(got) > 0 {
+		if got := writeCalls(server); len(got) > 0 {
 			t.Errorf("writes of Endpoints that were right all along: %v", got)
 		}
 		// It is served from now on like any other.
@@ -155,7 +155,7 @@ func TestServiceBehindItsEndpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if diff := cmp.Diff(map[string][]string{"web": nil}, publishedBy(t, server)); diff != "" {
+		if diff := cmp.Diff(map[string][]string{"web": nil}, subsetsByName(t, server)); diff != "" {
 			t.Errorf("Endpoints without the pod (-want +got):\n%s", diff)
 		}
 		stop()
@@ -164,10 +164,10 @@ func TestServiceBehindItsEndpoints(t *testing.T) {
 
 // Trap 4: after an outage of any length Endpoints come without anybody's help,
 // no later than about as long after it as it took.
-func TestLongOutage(t *testing.T) {
+func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			server := newServer(newService(), newPod("a", at("10.1.0.1")))
+			server := newFakeClient(newService(), newPod("a", at("10.1.0.1")))
 			var down atomic.Bool
 			var tries atomic.Int64
 			down.Store(true)
@@ -175,14 +175,14 @@ func TestLongOutage(t *testing.T) {
 				tries.Add(1)
 				return down.Load(), nil, apierrors.NewInternalError(context.DeadlineExceeded)
 			})
-			stop := serve(t, server)
+			stop := runController(t, server)
 			time.Sleep(outage)
 			down.Store(false)
 			if got := tries.Load(); got <= 15 {
 				t.Errorf("tried %d times in %s; upstream gives up after 15", got, outage)
 			}
 			time.Sleep(workloop.MaxRetryDelay)
-			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, publishedBy(t, server)); diff != "" {
+			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, subsetsByName(t, server)); diff != "" {
 				t.Errorf("Endpoints after an outage of %s (-want +got):\n%s", outage, diff)
 			}
 			stop()
@@ -190,12 +190,12 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// TestLife follows one Service through what happens to it and its pods. Trap 7
+// TestServiceLifecycle follows one Service through what happens to it and its pods. Trap 7
 // is among it: a pod that fails while its status says it is ready.
-func TestLife(t *testing.T) {
+func TestServiceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		stop := serve(t, server)
+		server := newFakeClient()
+		stop := runController(t, server)
 		services, pods := server.CoreV1().Services("ns"), server.CoreV1().Pods("ns")
 		createPod := func(pod *corev1.Pod) error {
 			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
@@ -225,10 +225,10 @@ func TestLife(t *testing.T) {
 				return err
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"not ready", func() error { return changePod(unready) }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
-			{"published all the same", func() error { return changeService(publishing) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
+			{"published all the same", func() error { return changeService(publishNotReady) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"no more", func() error { return changeService() }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
 			{"ready again", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
-			{"relabelled", func() error { return changePod(labelled("db")) }, map[string][]string{"web": nil, "db": {"http:80/TCP> 10.1.0.1"}}},
+			{"relabelled", func() error { return changePod(labeled("db")) }, map[string][]string{"web": nil, "db": {"http:80/TCP> 10.1.0.1"}}},
 			{"and back", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"failed, and ready by its status", func() error { return changePod(failed) }, map[string][]string{"web": nil, "db": nil}},
 			{"another pod", func() error { return createPod(newPod("b", at("10.1.0.2"))) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
@@ -260,13 +260,13 @@ func TestLife(t *testing.T) {
 				t.Fatalf("%s: %v", step.what, err)
 			}
 			time.Sleep(2 * time.Second)
-			if diff := cmp.Diff(step.want, publishedBy(t, server)); diff != "" {
+			if diff := cmp.Diff(step.want, subsetsByName(t, server)); diff != "" {
 				t.Errorf("%s: Endpoints (-want +got):\n%s", step.what, diff)
 			}
 		}
-		before := len(writes(server))
+		before := len(writeCalls(server))
 		time.Sleep(time.Hour)
-		if after := len(writes(server)); after != before {
+		if after := len(writeCalls(server)); after != before {
 			t.Errorf("%d writes while nothing happened", after-before)
 		}
 		stop()

@@ -26,7 +26,7 @@ func TestSync(t *testing.T) {
 	tests := []struct {
 		name          string
 		cached        []runtime.Object
-		before        func(*rig)
+		before        func(*fixture)
 		liveService   *corev1.Service
 		liveEndpoints *endpoints
 		answers       map[string][]error
@@ -39,44 +39,44 @@ func TestSync(t *testing.T) {
 		{name: "no pods", cached: []runtime.Object{newService()}, wantCalls: []string{create}},
 		{name: "outdated", cached: objects(newService(), outdated), wantCalls: []string{update}},
 		{name: "ExternalName is left alone", cached: objects(newService(externalName), outdated)},
-		{name: "no selector is left alone", cached: objects(newService(selectorless), outdated)},
+		{name: "no selector is left alone", cached: objects(newService(withoutSelector), outdated)},
 		{name: "an empty selector too", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
-		{name: "a Service that selects counts more than a leader", cached: objects(newService(), newEndpoints(newService(), nil, leading)), wantCalls: []string{update}},
+		{name: "a Service that selects counts more than a leader", cached: objects(newService(), newEndpoints(newService(), nil, withLeaderElectionRecord)), wantCalls: []string{update}},
 
 		{name: "Service gone", cached: objects(settled), wantCalls: []string{readService, remove}},
 		{name: "Service gone, nothing left", wantCalls: []string{readService, readEndpoints}},
 		{name: "Service gone, what is left not cached", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
-		{name: "Service gone, and now the Endpoints", cached: objects(settled), answers: map[string][]error{remove: {gone}}, wantCalls: []string{readService, remove}},
-		{name: "Service gone, Endpoints changed", cached: objects(settled), answers: map[string][]error{remove: {conflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
-		{name: "Service gone, a leader's record", cached: objects(newEndpoints(newService(), pods, leading))},
-		{name: "Service gone, a leader's record not cached", liveEndpoints: newEndpoints(newService(), pods, leading), wantCalls: []string{readService, readEndpoints}},
+		{name: "Service gone, and now the Endpoints", cached: objects(settled), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
+		{name: "Service gone, Endpoints changed", cached: objects(settled), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
+		{name: "Service gone, a leader's record", cached: objects(newEndpoints(newService(), pods, withLeaderElectionRecord))},
+		{name: "Service gone, a leader's record not cached", liveEndpoints: newEndpoints(newService(), pods, withLeaderElectionRecord), wantCalls: []string{readService, readEndpoints}},
 		{name: "Service not cached yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "not yet"},
-		{name: "nobody knows whether there is a Service", cached: objects(settled), answers: map[string][]error{readService: {refused}}, wantCalls: []string{readService}, wantErr: "slow down"},
-		{name: "nor whether there are Endpoints", answers: map[string][]error{readEndpoints: {refused}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
+		{name: "nobody knows whether there is a Service", cached: objects(settled), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
+		{name: "nor whether there are Endpoints", answers: map[string][]error{readEndpoints: {errTooManyRequests}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
 
 		{
 			name: "own write not in the cache yet", cached: objects(newService(), outdated),
-			before:  func(r *rig) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
+			before:  func(r *fixture) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
 			wantErr: "not yet",
 		},
 		{
 			name: "own deletion not in the cache yet", cached: objects(newService(), outdated),
-			before:  func(r *rig) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
+			before:  func(r *fixture) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
 			wantErr: "not yet",
 		},
 
-		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {refused}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
-		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {forbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
-		{name: "created by somebody else", cached: objects(newService()), answers: map[string][]error{create: {exists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
+		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {errTooManyRequests}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
+		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {errForbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
+		{name: "created by somebody else", cached: objects(newService()), answers: map[string][]error{create: {errAlreadyExists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
 		{name: "a terminating namespace is no failure", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
-		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {conflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
+		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {errConflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, test.cached...)
+			r := newFixture(t, test.cached...)
 			r.liveService, r.liveEndpoints = test.liveService, test.liveEndpoints
 			for call, errs := range test.answers {
-				r.answers[call] = errs
+				r.callErrors[call] = errs
 			}
 			if test.before != nil {
 				test.before(r)
@@ -88,7 +88,7 @@ func TestSync(t *testing.T) {
 			if diff := cmp.Diff(test.wantCalls, r.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			if got := r.reason(); got != test.wantEvent {
+			if got := r.eventReason(); got != test.wantEvent {
 				t.Errorf("event %q, want %q", got, test.wantEvent)
 			}
 		})
@@ -97,7 +97,7 @@ func TestSync(t *testing.T) {
 
 // An update is made on the condition that the Endpoints are as they were read.
 func TestUpdateIsConditional(t *testing.T) {
-	r := newRig(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
+	r := newFixture(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestUpdateIsConditional(t *testing.T) {
 
 // So is a deletion: what has the name but was not looked at is not deleted.
 func TestDeletionIsConditional(t *testing.T) {
-	r := newRig(t, newEndpoints(newService(), nil))
+	r := newFixture(t, newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDeletionIsConditional(t *testing.T) {
 
 // The cache must show what a sync has written before the next one decides
 // anything, and the event that shows it has that one made at once.
-func TestWaitsForItsOwnWrite(t *testing.T) {
+func TestWaitsForOwnWrite(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		cached []runtime.Object
@@ -131,7 +131,7 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, append(test.cached, newService())...)
+				r := newFixture(t, append(test.cached, newService())...)
 				// The cache knows where it stands from another object.
 				r.cache(newEndpoints(newService(), nil, func(e *endpoints) { e.Name = "other" }))
 				for range 3 {
@@ -141,7 +141,7 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 					t.Errorf("calls before the write is in the cache (-want +got):\n%s", diff)
 				}
 				shown := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
-				got := woken(t, r, func() {
+				got := enqueuedAt(t, r, func() {
 					r.cache(shown)
 					r.endpointsObserved(shown)
 				})
@@ -161,7 +161,7 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 
 // A write that failed may have been made: its answer was lost. What the cache
 // shows then is not what there is, even if it is what is wanted again by now.
-func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
+func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"))
 	ready := newEndpoints(newService(), []*corev1.Pod{pod})
 	for _, test := range []struct {
@@ -174,8 +174,8 @@ func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
 		{"deleted meanwhile", nil, []string{readEndpoints, create}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
-			r.answers[update] = []error{errors.New("connection reset"), nil}
+			r := newFixture(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
+			r.callErrors[update] = []error{errors.New("connection reset"), nil}
 			if err := r.sync(t.Context(), key); err == nil {
 				t.Fatal("the failure is kept back")
 			}
@@ -195,14 +195,14 @@ func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
 }
 
 // A change stays the trigger until it has been written.
-func TestTriggerOutlivesFailures(t *testing.T) {
-	pod := newPod("a", at("10.1.0.1"), changed(born.Add(time.Minute)))
-	r := newRig(t, newService(), newEndpoints(newService(), nil))
+func TestTriggerTimeSurvivesFailedWrites(t *testing.T) {
+	pod := newPod("a", at("10.1.0.1"), readyTransitionAt(serviceCreated.Add(time.Minute)))
+	r := newFixture(t, newService(), newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	r.cache(pod)
-	r.answers[update] = []error{refused, refused, nil}
+	r.callErrors[update] = []error{errTooManyRequests, errTooManyRequests, nil}
 	for range 3 {
 		_ = r.sync(t.Context(), key)
 	}

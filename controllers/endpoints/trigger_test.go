@@ -8,9 +8,9 @@ import (
 )
 
 func TestTrigger(t *testing.T) {
-	second := func(n int) time.Time { return born.Add(time.Duration(n) * time.Second) }
+	second := func(n int) time.Time { return serviceCreated.Add(time.Duration(n) * time.Second) }
 	pods := func(pods ...*corev1.Pod) []*corev1.Pod { return pods }
-	at := func(name string, n int) *corev1.Pod { return newPod(name, nil, changed(second(n))) }
+	at := func(name string, n int) *corev1.Pod { return newPod(name, nil, readyTransitionAt(second(n))) }
 	unknown := newPod("u", nil)
 	for _, test := range []struct {
 		name          string
@@ -18,7 +18,7 @@ func TestTrigger(t *testing.T) {
 		new           bool
 		want          time.Time
 	}{
-		{name: "new Service", new: true, after: pods(at("a", 1)), want: born},
+		{name: "new Service", new: true, after: pods(at("a", 1)), want: serviceCreated},
 		{name: "nothing changed", before: pods(at("a", 1)), after: pods(at("a", 1))},
 		{name: "a pod changed", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 1)), want: second(3)},
 		{name: "the first of several counts", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 2)), want: second(2)},
@@ -41,10 +41,10 @@ func TestTrigger(t *testing.T) {
 }
 
 // A Service made anew under an old name is a new one.
-func TestTriggerOfANamesake(t *testing.T) {
-	pods := []*corev1.Pod{newPod("a", nil, changed(born))}
+func TestTriggerOfRecreatedService(t *testing.T) {
+	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
 	namesake := newService(func(s *corev1.Service) { s.UID = "later" })
-	if got := changeTimesOf(namesake, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(born) {
-		t.Errorf("trigger %s, want its creation, %s", got, born)
+	if got := changeTimesOf(namesake, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(serviceCreated) {
+		t.Errorf("trigger %s, want its creation, %s", got, serviceCreated)
 	}
 }

@@ -49,12 +49,12 @@ func TestSharesProperties(t *testing.T) {
 	})
 }
 
-// hosts returns offers of one port by n pods.
-func hosts(n int, ready bool, port int32, from int) []addressEntry {
+// manyEntries returns offers of one port by n pods.
+func manyEntries(n int, ready bool, port int32, from int) []addressEntry {
 	var offers []addressEntry
 	for i := range n {
 		ip := fmt.Sprintf("10.%d.%d.%d", port, (from+i)/256, (from+i)%256)
-		offers = append(offers, offering(ip, "", ready, port))
+		offers = append(offers, newEntry(ip, "", ready, port))
 	}
 	return offers
 }
@@ -79,8 +79,8 @@ func TestTruncate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var offers []addressEntry
 			for i, s := range test.sizes {
-				offers = append(offers, hosts(s.ready, true, int32(i+1), 0)...)
-				offers = append(offers, hosts(s.notReady, false, int32(i+1), s.ready)...)
+				offers = append(offers, manyEntries(s.ready, true, int32(i+1), 0)...)
+				offers = append(offers, manyEntries(s.notReady, false, int32(i+1), s.ready)...)
 			}
 			fitting, cut := truncate(pack(offers), Capacity)
 			var got []size
@@ -100,7 +100,7 @@ func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Of one Service all offers have ports, or none has.
 		ports := rapid.SampledFrom([]struct{ least, most int }{{0, 0}, {1, 3}}).Draw(t, "ports")
-		packed := pack(drawOffers(t, ports.least, ports.most))
+		packed := pack(drawEntries(t, ports.least, ports.most))
 		capacity := rapid.IntRange(0, 15).Draw(t, "capacity")
 		count := func(subsets []subset) (ready, notReady int) {
 			for _, s := range subsets {
@@ -123,7 +123,7 @@ func TestTruncateProperties(t *testing.T) {
 		if ready+notReady > capacity {
 			t.Fatalf("%d addresses are left, capacity %d", ready+notReady, capacity)
 		}
-		before, after := readyAt(packed), readyAt(fitting)
+		before, after := readyByIP(packed), readyByIP(fitting)
 		for place, is := range after {
 			if was, there := before[place]; !there || was != is {
 				t.Fatalf("%s was there: %t, ready: %t, and is ready: %t", place, there, was, is)
@@ -136,15 +136,15 @@ func TestTruncateProperties(t *testing.T) {
 				}
 			}
 		}
-		checkForm(t, fitting)
+		checkPacked(t, fitting)
 		if _, again := truncate(fitting, capacity); again {
 			t.Fatal("what fits is cut again")
 		}
 	})
 }
 
-// readyAt says for each address at each port, if it has any, whether it is ready.
-func readyAt(subsets []subset) map[string]bool {
+// readyByIP says for each address at each port, if it has any, whether it is ready.
+func readyByIP(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {
 		for _, id := range o.ports {

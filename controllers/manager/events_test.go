@@ -8,26 +8,26 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// stuckSink hands on events, but those of one component it holds until it is let go.
-type stuckSink struct {
+// blockingSink hands on events, but those of one component it holds until it is let go.
+type blockingSink struct {
 	record.EventSink
-	stuck string
-	letGo chan struct{}
-	sent  chan string // the components whose events came through
+	blockedComponent string
+	unblock          chan struct{}
+	sent             chan string // the components whose events came through
 }
 
-func (s *stuckSink) Create(e *corev1.Event) (*corev1.Event, error) {
-	if e.Source.Component == s.stuck {
-		<-s.letGo
+func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
+	if e.Source.Component == s.blockedComponent {
+		<-s.unblock
 	}
 	s.sent <- e.Source.Component
 	return e, nil
 }
 
-// TestEventsWaitForNoOther: a component's event that cannot be sent holds up none of
+// TestEventsOfOneComponentDoNotDelayAnother: a component's event that cannot be sent holds up none of
 // another's.
-func TestEventsWaitForNoOther(t *testing.T) {
-	sink := &stuckSink{stuck: "first", letGo: make(chan struct{}), sent: make(chan string, 2)}
+func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
+	sink := &blockingSink{blockedComponent: "first", unblock: make(chan struct{}), sent: make(chan string, 2)}
 	a := newEventBroadcasters(t.Context(), sink)
 	defer a.stop()
 	for _, component := range []string{"first", "second"} {
@@ -41,15 +41,15 @@ func TestEventsWaitForNoOther(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("no event was sent; want that of the second component, past the first")
 	}
-	close(sink.letGo)
+	close(sink.unblock)
 	if got := <-sink.sent; got != "first" {
 		t.Errorf("an event of %s was sent; want that of the first component", got)
 	}
 }
 
-// TestRecordersOfOneComponent share what gathers events that are alike.
-func TestRecordersOfOneComponent(t *testing.T) {
-	a := newEventBroadcasters(t.Context(), &stuckSink{})
+// TestRecordersShareBroadcaster share what gathers events that are alike.
+func TestRecordersShareBroadcaster(t *testing.T) {
+	a := newEventBroadcasters(t.Context(), &blockingSink{})
 	defer a.stop()
 	a.recorder("one")
 	a.recorder("one")

@@ -66,7 +66,7 @@ func newClient() *fake.Clientset {
 	return client
 }
 
-func clientsOf(client kubernetes.Interface) Clients {
+func sharedClients(client kubernetes.Interface) Clients {
 	return func(string) (kubernetes.Interface, error) { return client, nil }
 }
 
@@ -90,7 +90,7 @@ func podsOf(t *testing.T, client kubernetes.Interface) int {
 	return len(pods.Items)
 }
 
-func holder(t *testing.T, client kubernetes.Interface) string {
+func leaseHolder(t *testing.T, client kubernetes.Interface) string {
 	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), Name, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
 		return ""
@@ -100,7 +100,7 @@ func holder(t *testing.T, client kubernetes.Interface) string {
 
 func start(t *testing.T, options *Options, client kubernetes.Interface) (stop func(), ended <-chan error) {
 	t.Helper()
-	return startWith(t, options, clientsOf(client))
+	return startWith(t, options, sharedClients(client))
 }
 
 func startWith(t *testing.T, options *Options, clients Clients) (stop func(), ended <-chan error) {
@@ -114,18 +114,18 @@ func startWith(t *testing.T, options *Options, clients Clients) (stop func(), en
 	return cancel, result
 }
 
-func TestRunWorksAndReleasesTheLease(t *testing.T) {
+func TestRunReleasesLease(t *testing.T) {
 	client := newClient()
 	stop, ended := start(t, testOptions(), client)
 	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
-	if holder(t, client) == "" {
+	if leaseHolder(t, client) == "" {
 		t.Error("works without holding the lease")
 	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Run ended with %v", err)
 	}
-	if held := holder(t, client); held != "" {
+	if held := leaseHolder(t, client); held != "" {
 		t.Errorf("the lease is still held by %q", held)
 	}
 }
@@ -133,14 +133,14 @@ func TestRunWorksAndReleasesTheLease(t *testing.T) {
 func TestStandbyWaitsAndTakesOver(t *testing.T) {
 	client := newClient()
 	stopFirst, firstEnded := start(t, testOptions(), client)
-	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
-	first := holder(t, client)
+	eventually(t, "a leader", func() bool { return leaseHolder(t, client) != "" })
+	first := leaseHolder(t, client)
 	stopSecond, secondEnded := start(t, testOptions(), client)
 	stopFirst()
 	if err := <-firstEnded; err != nil {
 		t.Errorf("the first ended with %v", err)
 	}
-	eventually(t, "another leader", func() bool { h := holder(t, client); return h != "" && h != first })
+	eventually(t, "another leader", func() bool { h := leaseHolder(t, client); return h != "" && h != first })
 	stopSecond()
 	if err := <-secondEnded; err != nil {
 		t.Errorf("the second ended with %v", err)
@@ -162,7 +162,7 @@ func TestStandbyStops(t *testing.T) {
 	}
 }
 
-func TestLostLeaseEndsTheRun(t *testing.T) {
+func TestLostLeaseEndsRun(t *testing.T) {
 	client := newClient()
 	var broken atomic.Bool
 	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -189,7 +189,7 @@ func TestRunWithoutElection(t *testing.T) {
 }
 
 // Users find events by the component that they come from.
-func TestEventsNameTheirController(t *testing.T) {
+func TestEventsNameController(t *testing.T) {
 	client := newClient()
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
 	name := func(uid types.UID) metav1.ObjectMeta {
@@ -232,7 +232,7 @@ func TestEventsNameTheirController(t *testing.T) {
 }
 
 // Who leads is told by an event about the lease, beside it.
-func TestEventsNameTheLeader(t *testing.T) {
+func TestEventsNameLeader(t *testing.T) {
 	client := newClient()
 	options := testOptions()
 	options.LeaderElection.ResourceNamespace = "leases"
@@ -258,12 +258,12 @@ func TestEventsNameTheLeader(t *testing.T) {
 }
 
 // Controllers that are left out do nothing, and do not end the run.
-func TestRunWithNothingToRun(t *testing.T) {
+func TestRunWithoutControllers(t *testing.T) {
 	client := newClient()
 	options := testOptions()
 	options.Controllers = []string{"-replicaset-controller", "*", "-replicationcontroller-controller"}
 	stop, ended := start(t, options, client)
-	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
+	eventually(t, "a leader", func() bool { return leaseHolder(t, client) != "" })
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Run ended with %v", err)
@@ -327,7 +327,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-func TestBusyPort(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// held is a run whose only worker is in the middle of a sync: creates of pods
+// blockedRun is a run whose only worker is in the middle of a sync: creates of pods
 // are not answered until release is called.
-type held struct {
+type blockedRun struct {
 	leases  *fake.Clientset
 	stop    func()
 	release func()
@@ -25,10 +25,10 @@ type held struct {
 	created atomic.Int32
 }
 
-// hold starts a run in a bubble, and returns when it is held.
-func hold(t *testing.T) *held {
+// startBlockedRun starts a run in a bubble, and returns when it is held.
+func startBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
-	h := &held{leases: fake.NewClientset()}
+	h := &blockedRun{leases: fake.NewClientset()}
 	gate := make(chan struct{})
 	h.release = func() { close(gate) }
 	// A fake serves one call at a time: one that waits needs a server of its own.
@@ -55,7 +55,7 @@ func hold(t *testing.T) *held {
 	h.stop, h.ended = startWith(t, options, clients)
 	time.Sleep(time.Second)
 	synctest.Wait()
-	if holder(t, h.leases) == "" {
+	if leaseHolder(t, h.leases) == "" {
 		t.Fatal("no leader")
 	}
 	return h
@@ -65,7 +65,7 @@ func hold(t *testing.T) *held {
 // the lease back only then: nobody else may begin before.
 func TestStopLetsWorkersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(t)
+		h := startBlockedRun(t)
 		h.stop()
 		time.Sleep(drainTimeout - time.Second)
 		select {
@@ -73,7 +73,7 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 			t.Fatalf("Run ended with %v while a worker was at work", err)
 		default:
 		}
-		if holder(t, h.leases) == "" {
+		if leaseHolder(t, h.leases) == "" {
 			t.Error("the lease was given back while a worker was at work")
 		}
 		h.release()
@@ -83,7 +83,7 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if got := h.created.Load(); got != 2 {
 			t.Errorf("%d pods created, want 2: the sync was not finished", got)
 		}
-		if held := holder(t, h.leases); held != "" {
+		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
 		time.Sleep(time.Minute) // the queues' own goroutines end on their next tick
@@ -94,7 +94,7 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 // longer. It may still be at work, so the lease has to expire.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(t)
+		h := startBlockedRun(t)
 		begin := time.Now()
 		h.stop()
 		if err := <-h.ended; err == nil || !strings.Contains(err.Error(), "did not stop within") {
@@ -103,7 +103,7 @@ func TestStopIsBounded(t *testing.T) {
 		if took := time.Since(begin); took != drainTimeout+abortTimeout {
 			t.Errorf("the stop took %s, want %s", took, drainTimeout+abortTimeout)
 		}
-		if holder(t, h.leases) == "" {
+		if leaseHolder(t, h.leases) == "" {
 			t.Error("the lease was given back while a worker may be at work")
 		}
 		h.release()

@@ -59,7 +59,7 @@ func age(age time.Duration) func(*corev1.Pod) {
 
 // Each rule beats all that come after it: the pod to go first has the worst of
 // everything that ranks lower.
-func TestWhoGoesFirst(t *testing.T) {
+func TestDeletionOrder(t *testing.T) {
 	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
 		rule        string
@@ -120,7 +120,7 @@ func FuzzDeletionCost(f *testing.F) {
 	})
 }
 
-func TestAgeClass(t *testing.T) {
+func TestLogAge(t *testing.T) {
 	for _, test := range []struct {
 		since time.Time
 		want  int
@@ -157,7 +157,7 @@ func drawPods(t *rapid.T) []*corev1.Pod {
 	return pods
 }
 
-func TestRankIsAStrictWeakOrder(t *testing.T) {
+func TestRankIsTotalOrder(t *testing.T) {
 	relatedPods := map[string]int{"crowded": 3}
 	rapid.Check(t, func(t *rapid.T) {
 		var ranks []rank
@@ -187,7 +187,7 @@ func TestRankIsAStrictWeakOrder(t *testing.T) {
 
 // Whatever order the cache lists pods in, the same ones are chosen, and none
 // that is spared ranks before one that is not.
-func TestDeleteFirstDoesNotDependOnTheList(t *testing.T) {
+func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)
 		n := rapid.IntRange(0, len(pods)).Draw(t, "deletes")

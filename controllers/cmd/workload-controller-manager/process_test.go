@@ -23,11 +23,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// asCommand makes the test binary be the command.
-const asCommand = "TEST_AS_COMMAND"
+// runAsCommandEnv makes the test binary be the command.
+const runAsCommandEnv = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(runAsCommandEnv) != "" {
 		main() // does not return
 	}
 	m.Run()
@@ -59,17 +59,17 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case request.URL.Query().Has("watch"):
 		w.WriteHeader(http.StatusOK)
 		if request.URL.Query().Get("sendInitialEvents") == "true" {
-			fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"`+kindOf(request)+`","apiVersion":"`+versionOf(request)+
+			fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"`+resourceOf(request)+`","apiVersion":"`+versionOf(request)+
 				`","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 		}
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
 	default:
-		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[]}`, kindOf(request), versionOf(request))
+		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[]}`, resourceOf(request), versionOf(request))
 	}
 }
 
-func kindOf(request *http.Request) string {
+func resourceOf(request *http.Request) string {
 	return map[string]string{
 		"pods": "Pod", "services": "Service", "endpoints": "Endpoints", "replicationcontrollers": "ReplicationController",
 		"replicasets": "ReplicaSet", "deployments": "Deployment",
@@ -130,7 +130,7 @@ func start(t *testing.T, server *apiServer) *process {
 	p.Cmd = exec.CommandContext(t.Context(), os.Args[0], "--kubeconfig="+kubeconfig, "--kube-api-content-type=application/json",
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.port),
 		"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1s", "--leader-elect-retry-period=100ms")
-	p.Env = append(os.Environ(), asCommand+"=yes")
+	p.Env = append(os.Environ(), runAsCommandEnv+"=yes")
 	log, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -75,14 +75,14 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// moving is an indexer whose content changes after its first lookup, or after its second.
-type moving struct {
+// changingIndexer is an indexer whose content changes after its first lookup, or after its second.
+type changingIndexer struct {
 	cache.Indexer
 	after, lookups int
 	change         func()
 }
 
-func (m *moving) ByIndex(index, value string) ([]any, error) {
+func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	found, err := m.Indexer.ByIndex(index, value)
 	if m.lookups++; m.lookups == m.after {
 		m.change()
@@ -92,7 +92,7 @@ func (m *moving) ByIndex(index, value string) ([]any, error) {
 
 // A child that passes from one index to the other while they are read is found once,
 // and as it was seen last.
-func TestCandidatesThatMove(t *testing.T) {
+func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {
 			name     string
@@ -111,7 +111,7 @@ func TestCandidatesThatMove(t *testing.T) {
 				}
 			}
 			put(test.from)
-			indexer := &moving{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
+			indexer := &changingIndexer{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
 			pods, err := Candidates[*corev1.Pod](indexer, &metav1.ObjectMeta{Namespace: "a", UID: "1"})
 			if diff := cmp.Diff([]string{"a/one"}, names(t, pods, err)); diff != "" {
 				t.Errorf("%s after lookup %d (-want +got):\n%s", test.name, after, diff)

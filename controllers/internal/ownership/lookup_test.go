@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newOwners is a cache of owners that select by their annotation "app"; the
+// newOwnerLookup is a cache of owners that select by their annotation "app"; the
 // selector of one without it cannot be understood.
-func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
+func newOwnerLookup(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, owner := range owners {
@@ -33,14 +33,14 @@ func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	}}
 }
 
-func named(namespace, name string, app string) *appsv1.ReplicaSet {
+func replicaSetNamed(namespace, name string, app string) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{"app": app},
 	}}
 }
 
-func TestNamed(t *testing.T) {
-	owners := newOwners(t, named("ns", "web", "web"))
+func TestResolveControllerRef(t *testing.T) {
+	owners := newOwnerLookup(t, replicaSetNamed("ns", "web", "web"))
 	tests := []struct {
 		name      string
 		namespace string
@@ -68,7 +68,7 @@ func TestNamed(t *testing.T) {
 }
 
 func TestMatching(t *testing.T) {
-	owners := newOwners(t, named("ns", "web", "web"), named("ns", "twin", "web"), named("ns", "db", "db"), named("other", "web", "web"), named("ns", "odd", ""))
+	owners := newOwnerLookup(t, replicaSetNamed("ns", "web", "web"), replicaSetNamed("ns", "twin", "web"), replicaSetNamed("ns", "db", "db"), replicaSetNamed("other", "web", "web"), replicaSetNamed("ns", "odd", ""))
 	tests := []struct {
 		name   string
 		orphan *corev1.Pod

@@ -37,7 +37,7 @@ func pod(uid types.UID, terminating bool) map[string]*corev1.Pod {
 	return map[string]*corev1.Pod{"ns/p": p}
 }
 
-func TestMissing(t *testing.T) {
+func TestStaleReason(t *testing.T) {
 	tests := []struct {
 		name  string
 		pods  fakeCache

@@ -65,7 +65,7 @@ func TestAvailableAt(t *testing.T) {
 	}
 }
 
-func TestReadinessChanged(t *testing.T) {
+func TestReadyTransitionTime(t *testing.T) {
 	when := metav1.Unix(1000, 0)
 	for _, test := range []struct {
 		name       string

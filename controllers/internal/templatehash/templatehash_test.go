@@ -21,7 +21,7 @@ func newTemplate(change ...func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpe
 	return template
 }
 
-func of(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisions *int32) string {
+func hashOf(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash, err := Of(template, collisions)
 	if err != nil {
 		t.Fatal(err)
@@ -31,9 +31,9 @@ func of(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisio
 
 // Hashes are in names of objects that outlive the process: another hash for an
 // old template would be another ReplicaSet. This one is here to stay.
-func TestStable(t *testing.T) {
+func TestHashIsStable(t *testing.T) {
 	for collisions, want := range map[*int32]string{nil: "7qqp7d5qwt", new(int32(0)): "t8xp99cf4x", new(int32(1)): "wv8dhs7zqw"} {
-		if got := of(t, newTemplate(), collisions); got != want {
+		if got := hashOf(t, newTemplate(), collisions); got != want {
 			t.Errorf("hash %s, want %s", got, want)
 		}
 	}
@@ -64,16 +64,16 @@ func TestEqual(t *testing.T) {
 			if got := Equal(a, b); got != test.want {
 				t.Errorf("Equal = %t, want %t", got, test.want)
 			}
-			if got := of(t, a, nil) == of(t, b, nil); got != test.want {
+			if got := hashOf(t, a, nil) == hashOf(t, b, nil); got != test.want {
 				t.Errorf("same hash: %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-func TestArgumentsAreLeftAlone(t *testing.T) {
+func TestArgumentsAreNotModified(t *testing.T) {
 	template := newTemplate(func(p *corev1.PodTemplateSpec) { p.Labels[Label] = "x" })
-	of(t, template, nil)
+	hashOf(t, template, nil)
 	Equal(template, newTemplate())
 	if template.Labels[Label] != "x" {
 		t.Error("the template has lost its label")
@@ -82,20 +82,20 @@ func TestArgumentsAreLeftAlone(t *testing.T) {
 
 // A hash is a label value and can be part of a name; templates that are equal
 // share it, and collision counts tell hashes apart.
-func TestLaws(t *testing.T) {
+func TestHashProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := newTemplate(func(p *corev1.PodTemplateSpec) {
 			p.Labels = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "labels")
 			p.Spec.Containers[0].Image = rapid.String().Draw(t, "image")
 		})
 		collisions := rapid.Int32().Draw(t, "collisions")
-		hash := of(t, template, &collisions)
+		hash := hashOf(t, template, &collisions)
 		check(t, hash)
-		if again := of(t, template.DeepCopy(), &collisions); again != hash {
+		if again := hashOf(t, template.DeepCopy(), &collisions); again != hash {
 			t.Fatalf("hashes %s and %s of one template", hash, again)
 		}
 		for what, other := range map[string]*int32{"none": nil, "the next": new(collisions + 1)} {
-			if of(t, template, other) == hash {
+			if hashOf(t, template, other) == hash {
 				t.Fatalf("%d collisions and %s give the same hash", collisions, what)
 			}
 		}
@@ -119,6 +119,6 @@ func FuzzOf(f *testing.F) {
 			p.Labels[label] = image
 			p.Spec.Containers[0].Image = image
 		})
-		check(t, of(t, template, &collisions))
+		check(t, hashOf(t, template, &collisions))
 	})
 }

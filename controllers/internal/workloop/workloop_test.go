@@ -27,7 +27,7 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	}
 }
 
-func TestBackOff(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
@@ -51,7 +51,7 @@ func TestBackOff(t *testing.T) {
 }
 
 // Keys that keep failing, be they many, hold up no other.
-func TestManyThatFail(t *testing.T) {
+func TestManyFailingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
 		loop := New("test", func(_ context.Context, key string) error {
@@ -76,7 +76,7 @@ func TestManyThatFail(t *testing.T) {
 	})
 }
 
-func TestSuccessEndsBackOff(t *testing.T) {
+func TestSuccessResetsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
@@ -101,7 +101,7 @@ func TestSuccessEndsBackOff(t *testing.T) {
 	})
 }
 
-func TestRetryAfterLeavesBackOffAlone(t *testing.T) {
+func TestRetryAfterKeepsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		outcomes := []error{errors.New("no"), RetryAfter(time.Second, "stale"), RetryAfter(time.Second, "stale"), errors.New("no"), nil}
@@ -121,7 +121,7 @@ func TestRetryAfterLeavesBackOffAlone(t *testing.T) {
 	})
 }
 
-func TestOneSyncOfAKeyAtATime(t *testing.T) {
+func TestOneSyncPerKeyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running, most, syncs := 0, 0, 0
 		other := 0
@@ -177,7 +177,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-func TestCancelReachesSyncs(t *testing.T) {
+func TestCancelAbortsSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		loop := New("test", func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
@@ -189,7 +189,7 @@ func TestCancelReachesSyncs(t *testing.T) {
 	})
 }
 
-func TestNothingRunsBeforeCachesAreSynced(t *testing.T) {
+func TestWaitsForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var synced atomic.Bool
 		var syncs atomic.Int64
