@@ -11,24 +11,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations that users and their tools read.
+// Annotations that users and clients read.
 const (
-	// revisionAnnotation numbers the templates of a Deployment, on each
-	// ReplicaSet and, with the newest, on the Deployment.
+	// revisionAnnotation is the revision of a ReplicaSet. A Deployment has the
+	// revision of its new ReplicaSet.
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation lists the revisions that a ReplicaSet had before.
+	// historyAnnotation lists the earlier revisions of a ReplicaSet.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
-	// desiredReplicasAnnotation and maxReplicasAnnotation say for which number
-	// of replicas, without and with surge, a ReplicaSet was sized.
+	// desiredReplicasAnnotation and maxReplicasAnnotation record, when a ReplicaSet is
+	// scaled, the Deployment's replicas without and with maxSurge.
 	desiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
 	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// maxHistoryLength is the length of a revision history, in characters.
+// maxHistoryLength is the maximum length of a revision history, in characters.
 const maxHistoryLength = 2000
 
-// annotationsToSkip are the annotations that the Deployment and its ReplicaSets each have for
-// themselves; all others go from one to the other.
+// annotationsToSkip are the annotations that are never copied between a Deployment and
+// its ReplicaSets. All others are.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -38,7 +38,7 @@ var annotationsToSkip = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// parseReplicas reads a number of replicas from an annotation.
+// parseReplicas parses a number of replicas from an annotation.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -47,7 +47,8 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns annotations that say for which limits a ReplicaSet is sized.
+// withReplicasAnnotations returns annotations with the replicas annotations set from
+// l.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -55,9 +56,9 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns annotations that give at least revision, and keep in the
-// history the one that it replaces. A revision is never lowered: ReplicaSets
-// with higher ones may have been deleted.
+// withRevision returns annotations with at least the given revision. It appends a
+// revision that it replaces to the history. A revision never decreases, because
+// ReplicaSets with higher revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -70,8 +71,8 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	return withEntries(annotations, changed)
 }
 
-// appendRevision appends a revision to a history, and drops the oldest ones as far as
-// length demands.
+// appendRevision appends a revision to a history and drops the oldest revisions if the
+// history gets too long.
 func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
@@ -83,21 +84,22 @@ func appendRevision(history, revision string) string {
 	return history
 }
 
-// revisionOf reads the revision; a malformed or absent one is none.
+// revisionOf returns the revision annotation. It returns false if the annotation is
+// absent or malformed.
 func revisionOf(annotations map[string]string) (int64, bool) {
 	revision, err := strconv.ParseInt(annotations[revisionAnnotation], 10, 64)
 	return revision, err == nil
 }
 
-// withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
-// Deployment added. None is taken away.
+// withInheritedAnnotations returns a ReplicaSet's annotations with those of its
+// Deployment added. It removes none.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
-// annotationsAfterRollback returns the annotations of a Deployment that goes back to the
-// template of a ReplicaSet: its own, and what that ReplicaSet once had from it.
-// The wish to roll back is fulfilled, and gone.
+// annotationsAfterRollback returns the annotations of a Deployment that rolls back to
+// a ReplicaSet. These are the ReplicaSet's annotations except annotationsToSkip, and
+// the Deployment's own annotationsToSkip. The rollback annotation itself is removed.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -118,8 +120,8 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with changed on top: the same map if that changes
-// nothing, a new one otherwise.
+// withEntries returns annotations with the entries of changed set. It returns the same
+// map if nothing changes, and a new map otherwise.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

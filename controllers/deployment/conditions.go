@@ -25,7 +25,7 @@ const (
 	reasonResumed                  = "DeploymentResumed"
 )
 
-// findCondition returns the condition of a type, or nil. It is read only.
+// findCondition returns the condition of the given type, or nil. Do not modify it.
 func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
@@ -35,9 +35,8 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns conditions with c in place of the one of its type,
-// which it leaves alone if status and reason are the same: then nothing has
-// happened, whatever the message.
+// withCondition returns conditions with c added or replaced. If the existing condition
+// of that type has the same status and reason, it stays, even if the message differs.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -45,8 +44,8 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition is withCondition for something that has happened, be it once more.
-// The transition is that of the status.
+// withRefreshedCondition returns conditions with c added or replaced, even if status
+// and reason are the same. lastTransitionTime changes only with the status.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)
@@ -64,9 +63,9 @@ func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deploym
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }
 
-// replicaFailure returns what ReplicaSets say of failing to create or delete
-// pods: the new one before all others, then the oldest. ok is false when none
-// does.
+// replicaFailure returns the condition ReplicaFailure of the Deployment's ReplicaSets.
+// The new ReplicaSet takes precedence over all others, then the oldest. ok is false if
+// no ReplicaSet has the condition.
 func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet) (c appsv1.DeploymentCondition, ok bool) {
 	if newSet != nil {
 		oldestFirst = append([]*appsv1.ReplicaSet{newSet}, oldestFirst...)
@@ -88,7 +87,8 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 	return appsv1.DeploymentCondition{}, false
 }
 
-// availableCondition is the condition that tells whether the least available are.
+// availableCondition returns the condition Available, which is true if enough replicas
+// are available.
 func availableCondition(is bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,

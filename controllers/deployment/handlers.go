@@ -18,8 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers is what wakes Deployments: their own events, those of ReplicaSets,
-// and the end of pods.
+// eventHandlers returns the handlers of Deployment, ReplicaSet and pod events, which
+// enqueue Deployments.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
@@ -41,8 +41,8 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// deploymentUpdated also notices a Deployment that was deleted and made anew while the
-// watch was down, which the informer tells as one update.
+// deploymentUpdated handles updates of a Deployment. If a Deployment was deleted and
+// recreated while the watch was down, the informer reports both as one update.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -50,8 +50,8 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted has the key synced as well: a sync that is under way may yet note a
-// write, and only a later one can drop that.
+// deploymentDeleted drops the recorded writes and enqueues the key. A sync that is
+// still running may record another write, and only a later sync drops that one.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -74,7 +74,7 @@ func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 
 func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
-		return // a resync
+		return // resync
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(set)
 	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
@@ -95,7 +95,7 @@ func (c *Controller) replicaSetDeleted(object any) {
 	}
 }
 
-// enqueueController has the Deployment that ref names synced, if it is one.
+// enqueueController enqueues the Deployment that ref names, if it names one.
 func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerReference) {
 	if owner, ok := c.ownerLookup.ResolveControllerRef(namespace, ref); ok {
 		c.loop.Add(owner.Key)
@@ -114,11 +114,14 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podEnded wakes a Recreate Deployment when one of its ReplicaSets has no pod
-// left that runs: it may wait for that. Pods that have come to their end, but
-// are not deleted, must not keep it waiting. As long as the ReplicaSet asks for
-// pods, or counts some, nobody waits for their end yet, and the change of that
-// wakes the Deployment anyway: pods are not looked through for each that ends.
+// podEnded enqueues a Recreate Deployment when no pod of one of its old ReplicaSets is
+// running any more. The rollout may be waiting for that. Terminal pods that still
+// exist do not count.
+//
+// While the ReplicaSet's spec or status still has replicas, the rollout does not wait
+// for this pod alone. A later ReplicaSet event then enqueues the Deployment. podEnded
+// returns early in that case, so that it does not list the pods for every pod that
+// ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {
@@ -142,7 +145,7 @@ func (c *Controller) podEnded(pod *corev1.Pod) {
 	}
 	left, err := childindex.ControlledBy[*corev1.Pod](c.pods, set.UID)
 	if err != nil {
-		c.logger.Error(err, "Cannot tell whether pods are left", "replicaSet", klog.KObj(set))
+		c.logger.Error(err, "Listing the pods of a ReplicaSet failed", "replicaSet", klog.KObj(set))
 	}
 	if err != nil || !anyRunning(left) {
 		c.loop.Add(owner.Key)

@@ -9,25 +9,26 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// limits is what the user and the strategy allow, in replicas.
+// limits holds the rollout limits of a Deployment, in replicas.
 type limits struct {
-	// replicas is how many are wanted.
+	// replicas is the desired number of replicas.
 	replicas int
-	// maxSurge is how many more there may be while rolling.
+	// maxSurge is how many replicas above the desired number may exist during a
+	// rolling update.
 	maxSurge int
-	// maxUnavailable is how many of those wanted may be missing while rolling, at
-	// most replicas.
+	// maxUnavailable is how many of the desired replicas may be unavailable during a
+	// rolling update. It is at most replicas.
 	maxUnavailable int
 }
 
-// maxReplicas is how many replicas there may be in all.
+// maxReplicas returns the maximum number of replicas of all ReplicaSets together.
 func (l limits) maxReplicas() int { return min(l.replicas+l.maxSurge, math.MaxInt32) }
 
-// minAvailable is how many replicas are to be available at any time.
+// minAvailable returns the minimum number of available replicas.
 func (l limits) minAvailable() int { return l.replicas - l.maxUnavailable }
 
-// limitsOf resolves the limits of a Deployment. Without a rolling update there
-// is no surge, and all that are wanted are to be available.
+// limitsOf returns the limits of a Deployment. With another strategy than
+// RollingUpdate, maxSurge and maxUnavailable are 0.
 func limitsOf(d *appsv1.Deployment) (limits, error) {
 	l := limits{replicas: int(ptr.Deref(d.Spec.Replicas, 1))}
 	if !rolls(d) {
@@ -42,7 +43,8 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 		return limits{}, fmt.Errorf("maxUnavailable: %w", err)
 	}
 	if l.maxSurge == 0 && l.maxUnavailable == 0 {
-		// Nothing could ever move. Surge may be out of reach for lack of quota.
+		// If both were 0, a rollout could never proceed. Upstream raises
+		// maxUnavailable rather than maxSurge, because a quota may forbid surge pods.
 		l.maxUnavailable = 1
 	}
 	l.maxUnavailable = min(l.maxUnavailable, l.replicas)
@@ -57,7 +59,8 @@ func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// resolveIntOrPercent is a number, or a percentage of whole; 0 when absent.
+// resolveIntOrPercent returns a number, or a percentage of whole. It returns 0 if of
+// is nil.
 func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil

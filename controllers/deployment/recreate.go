@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// scaleOldToZero returns how the old ReplicaSets are to be brought to nothing.
+// scaleOldToZero returns the changes that scale all old ReplicaSets to 0.
 func scaleOldToZero(rs replicaSetSizes) []change {
 	var changes []change
 	for _, i := range rs.active() {
@@ -18,11 +18,11 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 	return changes
 }
 
-// oldPodsStopped reports whether nothing old runs any more, and nothing old will: no old
-// ReplicaSet counts a replica, each has been seen by its controller to ask for
-// none, which might still be creating pods for it otherwise, and every pod of
-// theirs has come to its end. Pods that have, but are still there, do not count:
-// nobody may ever delete them.
+// oldPodsStopped reports whether no old pod is running and none can be created any
+// more. Every old ReplicaSet must have no replicas in its status and an observed
+// generation: a controller that has not observed the scale-down may still create pods.
+// All their pods must be terminal. Terminal pods that still exist do not count,
+// because they may never be deleted.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {

@@ -14,31 +14,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// Reasons of the events about a rollback.
+// Reasons of rollback events.
 const (
 	reasonRollback                  = "DeploymentRollback"
 	reasonRollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
 	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo returns to which revision the user wants a Deployment to go back,
-// as it is written; requested is false when it is to rejected where it is.
+// rollbackTo returns the revision from the rollback annotation, unparsed. requested is
+// false if the annotation is absent.
 func rollbackTo(annotations map[string]string) (revision string, requested bool) {
 	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
 	return revision, requested
 }
 
-// rollback is what comes of a wish to roll back.
+// rollback is the result of planRollback.
 type rollback struct {
-	// deployment is the Deployment to write, without the wish.
+	// deployment is the Deployment to write, without the rollback annotation.
 	deployment *appsv1.Deployment
-	// eventType, reason and message are the event that tells of it.
+	// eventType, reason and message describe the event to emit.
 	eventType, reason, message string
 }
 
-// planRollback takes d back to a revision that sets has, 0 for the last one
-// before the newest. A revision that is not there, or is no number, leaves d as
-// it is but for the wish: a wish that stays would stand in the way for ever.
+// planRollback plans the rollback of d to the requested revision; revision 0 is the
+// one before the newest. If the revision does not exist or is not a number, only the
+// rollback annotation is removed. An annotation that stayed would block every later
+// sync.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -61,8 +62,8 @@ func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested str
 	}
 }
 
-// findRevision returns the ReplicaSet of a revision, the last one before the
-// newest for 0, or nil.
+// findRevision returns the ReplicaSet with the given revision, or nil. For revision 0
+// it returns the one before the newest.
 func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet {
 	if revision == 0 {
 		revision = lastRevision(sets)
@@ -75,7 +76,7 @@ func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet 
 	return nil
 }
 
-// lastRevision returns the second highest revision, 0 when there is none.
+// lastRevision returns the second highest revision, or 0 if there is none.
 func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
 	for _, set := range sets {
@@ -90,8 +91,8 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns d with the template and the annotations that set had
-// from it, and without the wish to roll back.
+// withTemplateOf returns d with the template of set and the annotations that set
+// inherited, without the rollback annotation.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
@@ -100,7 +101,7 @@ func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deploy
 	return &back
 }
 
-// withoutRollbackTo returns d without the wish to roll back.
+// withoutRollbackTo returns d without the rollback annotation.
 func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))
@@ -112,12 +113,13 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	return &content
 }
 
-// rollBack takes the Deployment back to the template of a revision, and clears
-// the wish whatever comes of it. The template that is left gets a ReplicaSet
-// first, without replicas, or there would be no way back to it.
+// rollBack rolls the Deployment back to the requested revision and removes the
+// rollback annotation, even if the rollback is not possible. If the current template
+// has no ReplicaSet yet, rollBack first creates one without replicas. Otherwise users
+// could not return to that template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
-		return nil // the wish may have been fulfilled already
+		return nil // The rollback may already be done, and the cache may not contain it yet.
 	}
 	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// isScalingEvent reports whether the user has changed the number of replicas since the
-// ReplicaSets were last sized. It must be dealt with before the rollout goes
-// on, so that it changes how many there are and not how far the rollout is.
+// isScalingEvent reports whether the Deployment's replicas changed since its
+// ReplicaSets were last scaled. The controller then scales all ReplicaSets before it
+// continues the rollout, so that scaling does not change the progress of the rollout.
 func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	return slices.ContainsFunc(rs.active(), func(i int) bool {
 		desired := rs.sizes[i].desiredReplicas
@@ -15,10 +15,10 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the sizes that follow from a change of the replicas wanted,
-// while the rollout stands still. Those that keep their size are named too:
-// their annotations must say what they were sized for, or resized would hold
-// for ever. reported is how many replicas the Deployment's status counts.
+// rescale returns the sizes after a change of the Deployment's replicas, without
+// continuing the rollout. The result includes ReplicaSets that keep their size: their
+// annotations must be updated, or isScalingEvent would stay true forever. reported is
+// the number of replicas in the Deployment's status.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
@@ -32,7 +32,7 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	case len(active) == 1:
 		return []change{{active[0], l.replicas}}
 	case newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas:
-		return scaleOldToZero(rs) // the new one can carry all
+		return scaleOldToZero(rs) // all desired replicas are available in the new ReplicaSet
 	case rolling:
 		return proportional(l, rs, reported)
 	default:
@@ -44,14 +44,16 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	}
 }
 
-// proportional spreads the replicas that there are to be, with surge, over the
-// active ReplicaSets in proportion to their sizes, so that a rollout that may be
-// going wrong goes neither further nor back. The largest comes first and gets
-// what rounding leaves; of equals the newest when there are more to be, the
-// oldest when there are fewer. None moves against the direction of the whole.
+// proportional distributes the Deployment's replicas plus maxSurge over the active
+// ReplicaSets in proportion to their sizes. A rollout that is going wrong thus
+// proceeds neither forward nor backward.
 //
-// A ReplicaSet that has been sized for these limits has its share already: done
-// in part, and then planned again, it comes to the same.
+// The largest ReplicaSet comes first and gets the rounding remainder. Among equal
+// ones, the newest comes first on scale-up and the oldest on scale-down. No ReplicaSet
+// shrinks on scale-up or grows on scale-down.
+//
+// A ReplicaSet whose annotations already have these limits keeps its size. If a
+// scaling fails halfway, the next call therefore returns the same sizes.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
 	if l.replicas == 0 {
@@ -69,7 +71,7 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	changes := make([]change, len(order))
 	for n, i := range order {
 		s := rs.sizes[i]
-		gain := clampTowards(proportionalSize(s, most, reported)-s.replicas, missing)
+		gain := clampToward(proportionalSize(s, most, reported)-s.replicas, missing)
 		changes[n] = change{i, s.replicas + gain}
 		missing -= gain
 	}
@@ -81,9 +83,9 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize is the size of s when there are to be most replicas in all, where
-// there were s.most, or as many as reported when that is not known. Halves
-// round up.
+// proportionalSize returns the size of s if all ReplicaSets together have most
+// replicas. The previous maximum is s.maxReplicas, or reported if that is unknown.
+// Halves round up.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -95,8 +97,8 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampTowards returns n, limited to what lies between 0 and bound.
-func clampTowards(n, bound int) int {
+// clampToward returns n limited to the range between 0 and bound.
+func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// reasonScalingReplicaSet is the reason of events about the size of ReplicaSets.
+// reasonScalingReplicaSet is the reason of events about scaled ReplicaSets.
 const reasonScalingReplicaSet = "ScalingReplicaSet"
 
-// claim returns the Deployment's ReplicaSets, adopting and releasing some.
+// claim adopts and releases ReplicaSets and returns those of the Deployment.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	candidates, err := childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)
 	if err != nil {
@@ -51,14 +51,14 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 	sets, err := claimer.Claim(ctx, candidates)
 	for i, set := range sets {
 		if patched := adopted[set.UID]; patched != nil {
-			sets[i] = patched // the cached one could not be written any more
+			sets[i] = patched // the cached version would conflict on a write
 		}
 	}
 	return sets, err
 }
 
-// adjustNewReplicaSet gives the new ReplicaSet, if it is there, its revision, annotations
-// and minReadySeconds.
+// adjustNewReplicaSet updates the revision, annotations and minReadySeconds of the new
+// ReplicaSet, if it exists.
 func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error {
 	set := r.newSet()
 	if set == nil {
@@ -71,9 +71,9 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 	return nil
 }
 
-// create makes the new ReplicaSet. It is not made when it turns out to be there
-// already under another template's hash, which the next sync avoids, or when
-// the namespace is terminating, for which there is no remedy and no noise.
+// create creates the new ReplicaSet. made is false without an error in two cases. If
+// the name collides with another ReplicaSet, the next sync uses a new hash. If the
+// namespace is terminating, the controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))
@@ -88,14 +88,15 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 		}
 		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, "Created new replica set %q", set.Name)
 	case apierrors.IsAlreadyExists(err):
-		// Perhaps made by a create whose response was lost, and not cached yet.
+		// An earlier create may have succeeded although its response was lost, and the
+		// cache may not contain the ReplicaSet yet.
 		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		if err != nil {
 			r.createFailed = true
-			return false, fmt.Errorf("reading ReplicaSet %s/%s, which is in the way: %w", d.Namespace, set.Name, err)
+			return false, fmt.Errorf("reading ReplicaSet %s/%s after AlreadyExists: %w", d.Namespace, set.Name, err)
 		}
 		if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {
-			klog.FromContext(ctx).V(2).Info("The hash of the template is taken", "replicaSet", klog.KObj(created), "collisions", ptr.Deref(d.Status.CollisionCount, 0)+1)
+			klog.FromContext(ctx).V(2).Info("Hash collision: another object has the name of the new ReplicaSet", "replicaSet", klog.KObj(created), "collisionCount", ptr.Deref(d.Status.CollisionCount, 0)+1)
 			r.createFailed, r.hashCollision = true, true
 			return false, nil
 		}
@@ -114,7 +115,7 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 	return true, nil
 }
 
-// resize carries changes out, in their order, up to the first that fails.
+// resize applies changes in order and stops at the first error.
 func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) error {
 	for _, change := range changes {
 		set := r.sets[change.index]
@@ -143,7 +144,7 @@ func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from,
 	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// update writes a changed ReplicaSet, unless it has changed since it was read.
+// update writes a changed ReplicaSet. Its resourceVersion is the precondition.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {
@@ -154,7 +155,8 @@ func (c *Controller) update(ctx context.Context, r *rollout, index int, set *app
 	return nil
 }
 
-// cleanUp deletes the oldest revisions above the limit.
+// cleanUp deletes old ReplicaSets above revisionHistoryLimit, the lowest revisions
+// first.
 func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
 	for _, set := range revisionsToDelete(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}

@@ -15,16 +15,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync brings the Deployment under key one step closer to its spec.
+// sync reconciles the Deployment under key.
 //
-//  1. What this controller last wrote to the Deployment's ReplicaSets must be in
-//     the cache: sizes that are added up from before a write are wrong.
-//  2. A Deployment that selects everything is refused.
-//  3. ReplicaSets are claimed. A failure ends the sync: nothing may be decided
-//     from a wrong idea of which there are.
-//  4. One that is terminating has its status written, and no more.
-//  5. Its spec is acted on.
-//  6. Status is written, also when 5 failed.
+//  1. If the cache does not contain this controller's last writes to the Deployment's
+//     ReplicaSets, the sync is deferred: sums of stale sizes would be wrong.
+//  2. A Deployment with an empty selector is not reconciled.
+//  3. ReplicaSets are adopted and released. An error ends the sync: decisions must
+//     not be based on an incomplete list of ReplicaSets.
+//  4. For a terminating Deployment, only the status is written.
+//  5. The spec is reconciled.
+//  6. The status is written, even if step 5 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.replicaSetWrites.StaleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -36,7 +36,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	}
 	selector, limits, err := parseSpec(d)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Ignoring a Deployment that makes no sense until it changes")
+		klog.FromContext(ctx).Error(err, "Ignoring an invalid Deployment until it changes")
 		return nil
 	}
 	r := &rollout{deployment: d, limits: limits, newIndex: none, stale: stale, now: c.clock.Now()}
@@ -54,16 +54,20 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(err, c.updateStatus(ctx, r))
 }
 
-// syncSpec does what the spec asks for, in this order: that the Deployment goes on
-// after a pause is reported; whatever happens to the replicas, the new
-// ReplicaSet says of itself what it must; a paused Deployment is scaled and
-// cleaned up, but not rolled; a rollback changes the template before that is
-// rolled out; a new scale is spread over what there is before the rollout goes
-// on.
+// syncSpec reconciles the spec, in this order:
+//
+//  - If the Deployment was resumed, only that is reported.
+//  - The new ReplicaSet, if it exists, gets its revision, annotations and
+//    minReadySeconds.
+//  - A paused Deployment is scaled and its history is cleaned up, but it is not
+//    rolled out.
+//  - A rollback changes the template before the rollout.
+//  - A change of replicas scales all ReplicaSets before the rollout continues.
+//  - Otherwise, the strategy takes the next step of the rollout.
 func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
-		return nil // the clock starts anew before anything is measured by it
+		return nil // The progress deadline must restart before progress is computed.
 	}
 	if err := c.adjustNewReplicaSet(ctx, r); err != nil {
 		return err
@@ -86,12 +90,12 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	case recreates(d):
 		return c.recreate(ctx, r)
 	default:
-		return fmt.Errorf("the strategy of Deployment %s/%s is %q, expected RollingUpdate or Recreate", d.Namespace, d.Name, d.Spec.Strategy.Type)
+		return fmt.Errorf("Deployment %s/%s has strategy %q, expected RollingUpdate or Recreate", d.Namespace, d.Name, d.Spec.Strategy.Type)
 	}
 }
 
-// roll takes the next step of a rolling update: up, and only when nothing goes
-// up, down. Either way the next step waits for what comes of it.
+// roll takes the next step of a rolling update. It scales the new ReplicaSet up, or
+// the old ones down if the new one cannot grow. The next sync takes the next step.
 func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	before := r.replicaSetSizes()
 	to := scaleUpNew(r.limits, before)
@@ -109,8 +113,8 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a rollout that must not run old and new pods
-// at once: everything old to 0, then wait until nothing old runs, then up.
+// recreate takes the next step of a Recreate rollout: it scales the old ReplicaSets to
+// 0, waits until no old pod is running, and then scales the new ReplicaSet up.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
@@ -134,8 +138,8 @@ func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// rescale gives the ReplicaSets the sizes that the scale of the Deployment asks
-// for, without getting on with the rollout.
+// rescale scales the ReplicaSets after a change of the Deployment's replicas, without
+// continuing the rollout.
 func (c *Controller) rescale(ctx context.Context, r *rollout) error {
 	return c.resize(ctx, r, rescale(r.limits, r.replicaSetSizes(), rolls(r.deployment), int(r.deployment.Status.Replicas)))
 }
@@ -147,8 +151,8 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 	return c.cleanUp(ctx, r)
 }
 
-// cachedDeployment returns the Deployment under key. Everything remembered of one that is
-// gone is dropped.
+// cachedDeployment returns the Deployment under key. If it was deleted, its recorded
+// writes are dropped.
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
@@ -162,20 +166,21 @@ func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found b
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// parseSpec reads what of a spec can be malformed.
+// parseSpec returns the selector and the limits of d, the parts of the spec that can
+// be malformed.
 func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("reading the spec of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("parsing the selector of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	l, err := limitsOf(d)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("reading the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("parsing the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return selector, l, nil
 }
 
-// podsOf returns the pods of ReplicaSets, whatever state they are in.
+// podsOf returns the pods that the given ReplicaSets control, in any state.
 func (c *Controller) podsOf(sets []*appsv1.ReplicaSet) ([]*corev1.Pod, error) {
 	var all []*corev1.Pod
 	for _, set := range sets {

@@ -14,14 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// updateStatus writes the status, if it says anything new, and has the Deployment
-// come back when its progress is to be looked at again.
+// updateStatus writes the status if it has changed. It also enqueues the Deployment
+// for the time when its progress deadline is to be checked.
 func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	if r.deploymentWritten {
 		return nil
 	}
 	status := r.status()
-	// One that was refused has a retry before it, which it must not overtake.
+	// If the create of the new ReplicaSet failed, the key is retried with backoff,
+	// which a deadline check must not preempt.
 	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
 		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
 		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
@@ -31,8 +32,8 @@ func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	return c.writeStatus(ctx, r, status)
 }
 
-// writeStatus writes status together with the Deployment's revision, which the
-// API takes with it.
+// writeStatus writes status together with the Deployment's revision annotation. The
+// status subresource accepts annotations.
 func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.DeploymentStatus) error {
 	d := *r.deployment
 	d.Status = status
@@ -55,20 +56,20 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 	return nil
 }
 
-// deferWrite reports whether a write to the Deployment has to wait until the cache
-// shows the last one, since it would be refused as a conflict. The sync is then
-// repeated, at the latest after a while.
+// deferWrite reports whether a write to the Deployment must wait because the informer
+// cache is stale; the write would be a conflict. deferWrite then enqueues the
+// Deployment after StaleRetryDelay.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false
 	}
-	klog.FromContext(ctx).V(4).Info("Write put off", "what", what, "reason", r.stale)
+	klog.FromContext(ctx).V(4).Info("Write deferred", "what", what, "reason", r.stale)
 	c.loop.AddAfter(ownership.IDOf(r.deployment).Key, workloop.StaleRetryDelay)
 	return true
 }
 
-// reportSelectsAll tells that a Deployment that selects everything is not served. That it
-// has been looked at is all that its status says.
+// reportSelectsAll emits a warning for a Deployment with an empty selector, which is
+// not reconciled. The status update sets only observedGeneration.
 func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")

@@ -8,18 +8,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// Burst is the most pods that one sync creates or deletes for an owner.
+// Burst is the largest number of pods that one sync creates or deletes for an owner.
 const Burst = 500
 
-// step is what one sync does about the number of pods: it creates some, or
-// deletes some, or neither.
+// step is the number of pods that one sync creates or deletes. At most one of the two
+// is positive.
 type step struct {
 	creates int
 	deletes int
 }
 
-// plan compares the number of pods wanted with the number there, and says what
-// to do about the difference, at most burst at a time.
+// plan returns how many pods to create or delete to get from active to wanted pods, at
+// most burst at a time.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}
@@ -27,8 +27,8 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns how long after now the first of the ready pods that are
-// not available yet becomes so; ok is false when there is none.
+// nextAvailable returns the time until the next ready pod becomes available. ok is
+// false if no pod is waiting to become available.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

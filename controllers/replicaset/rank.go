@@ -12,19 +12,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// rank places a pod in the order of deletion. Fields are compared in turn, and
-// the lower value goes first. Reducing a pod to values once, and not comparing
-// pods pairwise, makes the order a total one whatever the pods look like.
+// rank is the position of a pod in the deletion order. compare compares the fields in
+// turn; the pod with the lower rank is deleted first. Every pod is reduced to plain
+// values once, so the order is total. Comparing pods pairwise, as upstream does, can
+// prefer pods in a cycle.
 type rank struct {
-	assigned    int   // 0 without a node
+	assigned    int   // 0 if not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
-	ready       int   // 0 not ready
-	cost        int32 // of deletion, as the user annotated it
-	relatedPods int   // negated: the crowded node goes first
-	readyAge    int   // power of two; 0 unless ready
-	restarts    int32 // negated: the one that restarted more goes first
+	ready       int   // 0 if not ready
+	cost        int32 // annotation pod-deletion-cost
+	relatedPods int   // negated: pods on nodes with more related pods go first
+	readyAge    int   // logAge since the pod became ready; 0 if it is not ready
+	restarts    int32 // negated: pods with more restarts go first
 	sidecars    int32 // negated restarts of sidecars
-	age         int   // power of two
+	age         int   // logAge since the pod's creation
 	uid         string
 }
 
@@ -43,7 +44,8 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rankOf ranks a pod among relatedPods related active pods on its node.
+// rankOf ranks a pod whose node runs relatedPods active pods of the same owner or its
+// siblings.
 func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
 		phase:       phaseOrder[pod.Status.Phase],
@@ -70,11 +72,10 @@ var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodRunning: 2,
 }
 
-// logAge is the power of two of an age in nanoseconds. Ages of one class are
-// equal, so that among pods of about the same age the choice is arbitrary and
-// not always the youngest, which would tend to be on the node added last. A
-// moment that is not known counts as the most recent of all, one that is not in
-// the past as the next.
+// logAge returns the base-2 logarithm of an age in nanoseconds, rounded down. Pods of
+// about the same age compare as equal. Otherwise the youngest pod would always be
+// deleted first, and it tends to be on the node that was added last. An unknown time
+// counts as the most recent, a time that is not in the past as the second most recent.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -86,8 +87,9 @@ func logAge(since, now time.Time) int {
 	}
 }
 
-// deletionCost reads the annotation by which users say which pods to spare. An
-// absent or malformed one is 0; a plus sign and leading zeros are malformed.
+// deletionCost returns the value of the annotation
+// controller.kubernetes.io/pod-deletion-cost. It returns 0 if the annotation is absent
+// or malformed; a plus sign or a leading zero is malformed.
 func deletionCost(pod *corev1.Pod) int32 {
 	text := pod.Annotations[corev1.PodDeletionCost]
 	cost, err := strconv.ParseInt(text, 10, 32)
@@ -97,9 +99,9 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// podsToDelete returns the n pods to delete first. relatedPods counts the related
-// active pods on each node, and is empty for an owner that stands alone. The
-// order of pods is left as it was.
+// podsToDelete returns the n pods to delete first, and does not reorder pods.
+// relatedPods counts the related active pods on each node; it is empty if the owner
+// has no controller.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

@@ -18,22 +18,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// replicaFailure is the type of the condition that tells of failing creates and
-// deletes; both kinds use the same.
+// replicaFailure is the type of the condition that reports failed creates and deletes.
+// ReplicaSets and ReplicationControllers use the same type.
 const replicaFailure = "ReplicaFailure"
 
-// syncResult is what one sync has found out, and a status is to report.
+// syncResult is the outcome of one sync, from which the status is computed.
 type syncResult struct {
 	owner       Owner
 	active      []*corev1.Pod
 	terminating int
-	// failure is the error of creating or deleting pods in this sync.
+	// failure is the error from creating or deleting pods in this sync.
 	failure error
 	now     time.Time
 }
 
-// status reports the finding on top of base. Conditions of other types in base
-// stay; everything else is replaced.
+// status returns the new status. It keeps the conditions in base that have other types
+// than ReplicaFailure and replaces everything else.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
 		Replicas:           int32(len(result.active)),
@@ -58,8 +58,8 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	return status
 }
 
-// conditions sets or clears ReplicaFailure. One that is set keeps its reason,
-// message and time until it is cleared.
+// conditions adds or removes the condition ReplicaFailure. An existing ReplicaFailure
+// keeps its reason, message and lastTransitionTime until it is removed.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -82,8 +82,8 @@ func (result syncResult) conditions(base []Condition) []Condition {
 	}
 }
 
-// updateStatus writes the status that follows from f, if it says anything new. After
-// a conflict it tries once more on a fresh read.
+// updateStatus writes the status that result implies, if it has changed. After a
+// conflict it reads the owner from the API server and retries once.
 func (c *Controller) updateStatus(ctx context.Context, result syncResult) error {
 	err := c.writeStatus(ctx, result.owner, result)
 	if !apierrors.IsConflict(err) {
@@ -95,17 +95,17 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 		return fmt.Errorf("re-reading %s after a status conflict: %w", c.describe(result.owner), err)
 	}
 	if fresh.Object.GetUID() != object.GetUID() {
-		return fmt.Errorf("%s has been replaced: it now has UID %s, not %s", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())
+		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())
 	}
 	if fresh.Status.ObservedGeneration > object.GetGeneration() {
-		return fmt.Errorf("%s reports generation %d already, this sync acted on %d",
+		return fmt.Errorf("the status of %s has observedGeneration %d, which is newer than generation %d of this sync",
 			c.describe(result.owner), fresh.Status.ObservedGeneration, object.GetGeneration())
 	}
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus reports f on top of base, which may be newer than what f was
-// found from.
+// writeStatus writes the status that result implies to base. base may be newer than
+// the owner that the sync read.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -21,20 +21,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync brings the owner under key one step closer to the pods that it wants.
+// sync reconciles the owner under key.
 //
-//  1. What this controller last wrote for the owner must be in the caches; where the
-//     kind does not ask for that, only once expectations have run out: it is not the
-//     pods that are unobserved then, but their news.
-//  2. Expectations are looked at before pods are listed: an event in between
-//     would otherwise make old pods look like the outcome of new requests.
-//  3. Candidates are claimed. A failure ends the sync: nothing may be created,
-//     deleted or reported from a wrong idea of which pods there are.
-//  4. Pods are created or deleted, unless the owner is terminating or still
-//     waits for what it asked for before.
-//  5. The owner comes back when the next pod becomes available, or when its
-//     expectations run out, since no event announces either.
-//  6. Status is written, also when 4 failed or was not done.
+//  1. If the caches do not contain this controller's last writes for the owner, the
+//     sync is deferred. For kinds without ReadsOwnWrites, this applies only once
+//     unmet expectations have expired: the pods exist, and only their events are
+//     late.
+//  2. Expectations are checked before pods are listed. If an event arrived in
+//     between, the old list would look like the result of the new requests.
+//  3. Pods are adopted and released. An error ends the sync: nothing may be created,
+//     deleted or reported from an incomplete list of pods.
+//  4. Pods are created or deleted, unless the owner is terminating or its
+//     expectations are unmet.
+//  5. The owner is enqueued for the time when the next pod becomes available or its
+//     expectations expire, because no event announces either.
+//  6. The status is written, even if step 4 failed or was skipped.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	stale := c.writes.StaleReason(key)
 	if c.traits.ReadsOwnWrites && stale != "" {
@@ -68,8 +69,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cachedOwner returns the owner under key. One that is gone, or that makes no sense,
-// is not found, and everything remembered of a gone one is dropped.
+// cachedOwner returns the owner under key. found is false if the owner was deleted or
+// is invalid. The expectations and recorded writes of a deleted owner are dropped.
 func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
@@ -82,20 +83,19 @@ func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, 
 	}
 	owner, err = c.kind.Owner(object)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Ignoring an object that makes no sense until it changes")
+		klog.FromContext(ctx).Error(err, "Ignoring an invalid object until it changes")
 		return Owner{}, false, nil
 	}
 	return owner, true, nil
 }
 
-// ownedPods is the pods of one owner: those that count as replicas, and how many
-// are on their way out.
+// ownedPods holds the active pods of one owner and the number of its terminating pods.
 type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int
 }
 
-// claim returns the owner's pods, adopting and releasing active ones.
+// claim adopts and releases active pods and returns the pods of owner.
 func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) {
 	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
@@ -138,8 +138,7 @@ func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	}
 }
 
-// scale creates or deletes pods so that the owner gets closer to the number it
-// wants.
+// scale creates or deletes pods to get closer to the desired number of replicas.
 func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Pod) error {
 	step := plan(owner.Replicas, len(active), c.burst)
 	switch {
@@ -158,8 +157,9 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 	}
 }
 
-// create makes n pods. Refused because the namespace is terminating, it leaves
-// the expectations unmet: they keep the owner quiet until it is gone as well.
+// create creates n pods with slow start. If the namespace is terminating, the
+// expectations stay unmet, so that the controller does not retry until the owner is
+// gone as well.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)
@@ -174,15 +174,15 @@ func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 		return err
 	})
 	if podcontrol.NamespaceTerminating(err) {
-		klog.FromContext(ctx).V(2).Info("The namespace is terminating, no pods are created", "refused", n)
+		klog.FromContext(ctx).V(2).Info("Namespace is terminating, not creating pods", "skipped", n)
 		return nil
 	}
 	c.expectations.CreationsFailed(id, n-started)
 	return err
 }
 
-// delete deletes pods, all at once, and returns the first failure. One that is
-// gone already is none.
+// delete deletes pods concurrently and returns the first error. A pod that is already
+// gone is not an error.
 func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod) error {
 	id := owner.ID()
 	uids := make([]types.UID, len(pods))
@@ -210,8 +210,9 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// relatedPodsByNode counts, on each node, the active pods of all owners that share this
-// one's controller. It is not asked for when every pod has to go.
+// relatedPodsByNode counts, for each node, the active pods of owner and its siblings.
+// It returns nil if every pod is to be deleted, because then the order does not
+// matter.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil

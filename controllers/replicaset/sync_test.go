@@ -109,7 +109,7 @@ func TestSync(t *testing.T) {
 		{name: "other status errors are not", set: newSet(0), answers: map[string][]error{status: {errTooManyRequests}}, wantCalls: []string{status}, wantErr: "slow down"},
 		{
 			name: "not on somebody else's object", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
-			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "has been replaced",
+			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "was recreated",
 		},
 		{
 			name: "and never back in generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
@@ -242,11 +242,11 @@ func TestRecordsItsWrites(t *testing.T) {
 		pods []*corev1.Pod
 		want string
 	}{
-		{"created", newSet(1, reporting(0)), []*corev1.Pod{newPod("old", phase(corev1.PodFailed))}, "the cache of pods is at resourceVersion 10, own write at 1001"},
+		{"created", newSet(1, reporting(0)), []*corev1.Pod{newPod("old", phase(corev1.PodFailed))}, "the informer cache of pods is at resourceVersion 10, the last write of this controller is at 1001"},
 		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{newPod("a")}, "the deletion of ns/a"},
-		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{newPod("a", orphaned)}, "own write at 2000"},
-		{"released", newSet(0, reporting(0)), []*corev1.Pod{newPod("a", relabeled)}, "own write at 2000"},
-		{"reported", newSet(0), nil, "the cache of replicasets is at resourceVersion 10, own write at 3000"},
+		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{newPod("a", orphaned)}, "the last write of this controller is at 2000"},
+		{"released", newSet(0, reporting(0)), []*corev1.Pod{newPod("a", relabeled)}, "the last write of this controller is at 2000"},
+		{"reported", newSet(0), nil, "the informer cache of replicasets is at resourceVersion 10, the last write of this controller is at 3000"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

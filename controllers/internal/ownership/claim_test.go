@@ -110,7 +110,7 @@ func TestClaim(t *testing.T) {
 		},
 		{
 			name: "the live owner is another", candidates: []*corev1.Pod{orphan}, live: newOwner(func(o *appsv1.ReplicaSet) { o.UID = "later" }),
-			wantReads: 1, wantErr: "has been replaced",
+			wantReads: 1, wantErr: "was recreated",
 		},
 		{name: "the live read fails", candidates: []*corev1.Pod{orphan}, liveErr: errors.New("no route"), wantReads: 1, wantErr: "no route"},
 		{

@@ -1,10 +1,11 @@
-// Package ownwrites lets a controller read its own writes: it remembers what
-// was last written for an owner and tells whether the caches that the next sync
-// of that owner will read show it.
+// Package ownwrites makes a controller read its own writes. It records the last writes
+// for each owner, and tells whether the informer caches that the next sync reads
+// already contain them.
 //
-// Writes are compared by resourceVersion, which orders the changes of one
-// resource; a deletion, whose response carries no useful version, by the state
-// of the object in the cache. It waits for nothing itself: the caller retries.
+// Creates and updates are compared by resourceVersion, which orders the changes of one
+// resource. A delete response has no useful resourceVersion, so deletes are compared
+// by the state of the object in the cache. The package does not wait: the caller
+// retries later.
 package ownwrites
 
 import (
@@ -19,10 +20,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Cache is one resource as an informer stores it. cache.Store is one.
+// Cache is the informer cache of one resource. cache.Store implements it.
 type Cache interface {
-	// LastStoreSyncResourceVersion returns the version the cache has got to, or
-	// "" when it cannot tell.
+	// LastStoreSyncResourceVersion returns the resourceVersion that the cache has
+	// reached, or "" if it is unknown.
 	LastStoreSyncResourceVersion() string
 	// GetByKey returns the object under "namespace/name".
 	GetByKey(key string) (object any, exists bool, err error)
@@ -30,14 +31,14 @@ type Cache interface {
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether c has got to resourceVersion. It is false when the
+// Reached reports whether c has reached resourceVersion. It returns false if the
 // versions cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
 }
 
-// Tracker remembers the writes of many owners. It is safe for concurrent use.
+// Tracker records the writes of many owners. It is safe for concurrent use.
 type Tracker struct {
 	caches map[string]Cache
 
@@ -49,7 +50,7 @@ type writes struct {
 	ownerUID types.UID
 	// versions holds the newest resourceVersion written, by resource.
 	versions map[string]string
-	// deletions holds the objects deleted.
+	// deletions holds the objects that were deleted.
 	deletions map[deletion]struct{}
 }
 
@@ -59,13 +60,13 @@ type deletion struct {
 	uid      types.UID
 }
 
-// New returns an empty Log over caches, which are named by resource.
+// New returns an empty Tracker. The keys of caches are resource names.
 func New(caches map[string]Cache) *Tracker {
 	return &Tracker{caches: caches, byKey: map[string]*writes{}}
 }
 
-// Wrote records that an object of resource was created or changed for owner,
-// and has resourceVersion now.
+// Wrote records that an object of resource was created or updated for owner, and that
+// the response had resourceVersion.
 func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +87,8 @@ func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UI
 	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// writesOf must be called with the lock held. The writes of an earlier owner under
-// the same key are dropped.
+// writesOf returns the writes of owner and drops those of an earlier owner with the
+// same key. The caller must hold the lock.
 func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
 	if w == nil || w.ownerUID != owner.UID {
@@ -97,9 +98,9 @@ func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	return w
 }
 
-// StaleReason returns "" when the caches show everything written for the owner
-// under key, and otherwise says what they do not show yet. It must be asked
-// before the caches are read, and not while a sync of the owner is running.
+// StaleReason explains which write for the owner under key the caches do not contain
+// yet. It returns "" if they contain all of them. Call it before reading the caches,
+// and not while a sync of the owner is running.
 func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,15 +110,15 @@ func (l *Tracker) StaleReason(key string) string {
 	}
 	for resource, written := range w.versions {
 		read := l.caches[resource].LastStoreSyncResourceVersion()
-		// Versions that do not compare must not block the owner for ever.
+		// Versions that cannot be compared must not block the owner forever.
 		if order, err := resourceversion.CompareResourceVersion(read, written); err == nil && order < 0 {
-			return fmt.Sprintf("the cache of %s is at resourceVersion %s, own write at %s", resource, read, written)
+			return fmt.Sprintf("the informer cache of %s is at resourceVersion %s, the last write of this controller is at %s", resource, read, written)
 		}
 		delete(w.versions, resource)
 	}
 	for d := range w.deletions {
 		if l.cached(d) {
-			return fmt.Sprintf("the cache of %s does not show the deletion of %s", d.resource, d.key)
+			return fmt.Sprintf("the informer cache of %s does not show the deletion of %s yet", d.resource, d.key)
 		}
 		delete(w.deletions, d)
 	}
@@ -134,7 +135,8 @@ func (l *Tracker) cached(d deletion) bool {
 	return err == nil && accessor.GetUID() == d.uid && accessor.GetDeletionTimestamp() == nil
 }
 
-// Forget drops the writes of owner. A namesake with another UID keeps its own.
+// Forget drops the writes of owner. An object with the same key and another UID keeps
+// its own.
 func (l *Tracker) Forget(owner ownership.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

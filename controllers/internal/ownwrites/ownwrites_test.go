@@ -45,22 +45,22 @@ func TestStaleReason(t *testing.T) {
 		want  string
 	}{
 		{"nothing written", fakeCache{version: "5"}, func(*Tracker) {}, ""},
-		{"cache behind", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, own write at 10"},
+		{"cache behind", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, the last write of this controller is at 10"},
 		{"cache at the write", fakeCache{version: "10"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"cache past the write", fakeCache{version: "11"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "11")
 			l.Wrote(owner, "pods", "9")
-		}, "own write at 11"},
+		}, "the last write of this controller is at 11"},
 		{"another resource behind", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(owner, "replicasets", "8")
-		}, "the cache of replicasets is at resourceVersion 7"},
+		}, "the informer cache of replicasets is at resourceVersion 7"},
 		{"a cache that cannot tell does not block", fakeCache{}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
-		}, "does not show the deletion of ns/p"},
+		}, "does not show the deletion of ns/p yet"},
 		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
@@ -79,7 +79,7 @@ func TestStaleReason(t *testing.T) {
 		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(namesake)
-		}, "own write at 10"},
+		}, "the last write of this controller is at 10"},
 		{"forgotten with the key", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.ForgetKey(owner.Key)

@@ -6,24 +6,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// EventHandler is a resource whose events a controller handles.
+// EventHandler is an event handler and the informer that it belongs to.
 type EventHandler struct {
-	// Resource names it in errors, by its plural.
+	// Resource is the plural name of the resource, for errors.
 	Resource string
-	// Informer is the shared informer of its objects.
+	// Informer is the shared informer of the resource.
 	Informer cache.SharedIndexInformer
-	// Handler is what the controller does about them.
+	// Handler handles the informer's events.
 	Handler cache.ResourceEventHandler
 }
 
-// AddEventHandlers puts each handler on its informer. What it returns reports, for each,
-// whether the handler has seen the whole of the first list: Run waits for these.
-func AddEventHandlers(sources ...EventHandler) ([]cache.InformerSynced, error) {
-	synced := make([]cache.InformerSynced, len(sources))
-	for i, source := range sources {
-		registration, err := source.Informer.AddEventHandler(source.Handler)
+// AddEventHandlers adds each handler to its informer. It returns one function per
+// handler, which reports whether the handler has received the initial list. Pass these
+// functions to Run.
+func AddEventHandlers(handlers ...EventHandler) ([]cache.InformerSynced, error) {
+	synced := make([]cache.InformerSynced, len(handlers))
+	for i, h := range handlers {
+		registration, err := h.Informer.AddEventHandler(h.Handler)
 		if err != nil {
-			return nil, fmt.Errorf("handling events of %s: %w", source.Resource, err)
+			return nil, fmt.Errorf("adding the event handler for %s: %w", h.Resource, err)
 		}
 		synced[i] = registration.HasSynced
 	}
