@@ -4,11 +4,11 @@
 //
 // The decisions are functions of values and call no API:
 //
-//  - rolling.go and recreate.go decide the next step of a rollout.
-//  - scale.go distributes a change of replicas over the ReplicaSets.
-//  - newset.go finds or builds the new ReplicaSet.
-//  - history.go selects old ReplicaSets to delete.
-//  - progress.go computes the condition Progressing.
+//   - rolling.go and recreate.go decide the next step of a rollout.
+//   - scale.go distributes a change of replicas over the ReplicaSets.
+//   - newset.go finds or builds the new ReplicaSet.
+//   - history.go selects old ReplicaSets to delete.
+//   - progress.go computes the condition Progressing.
 //
 // sync.go carries the decisions out, with the API calls in sets.go, rollback.go and
 // updatestatus.go.

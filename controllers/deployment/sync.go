@@ -56,14 +56,14 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 
 // syncSpec reconciles the spec, in this order:
 //
-//  - If the Deployment was resumed, only that is reported.
-//  - The new ReplicaSet, if it exists, gets its revision, annotations and
-//    minReadySeconds.
-//  - A paused Deployment is scaled and its history is cleaned up, but it is not
-//    rolled out.
-//  - A rollback changes the template before the rollout.
-//  - A change of replicas scales all ReplicaSets before the rollout continues.
-//  - Otherwise, the strategy takes the next step of the rollout.
+//   - If the Deployment was resumed, only that is reported.
+//   - The new ReplicaSet, if it exists, gets its revision, annotations and
+//     minReadySeconds.
+//   - A paused Deployment is scaled and its history is cleaned up, but it is not
+//     rolled out.
+//   - A rollback changes the template before the rollout.
+//   - A change of replicas scales all ReplicaSets before the rollout continues.
+//   - Otherwise, the strategy takes the next step of the rollout.
 func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {

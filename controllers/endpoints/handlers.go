@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers is what wakes the keys of Services: their own events, those of pods,
-// and the deletion of Endpoints.
+// eventHandlers returns the handlers of Service, pod and Endpoints events, which
+// enqueue Services.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: "services", Informer: config.Services, Handler: cache.ResourceEventHandlerFuncs{
@@ -38,16 +38,16 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
-// serviceChanged serves every event of a Service, its deletion too.
+// serviceChanged handles every event of a Service, including its deletion.
 func (c *Controller) serviceChanged(object any) {
 	if key, ok := c.keyOf(object); ok {
 		c.loop.Add(key)
 	}
 }
 
-// endpointsAdded wakes, once, the keys of all Endpoints that are there when the
-// controller starts: their Service may have gone while nobody watched. Those
-// that appear later without a Service are their creator's business.
+// endpointsAdded enqueues the keys of all Endpoints in the initial list. Their
+// Services may have been deleted while no controller was running. The controller
+// ignores Endpoints without a Service that are created later.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
@@ -55,8 +55,9 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	c.endpointsObserved(object)
 }
 
-// endpointsObserved ends the wait of a sync for its own last write. Other changes
-// of Endpoints wake nobody: an edit by hand stays until something happens.
+// endpointsObserved enqueues a key whose sync waits until the cache contains the last
+// write. Other Endpoints updates enqueue nothing, so a manual edit stays until the
+// next Service or pod event.
 func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
@@ -67,9 +68,9 @@ func (c *Controller) endpointsObserved(object any) {
 	}
 }
 
-// endpointsDeleted has Endpoints made anew. Without a Service nothing is to be
-// made, and nothing to be deleted either: what has appeared under that name
-// meanwhile, perhaps a leader's record, is not this controller's.
+// endpointsDeleted enqueues the key, so that the Endpoints are created again. If the
+// Service does not exist, it only drops the recorded writes. Endpoints with that name
+// may meanwhile belong to another component, for example to a leader election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -77,7 +78,7 @@ func (c *Controller) endpointsDeleted(object any) {
 		return
 	}
 	if _, exists, err := c.services.GetByKey(key); err == nil && !exists {
-		c.writes.ForgetKey(key) // no sync will come that would
+		c.writes.ForgetKey(key) // no later sync drops them
 		return
 	}
 	c.loop.Add(key)
@@ -97,13 +98,12 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged wakes the Services whose Endpoints a pod's change may concern, once
-// changes have been gathered. old is nil for a pod that is new, pod for one that
-// is gone.
+// podChanged enqueues the Services whose Endpoints may change with a pod, after the
+// batch period. old is nil if the pod was added, and pod is nil if it was deleted.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
-		c.logger.Error(err, "A pod's change wakes no Service")
+		c.logger.Error(err, "Looking up the Services of a changed pod failed")
 		return
 	}
 	for _, key := range keys {
@@ -111,10 +111,10 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	}
 }
 
-// batchDelay returns how long changes are gathered before the Endpoints under key
-// are written again: for as long as the last write took, up to gatherMax. Pods
-// come and go in crowds. Half of the time at most is then spent on writing what
-// the next write replaces, while a write that is cheap is hardly delayed.
+// batchDelay returns how long changes are batched before the Endpoints under key are
+// written again. This is the duration of the last write, at most maxBatchDelay. When
+// many pods change at once, writes that are soon outdated then take at most half of
+// the time. Fast writes are hardly delayed.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -123,10 +123,11 @@ func (c *Controller) batchDelay(key string) time.Duration {
 	return min(took.(time.Duration), maxBatchDelay)
 }
 
-// affectedServices returns the keys of the Services that a pod's change concerns. If
-// the pod contributes something else than before, that is all Services that it
-// belongs or belonged to; if only its labels differ, those that it left or
-// joined; none if it contributes nothing, before and after.
+// affectedServices returns the keys of the Services whose Endpoints may change with a
+// pod. If the pod's contribution changes, these are all Services that select the pod
+// before or after. If only its labels change, these are the Services that select it
+// either before or after. If the pod contributes nothing before and after, there are
+// none.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -156,8 +157,8 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// podContribution is what a pod contributes to Endpoints, in so far as it can change.
-// The zero presence contributes nothing.
+// podContribution holds the mutable properties of a pod that appear in Endpoints. The
+// zero value contributes nothing.
 type podContribution struct {
 	uid         types.UID
 	ips         string
@@ -168,8 +169,8 @@ type podContribution struct {
 	subdomain   string
 }
 
-// podContributionOf returns the presence of a pod, which is nil when there is none. A
-// pod that has run to its end has none, even one that still claims to be ready.
+// podContributionOf returns the contribution of a pod. It is zero if pod is nil or
+// terminal; a terminal pod may still have the condition Ready.
 func podContributionOf(pod *corev1.Pod) podContribution {
 	if pod == nil || podutil.Terminal(pod) {
 		return podContribution{}

@@ -10,16 +10,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// addressEntry is one address and the ports that it serves; without ports it is a bare
-// address.
+// addressEntry is one address and the ports that it serves. An entry without ports
+// belongs to a headless Service without ports.
 type addressEntry struct {
 	address address
 	ready   bool
 	ports   []portID
 }
 
-// portID is a port by value, which can be compared and be a key. The zero
-// portID stands for the port of a bare address.
+// portID is the value of a port, usable as a map key. The zero portID stands for an
+// entry without ports.
 type portID struct {
 	name           string
 	number         int32
@@ -61,17 +61,16 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// portHost is one host's place at a port.
+// portHost is one host that serves a port.
 type portHost struct {
-	host  int // index among the hosts
+	host  int // index in hosts
 	ready bool
 }
 
-// pack arranges entries in the one form that is canonical for their content:
-// ports that the same addresses serve, equally ready, share a subset; an address
-// of the same IP and pod is there once, and is not ready if any of its entries is
-// not; everything is sorted. Two sets of entries that mean the same pack equally,
-// whatever their order.
+// pack converts entries to the canonical form of subsets. Ports with the same ready
+// and not-ready addresses share a subset. Each address, identified by IP and pod UID,
+// appears once per port; it is not ready if any of its entries is not ready.
+// Everything is sorted, so the order of entries does not affect the result.
 func pack(entries []addressEntry) []subset {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })
@@ -92,7 +91,7 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost adds the seat of the last host so far.
+// addHost adds h to hosts. If the last host in hosts is the same, the two are merged.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -101,7 +100,8 @@ func addHost(hosts []portHost, h portHost) []portHost {
 	return append(hosts, h)
 }
 
-// groupByHosts makes one subset of each group of ports whose hostsByPort are equal.
+// groupByHosts returns one subset for each group of ports that are served by the same
+// hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {
@@ -126,14 +126,14 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 		}
 		subsets = append(subsets, s)
 	}
-	// A port is in one subset only, so that this order is total.
+	// Each port is in only one subset, so this order is total.
 	slices.SortFunc(subsets, func(a, b subset) int {
 		return slices.CompareFunc(a.Ports, b.Ports, func(a, b port) int { return portIDOf(a).compare(portIDOf(b)) })
 	})
 	return subsets
 }
 
-// groupKey returns a key that is equal for equal rows, and only for those.
+// groupKey returns a key that is equal if and only if hosts are equal.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -146,7 +146,7 @@ func groupKey(hosts []portHost) string {
 	return string(key)
 }
 
-// unpack expands subsets, packed or not, into what each address entries.
+// unpack returns the entries of subsets, which need not be packed.
 func unpack(subsets []subset) []addressEntry {
 	var entries []addressEntry
 	for i := range subsets {
@@ -164,7 +164,8 @@ func unpack(subsets []subset) []addressEntry {
 	return entries
 }
 
-// hostKey tells addresses apart: pods may share an IP, that of their node.
+// hostKey identifies an address. The IP alone is not enough, because pods with
+// hostNetwork share the IP of their node.
 type hostKey struct {
 	ip  string
 	pod types.UID
@@ -174,16 +175,16 @@ func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// targetRefOf returns what an address refers to, the resourceVersion left out: it
-// says which state of the pod a long gone controller had seen.
+// targetRefOf returns the targetRef of an address without its resourceVersion, which
+// does not identify the pod.
 func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""
 	return ref
 }
 
-// compareAddresses orders addresses by IP and then by pod. The rest makes the
-// order total: of two descriptions of one host the same one is always kept.
+// compareAddresses orders addresses by IP and then by pod. The other fields make the
+// order total, so that the same one of several entries for a host is always kept.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
@@ -199,7 +200,7 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets compares packed subsets.
+// equalSubsets reports whether two packed lists of subsets are equal.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

@@ -10,12 +10,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// changeTimes are the times at which what a Service's Endpoints follow from last
-// changed, as far as objects tell.
+// changeTimes holds the times of the last changes that affect a Service's Endpoints,
+// as far as the objects record them.
 type changeTimes struct {
 	service types.UID
 	created time.Time
-	// pods holds when the readiness of each selected pod changed.
+	// pods holds, by UID, when the readiness of each selected pod last changed.
 	pods map[types.UID]time.Time
 }
 
@@ -29,9 +29,9 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the first change since the moments before, which
-// are nil when there were none. It is the Service's creation for one not seen
-// before, and zero when no object tells when it changed.
+// trigger returns the time of the first change since before. It returns the Service's
+// creation time if before is nil or belongs to another Service. It returns zero if no
+// object records when it changed.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
@@ -45,9 +45,9 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	return first
 }
 
-// triggerTimeTracker remembers the moments of the last sync of each Service that came to its
-// end: a change stays the trigger until it has been written. It is safe for
-// concurrent use.
+// triggerTimeTracker holds the change times of the last successful sync of each
+// Service. A change therefore determines the trigger time until it is written. It is
+// safe for concurrent use.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes

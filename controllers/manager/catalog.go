@@ -14,16 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
 )
 
-// controller is what the manager runs.
+// controller is a controller that the manager runs.
 type controller interface {
-	// Run works until drain is closed and what is held is finished, or until
-	// ctx is cancelled, which aborts.
+	// Run runs until drain is closed and current syncs are finished. Canceling ctx
+	// aborts the syncs.
 	Run(ctx context.Context, drain <-chan struct{}, workers int)
-	// HasSynced reports whether the controller has seen the first lists.
+	// HasSynced reports whether the controller's event handlers have received their
+	// initial lists.
 	HasSynced() bool
 }
 
-// controllerContext is what controllers are made of.
+// controllerContext holds what the controllers share.
 type controllerContext struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
@@ -31,15 +32,15 @@ type controllerContext struct {
 	options   *Options
 }
 
-// controllerDescriptor is one controller of the catalogue.
+// controllerDescriptor describes one controller.
 type controllerDescriptor struct {
 	name string
-	// workers reads how many syncs run at once.
+	// workers returns the number of concurrent syncs.
 	workers func(*Options) int
 	build   func(context.Context, controllerContext) (controller, error)
 }
 
-// catalog is every controller that has a name here.
+// catalog lists all controllers of this binary.
 var catalog = []controllerDescriptor{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},

@@ -9,11 +9,12 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// eventBroadcasters sends events to the API server, those of each component by themselves:
-// an event whose connection breaks is tried again after up to ten seconds, and those
-// behind it wait.
+// eventBroadcasters sends events to the API server with one broadcaster per component.
+// When a connection fails, a broadcaster retries an event after up to ten seconds and
+// delays all later events. With separate broadcasters, one component does not delay
+// another.
 type eventBroadcasters struct {
-	// newBroadcaster begins to send what its recorders are given.
+	// newBroadcaster returns a broadcaster that has been started.
 	newBroadcaster func() record.EventBroadcaster
 
 	mu          sync.Mutex
@@ -32,7 +33,7 @@ func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroa
 	}
 }
 
-// recorder takes the events of a component.
+// recorder returns an event recorder for a component.
 func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +45,7 @@ func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
-// stop takes no more events, and forgets those that have not been sent.
+// stop shuts the broadcasters down. Events that have not been sent are lost.
 func (a *eventBroadcasters) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,10 +1,8 @@
-// Package manager runs the workload controllers as one process: it reads the
-// flags, waits to be leader, starts the controllers on shared informers, serves
-// health and metrics, and on the way out lets workers finish and gives the
-// lease back.
+// Package manager runs the controllers in one process. It parses flags, takes part in
+// leader election, starts the controllers on shared informers, and serves health
+// checks and metrics. On shutdown, it lets the workers finish and releases the lease.
 //
-// It knows nothing of what the controllers do; those that there are stand in
-// one table, catalogue.
+// The table catalog lists the controllers.
 package manager
 
 import (
@@ -31,10 +29,10 @@ import (
 // Name is the name of the binary, of its lease and of its service account.
 const Name = "workload-controller-manager"
 
-// Bounds on stopping. A worker can hold a burst of 500 requests.
+// Limits of a graceful stop. A worker may have up to 500 requests to finish.
 const (
-	drainTimeout = 15 * time.Second // for workers to finish what they hold
-	abortTimeout = 2 * time.Second  // for workers that were told to give up
+	drainTimeout = 15 * time.Second // for workers to finish their current syncs
+	abortTimeout = 2 * time.Second  // for workers to return after their context is canceled
 )
 
 // Purposes of clients.
@@ -44,27 +42,25 @@ const (
 	informersClient      = "shared-informers"
 )
 
-// Manager is one run of the controllers.
+// Manager runs the controllers once.
 type Manager struct {
 	options *Options
 	clients Clients
-	// events takes events for as long as the process runs: those of the
-	// controllers, and those of the election, which comes before and after them.
+	// events records events of the controllers and of leader election, for the
+	// lifetime of the process.
 	events *eventBroadcasters
-	// running is the controllers at work, once they are.
+	// running holds the running controllers, or nil.
 	running atomic.Pointer[[]controller]
 }
 
-// New returns a Manager with options, which must be valid, that reaches the API
-// server through clients.
+// New returns a Manager. options must be valid; clients reach the API server.
 func New(options *Options, clients Clients) *Manager {
 	return &Manager{options: options, clients: clients}
 }
 
-// Run works until ctx is done and returns nil once it has stopped in good
-// order, which takes no longer than drainTimeout, abortTimeout and
-// releaseTimeout together. It returns early, with an error, when the
-// lease is lost or something it needs fails.
+// Run runs until ctx is done and returns nil after a graceful stop. The stop takes at
+// most drainTimeout, abortTimeout and releaseTimeout together. Run returns an error
+// early if the lease is lost or something else fails.
 func (m *Manager) Run(ctx context.Context) error {
 	working, stopWorking := context.WithCancelCause(ctx)
 	defer stopWorking(nil)
@@ -107,11 +103,11 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 	synced := healthCheck{"informers", func(*http.Request) error {
 		running := m.running.Load()
 		if running == nil {
-			return nil // a standby is as ready as it can be
+			return nil // a standby replica is ready
 		}
 		for _, c := range *running {
 			if !c.HasSynced() {
-				return errors.New("caches are not synced yet")
+				return errors.New("informer caches are not synced yet")
 			}
 		}
 		return nil
@@ -119,8 +115,8 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// runControllers runs the controllers until drain is closed and their workers are done,
-// for at most drainTimeout, or until ctx is cancelled.
+// runControllers runs the controllers until drain is closed and their workers have
+// stopped, for at most drainTimeout. Canceling ctx aborts the syncs.
 func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -131,7 +127,7 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	m.running.Store(&set.controllers)
 	defer m.running.Store(nil)
 	set.factory.StartWithContext(ctx)
-	// Informers outlive the workers, and stop before lead returns.
+	// The informers stop after the workers and before runControllers returns.
 	defer set.factory.Shutdown()
 	defer abort()
 
@@ -145,7 +141,7 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 		return nil
 	case <-ctx.Done():
 	case <-drain:
-		klog.FromContext(ctx).Info("Stopping: workers finish what they hold", "limit", drainTimeout)
+		klog.FromContext(ctx).Info("Stopping, waiting for workers to finish their syncs", "timeout", drainTimeout)
 		select {
 		case <-done:
 			return nil
@@ -159,18 +155,19 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	case <-done:
 		return nil
 	case <-time.After(abortTimeout):
-		return fmt.Errorf("workers did not stop within %s of being told to give up", abortTimeout)
+		return fmt.Errorf("workers did not stop within %s after their context was canceled", abortTimeout)
 	}
 }
 
-// controllerSet is the controllers of one term of leadership, with what they share.
+// controllerSet holds the controllers that run while this replica is the leader, and
+// their informers.
 type controllerSet struct {
 	factory     informers.SharedInformerFactory
 	descriptors []controllerDescriptor
 	controllers []controller
 }
 
-// newControllerSet makes the controllers that the options enable and this build has.
+// newControllerSet creates the controllers that the options enable.
 func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
@@ -180,7 +177,7 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 	if err != nil {
 		return nil, err
 	}
-	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // apart, so that replicas do not resync in step
+	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // random, so that replicas do not resync at the same time
 	s := &controllerSet{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)
@@ -189,7 +186,7 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 		}
 		c, err := e.build(ctx, controllerContext{client: writer, informers: s.factory, events: m.events.recorder, options: m.options})
 		if err != nil {
-			return nil, fmt.Errorf("making %s: %w", e.name, err)
+			return nil, fmt.Errorf("creating %s: %w", e.name, err)
 		}
 		s.descriptors, s.controllers = append(s.descriptors, e), append(s.controllers, c)
 	}
@@ -201,7 +198,7 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
 	var all sync.WaitGroup
-	all.Go(func() { // also when there is no controller to wait for
+	all.Go(func() { // keeps run waiting even if no controller is enabled
 		select {
 		case <-ctx.Done():
 		case <-drain:
@@ -217,9 +214,9 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim keeps of what the API server sends what the controllers read: of pods, by
-// far the most, little; of anything else all but the managed fields, which make
-// up much of a cache.
+// trim drops the fields that the controllers do not read, to keep the caches small. Of
+// pods it keeps only the fields in podutil.Trim, of other objects everything except
+// managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return podutil.Trim(pod), nil

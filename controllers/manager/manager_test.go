@@ -408,7 +408,7 @@ func TestTimeouts(t *testing.T) {
 		if response != nil {
 			response.Body.Close()
 		}
-		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not answered within 1ms")) {
+		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "timed out after 1ms")) {
 			t.Errorf("%s: error %v, want that it was not answered", path, err)
 		}
 		if !limited && err != nil {

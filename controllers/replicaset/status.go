@@ -92,7 +92,7 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	object := result.owner.Object
 	fresh, err := c.kind.Live(ctx, object.GetNamespace(), object.GetName())
 	if err != nil {
-		return fmt.Errorf("re-reading %s after a status conflict: %w", c.describe(result.owner), err)
+		return fmt.Errorf("reading %s from the API server after a status conflict: %w", c.describe(result.owner), err)
 	}
 	if fresh.Object.GetUID() != object.GetUID() {
 		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())

@@ -121,7 +121,7 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
-		return fmt.Errorf("re-reading %s before adoption: %w", c.describe(), err)
+		return fmt.Errorf("reading %s from the API server before adoption: %w", c.describe(), err)
 	}
 	if live.GetUID() != c.Owner.GetUID() {
 		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(), live.GetUID(), c.Owner.GetUID())
@@ -138,7 +138,7 @@ func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("adopting %s for %s: %w", describeChild(child), c.describe(), err)
+		return false, fmt.Errorf("adopting %s into %s: %w", describeChild(child), c.describe(), err)
 	}
 	return true, nil
 }

@@ -118,7 +118,7 @@ func (l *Tracker) StaleReason(key string) string {
 	}
 	for d := range w.deletions {
 		if l.cached(d) {
-			return fmt.Sprintf("the informer cache of %s does not show the deletion of %s yet", d.resource, d.key)
+			return fmt.Sprintf("the informer cache of %s still contains %s, which this controller has deleted", d.resource, d.key)
 		}
 		delete(w.deletions, d)
 	}

@@ -60,7 +60,7 @@ func TestStaleReason(t *testing.T) {
 		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
-		}, "does not show the deletion of ns/p yet"},
+		}, "still contains ns/p"},
 		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
