@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 )
 
-// What the manifest says of the binary must be true: its flags, where it serves
-// health, and the lease that its rights name.
+// TestManifestMatchesBinary checks that the flags, ports and probes of the manifest
+// match the binary, and that the RBAC objects name its lease.
 func TestManifestMatchesBinary(t *testing.T) {
 	spec := podSpec(t)
 	container := spec.Containers[0]

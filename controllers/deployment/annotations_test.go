@@ -45,9 +45,10 @@ func TestWithRevision(t *testing.T) {
 	}
 }
 
-// A history grows by what it is given, loses only its oldest, and has its limit.
+// TestHistoryIsLimitedTo2000Characters checks that a history drops only its oldest
+// revisions when it exceeds the limit.
 func TestHistoryIsLimitedTo2000Characters(t *testing.T) {
-	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999
+	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999 characters
 	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
 		t.Errorf("%d characters, want all 2000", len(got))
 	}
@@ -95,7 +96,7 @@ func FuzzAppendRevision(f *testing.F) {
 
 func TestParseReplicas(t *testing.T) {
 	for text, want := range map[string]int{
-		"0": 0, "7": 7, "2147483647": 2147483647, // and what is no number of replicas:
+		"0": 0, "7": 7, "2147483647": 2147483647, // and values that are not valid numbers of replicas:
 		"": none, "-1": none, "x": none, "1.5": none, "2147483648": none, "99999999999": none, " 1": none,
 	} {
 		got, ok := parseReplicas(text)
@@ -118,7 +119,7 @@ func FuzzParseReplicas(f *testing.F) {
 	})
 }
 
-// A revision is read as it is written, or not at all.
+// FuzzRevision checks that a revision annotation is parsed exactly or rejected.
 func FuzzRevision(f *testing.F) {
 	for _, text := range []string{"", "0", "7", "-7", "007", "+7", "x", "9223372036854775808"} {
 		f.Add(text)

@@ -24,7 +24,7 @@ func TestReplicaFailure(t *testing.T) {
 	tests := []struct {
 		name string
 		sets []*appsv1.ReplicaSet
-		want string // reason
+		want string // expected reason
 	}{
 		{"none", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0), newSetOf(d, "v3", 3, 1)}, ""},
 		{"the new one's before others", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},

@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// tester is a test, or one try of a property.
+// tester is implemented by testing.T and rapid.T.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -18,8 +18,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// settle syncs, with ReplicaSets that follow at once, until nothing is written
-// any more.
+// settle syncs until nothing is written any more. The ReplicaSets get their pods
+// between syncs.
 func settle(t tester, r *fixture) {
 	t.Helper()
 	for range 200 {
@@ -35,7 +35,7 @@ func settle(t tester, r *fixture) {
 	t.Fatalf("not quiet; the last calls: %v", r.calls[len(r.calls)-5:])
 }
 
-// replicas returns how many replicas each ReplicaSet asks for, by image.
+// replicas returns spec.replicas of the ReplicaSets, by image.
 func replicas(r *fixture) map[string]int32 {
 	by := map[string]int32{}
 	for _, set := range r.sets {
@@ -44,8 +44,9 @@ func replicas(r *fixture) map[string]int32 {
 	return by
 }
 
-// The only active ReplicaSet has the size that is wanted, but was sized for
-// another one: that must not look like a change of scale for ever (#102551).
+// TestScaleToCurrentSize: the only active ReplicaSet has the desired size, but its
+// annotations have another one. That must not count as a scaling event forever
+// (kubernetes/kubernetes#102551).
 func TestScaleToCurrentSize(t *testing.T) {
 	was := newDeployment(5, surgeAndUnavailable(0, 1))
 	d := newDeployment(5, surgeAndUnavailable(0, 1), image("v2"))
@@ -57,7 +58,8 @@ func TestScaleToCurrentSize(t *testing.T) {
 	}
 }
 
-// Nor must it where several are active and none is to be resized.
+// TestScaleDuringRecreate: the same with several active ReplicaSets, none of which
+// changes its size.
 func TestScaleDuringRecreate(t *testing.T) {
 	was := newDeployment(5, asRecreate)
 	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))
@@ -67,8 +69,8 @@ func TestScaleDuringRecreate(t *testing.T) {
 	}
 }
 
-// A change of scale of which only a part got through is finished, and by the
-// proportions that there were (#44734).
+// TestScaleAfterPartialFailure: a scaling that failed halfway is completed with the
+// original proportions (kubernetes/kubernetes#44734).
 func TestScaleAfterPartialFailure(t *testing.T) {
 	was := newDeployment(10, surgeAndUnavailable(3, 2))
 	r := newFixture(t, newDeployment(15, surgeAndUnavailable(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, withAvailablePods(8)), newSetOf(was, "v2", 2, 5))
@@ -82,8 +84,8 @@ func TestScaleAfterPartialFailure(t *testing.T) {
 	}
 }
 
-// A ReplicaSet whose create was answered by an error, but took effect, is found
-// by the next try; its name is no collision.
+// TestLostResponses: if a ReplicaSet create succeeds but its response is an error, the
+// next sync finds the ReplicaSet and does not count a collision.
 func TestLostResponses(t *testing.T) {
 	for _, lag := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lag %t", lag), func(t *testing.T) {
@@ -110,12 +112,13 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// A name that is taken, by another template or by somebody else, is avoided.
+// TestCollision: if another object has the name of the new ReplicaSet, the controller
+// uses another name.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
 	own, twin := withCollidingName(d), withCollidingName(d)
 	own.OwnerReferences[0].UID = d.UID
-	own.Labels = nil // not claimed
+	own.Labels = nil // so that it is not claimed
 	twin.Spec.Template = *d.Spec.Template.DeepCopy()
 	for _, test := range []struct {
 		name string
@@ -139,7 +142,8 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// One try counts a collision once, however long the cache takes to show it.
+// TestCollisionIsCountedOnce: a collision is counted once, even if the cache stays
+// stale.
 func TestCollisionIsCountedOnce(t *testing.T) {
 	d := newDeployment(3)
 	r := newFixture(t, d, withCollidingName(d))
@@ -159,7 +163,7 @@ func TestRollback(t *testing.T) {
 	tests := []struct {
 		name  string
 		to    string
-		sets  int // revisions there, the last one the new one
+		sets  int // number of revisions; the last one is the new ReplicaSet
 		image string
 		event string
 	}{
@@ -203,7 +207,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// A rollback that is not seen to be done yet is not done again, nor told again.
+// TestRollbackHappensOnce: a rollback that the cache does not contain yet is not
+// repeated, and neither is its event.
 func TestRollbackHappensOnce(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
@@ -218,7 +223,8 @@ func TestRollbackHappensOnce(t *testing.T) {
 	}
 }
 
-// The template that is rolled back from can be rolled forward to.
+// TestRollbackKeepsReplacedTemplate: after a rollback, a ReplicaSet with the replaced
+// template exists.
 func TestRollbackKeepsReplacedTemplate(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))

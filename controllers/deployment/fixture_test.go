@@ -28,8 +28,8 @@ const key = "ns/web"
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fixture is a controller on an API server that a test can see into. The caches
-// show what deliver has brought there; lag keeps what is written from them.
+// fixture is a controller with a fake API server. deliver copies the state of the API
+// server to the caches; while lag is set, writes do not.
 type fixture struct {
 	*Controller
 	t      testing.TB
@@ -42,11 +42,12 @@ type fixture struct {
 	sets        map[string]*appsv1.ReplicaSet
 	lag         bool
 	calls       []string
-	// callErrors are the errors of calls, by call; the last one of a call stays.
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
 	callErrors map[string][]error
-	// lostResponses are calls that take effect, but whose answer is an error.
+	// lostResponses holds the calls that succeed but return an error.
 	lostResponses map[string]bool
-	// onWrite is told of every write that takes effect.
+	// onWrite is called after every successful write.
 	onWrite func(call string)
 }
 
@@ -87,7 +88,7 @@ func newFixtureWithClock(t testing.TB, clock clock.PassiveClock, d *appsv1.Deplo
 	return r
 }
 
-// deliver brings the caches up to date.
+// deliver updates the caches.
 func (r *fixture) deliver() {
 	r.deliverDeployments()
 	r.deliverSets()
@@ -108,7 +109,7 @@ func replace[T runtime.Object](t testing.TB, cache interface{ Replace([]any, str
 	}
 }
 
-// setPods makes pods all that the cache has.
+// setPods replaces the pods in the cache.
 func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	var all []any
@@ -120,10 +121,11 @@ func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 	}
 }
 
-// deployment returns the Deployment as the API server has it.
+// deployment returns the Deployment in the API server.
 func (r *fixture) deployment() *appsv1.Deployment { return r.deployments["web"] }
 
-// onlyReplicaSet returns the one ReplicaSet that there is.
+// onlyReplicaSet returns the ReplicaSet, and fails the test unless there is exactly
+// one.
 func (r *fixture) onlyReplicaSet(t testing.TB) *appsv1.ReplicaSet {
 	t.Helper()
 	if len(r.sets) != 1 {
@@ -141,9 +143,9 @@ func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, erro
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
 	name := ""
 	switch a := action.(type) {
-	case clienttesting.UpdateAction: // creates are of this kind, too
+	case clienttesting.UpdateAction: // create actions have this type, too
 		name = a.GetObject().(metav1.Object).GetName()
-	case clienttesting.GetAction: // so are patches and deletes
+	case clienttesting.GetAction: // patch and delete actions have this type, too
 		name = a.GetName()
 	}
 	call += " " + name
@@ -249,7 +251,7 @@ func (r *fixture) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// updateSpec is a user's change of the Deployment.
+// updateSpec changes the Deployment as a user does.
 func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	d := r.deployment().DeepCopy()
 	change(d)
@@ -260,8 +262,8 @@ func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	r.deliver()
 }
 
-// syncReplicaSets is what the controller of ReplicaSets does, in one stroke: each has
-// the pods that it asks for, all of them available.
+// syncReplicaSets acts as the ReplicaSet controller: it gives each ReplicaSet all its
+// pods, which are available.
 func (r *fixture) syncReplicaSets() {
 	for _, set := range r.sets {
 		r.store(withAvailablePods(*set.Spec.Replicas)(set.DeepCopy()))
@@ -269,7 +271,7 @@ func (r *fixture) syncReplicaSets() {
 	r.deliver()
 }
 
-// recorder keeps events as "Type Reason message".
+// recorder records events as "Type Reason message".
 type recorder struct {
 	mu       sync.Mutex
 	recorded []string

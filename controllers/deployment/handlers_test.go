@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// enqueuedKeys returns the keys that an event puts on the queue, sorted.
+// enqueuedKeys returns the keys that an event enqueues, sorted.
 func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
 	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
@@ -83,8 +83,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// Only the end of the last running pod of a ReplicaSet matters, and only where
-// the rollout waits for it.
+// TestPodEnded checks that only the end of the last running pod of a ReplicaSet
+// enqueues the Deployment, and only if the rollout waits for it.
 func TestPodEnded(t *testing.T) {
 	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }

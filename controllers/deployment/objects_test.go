@@ -28,7 +28,7 @@ func namespaceTerminating() error {
 	return err
 }
 
-// newDeployment rolls with a surge of 1 and none unavailable, and has no
+// newDeployment returns a Deployment with maxSurge 1, maxUnavailable 0 and no progress
 // deadline.
 func newDeployment(replicas int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
@@ -86,8 +86,8 @@ func asPaused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
 func deleting(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// progressing gives a Deployment a deadline of 600 s, and the condition that
-// runs towards it since some time ago.
+// progressing gives a Deployment a progress deadline of 600 s and a condition
+// Progressing that was updated ago before now.
 func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		deadline(600)(d)
@@ -104,8 +104,9 @@ func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	}
 }
 
-// newSetOf is a ReplicaSet of d's template with another image, sized for d, one
-// minute older for each revision less. It has been looked at, and has no pods.
+// newSetOf returns a ReplicaSet with d's template and another image. Its replicas
+// annotations match d, and its creation time increases by a minute per revision. Its
+// generation is observed, and it has no pods.
 func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas int32, change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	d = d.DeepCopy()
 	image(imageName)(d)
@@ -130,7 +131,7 @@ func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas i
 	return set
 }
 
-// withAvailablePods gives a ReplicaSet pods, all of them available.
+// withAvailablePods gives a ReplicaSet n pods, all available.
 func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{
@@ -153,7 +154,7 @@ func relabeled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// podOf is a running pod of set.
+// podOf returns a pod of set in the given phase.
 func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -164,7 +165,8 @@ func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.P
 	}
 }
 
-// newReplicaSetName is the name of the ReplicaSet that a create for d makes.
+// newReplicaSetName returns the name of the ReplicaSet that the controller creates for
+// d.
 func newReplicaSetName(d *appsv1.Deployment) string {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {

@@ -104,8 +104,8 @@ func TestUntilDeadlineCheck(t *testing.T) {
 	}
 }
 
-// What is said of progress, from the condition that was, and the way from the
-// status reported to the one now.
+// TestProgressConditions checks the new condition Progressing for an old condition and
+// a change of status.
 func TestProgressConditions(t *testing.T) {
 	rolling := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	further := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
@@ -113,8 +113,8 @@ func TestProgressConditions(t *testing.T) {
 	type want struct {
 		reason     string
 		status     corev1.ConditionStatus
-		updated    time.Duration // ago
-		transition time.Duration // ago
+		updated    time.Duration // time since lastUpdateTime
+		transition time.Duration // time since lastTransitionTime
 		message    string
 	}
 	const minute = time.Minute
@@ -189,7 +189,7 @@ func TestSetPausedOrResumed(t *testing.T) {
 		name   string
 		paused bool
 		reason string // "" for no condition
-		want   string // "" for none set
+		want   string // "" if none is set
 	}{
 		{"goes on", false, reasonReplicaSetUpdated, ""},
 		{"is paused", true, reasonReplicaSetUpdated, reasonPaused},

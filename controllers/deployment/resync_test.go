@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runController runs the controller of a rig for a while of a bubble's time, starting
-// with one wake-up and with nothing but its own writes to wake it again. then is
-// done when half of that has passed.
-func runController(t *testing.T, r *fixture, d time.Duration, then func()) {
+// runController runs the controller for d of a synctest bubble's time and calls
+// halfway after half of it. It enqueues the key once at the start. After that, only
+// the controller's own writes enqueue it.
+func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	r.onWrite = func(string) { r.loop.Add(key) }
-	r.synced = nil // the rig's informers never start
+	r.synced = nil // the informers of the fixture never start
 	r.loop.Add(key)
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -24,16 +24,16 @@ func runController(t *testing.T, r *fixture, d time.Duration, then func()) {
 		r.Run(t.Context(), drain, 1)
 	}()
 	time.Sleep(d / 2)
-	synctest.Wait() // what then reads has been written before
-	then()
+	synctest.Wait() // halfway may read what has been written
+	halfway()
 	time.Sleep(d / 2)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
-// Recreate goes on when the last running pod is gone, though pods that have
-// failed are left (#128798).
+// TestRecreateWithFailedPodsLeft: a Recreate rollout continues when the last running
+// pod is gone, even if failed pods are left (kubernetes/kubernetes#128798).
 func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(2, asRecreate, image("v2"))
@@ -54,8 +54,8 @@ func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	})
 }
 
-// A failure to scale down is not forgotten, even when the status cannot be
-// written after it, either.
+// TestFailedScaleDownIsRetried: a failed scale-down is retried, even if the status
+// update after it fails, too.
 func TestFailedScaleDownIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, image("v2"))
@@ -69,7 +69,8 @@ func TestFailedScaleDownIsRetried(t *testing.T) {
 	})
 }
 
-// A long outage needs no nudge when it is over: keys are not given up.
+// TestRecoversAfterOutage: the controller recovers from a long outage without an
+// event, because it never stops retrying a key.
 func TestRecoversAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, deadline(60))
@@ -89,8 +90,8 @@ func TestRecoversAfterOutage(t *testing.T) {
 	})
 }
 
-// A status that was put off because the cache lags is written in the end, even
-// if no event tells that the cache has caught up.
+// TestDeferredStatusIsWritten: a status update that was deferred because of a stale
+// cache is written later, even if no event arrives.
 func TestDeferredStatusIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3)
@@ -111,8 +112,8 @@ func TestDeferredStatusIsWritten(t *testing.T) {
 	})
 }
 
-// A rollout that is stuck is told to be so just after its deadline, though no
-// event comes; and it was not before.
+// TestDeadlineIsRechecked: a stuck rollout is reported just after its progress
+// deadline, and not before, although no event arrives.
 func TestDeadlineIsRechecked(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
@@ -124,7 +125,7 @@ func TestDeadlineIsRechecked(t *testing.T) {
 			progressing(reasonReplicaSetUpdated, 0)(d)
 			d.Status.Conditions[0].LastUpdateTime.Time = now
 			r := newFixtureWithClock(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, withAvailablePods(2)))
-			if err := r.sync(t.Context(), key); err != nil { // ready pods are progress
+			if err := r.sync(t.Context(), key); err != nil { // counts the ready pods, which is progress
 				t.Fatal(err)
 			}
 			runController(t, r, test.after, func() {})

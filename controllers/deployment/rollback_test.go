@@ -21,8 +21,8 @@ func TestRollbackTo(t *testing.T) {
 	}
 }
 
-// Whatever the annotation says, it goes; and the Deployment goes where it says,
-// or nowhere.
+// FuzzPlanRollback checks that the rollback annotation is always removed. The template
+// must be that of the requested revision, or unchanged.
 func FuzzPlanRollback(f *testing.F) {
 	for _, text := range []string{"", "0", "1", "2", "3", "+1", "01", "-1", "x", "1.0", "1 ", "9223372036854775808"} {
 		f.Add(text)

@@ -9,8 +9,8 @@ import (
 
 var unexportedFields = cmp.AllowUnexported(change{})
 
-// sizes makes a fleet of pairs: replicas, and how many of them are available.
-// The last one is the new ReplicaSet.
+// sizes returns the sizes for pairs of replicas and available replicas. The last pair
+// is the new ReplicaSet.
 func sizes(pairs ...[2]int) replicaSetSizes {
 	f := replicaSetSizes{newIndex: len(pairs) - 1}
 	for _, p := range pairs {
@@ -19,7 +19,7 @@ func sizes(pairs ...[2]int) replicaSetSizes {
 	return f
 }
 
-// withoutNew makes the last one old as well.
+// withoutNew makes the last ReplicaSet an old one.
 func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
 func TestScaleUpNew(t *testing.T) {
@@ -83,7 +83,7 @@ func TestScaleDownOld(t *testing.T) {
 	}
 }
 
-// drawSizes draws ReplicaSets of all sizes and states.
+// drawSizes draws ReplicaSets of any sizes.
 func drawSizes(t *rapid.T) replicaSetSizes {
 	n := rapid.IntRange(1, 6).Draw(t, "sets")
 	f := replicaSetSizes{newIndex: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
@@ -99,8 +99,8 @@ func drawSizes(t *rapid.T) replicaSetSizes {
 	return f
 }
 
-// apply carries changes out on paper. The controller of ReplicaSets deletes pods
-// that are not available before those that are.
+// apply returns the sizes after changes. Like the ReplicaSet controller, it removes
+// unavailable pods first.
 func apply(l limits, f replicaSetSizes, changes []change) replicaSetSizes {
 	after := replicaSetSizes{newIndex: f.newIndex, sizes: append([]size(nil), f.sizes...)}
 	for _, c := range changes {
@@ -118,8 +118,9 @@ func (f replicaSetSizes) available() int {
 	return sum
 }
 
-// By their own hand, steps never ask for more than replicas and surge, nor make
-// fewer available than the least (or than there were, if those were too few).
+// TestRollingStepsKeepLimits checks that a step never exceeds replicas plus maxSurge.
+// The available replicas must not drop below minAvailable, or below the current number
+// if that is already lower.
 func TestRollingStepsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -149,8 +150,8 @@ func TestRollingStepsKeepLimits(t *testing.T) {
 	})
 }
 
-// From wherever it starts, and as long as pods become available, a rollout comes
-// to its end.
+// TestRolloutCompletes checks that a rollout completes from any state if new pods
+// become available.
 func TestRolloutCompletes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -166,7 +167,7 @@ func TestRolloutCompletes(t *testing.T) {
 			}
 			for i := range f.sizes {
 				if i == f.newIndex {
-					f.sizes[i].available = f.sizes[i].replicas // the old ones never recover
+					f.sizes[i].available = f.sizes[i].replicas // unavailable old pods never recover
 				}
 			}
 		}

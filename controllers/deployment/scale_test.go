@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sizedFor makes a fleet of replicas that were sized when desired and most were
-// in force, all available; the last is the new one.
+// sizedFor returns available ReplicaSets whose annotations are desired and most. The
+// last one is the new ReplicaSet.
 func sizedFor(desired, most int, replicas ...int) replicaSetSizes {
 	f := replicaSetSizes{newIndex: len(replicas) - 1}
 	for _, n := range replicas {
@@ -101,8 +101,8 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// Shares sum exactly to what there is to be, whatever the annotations say, and
-// no ReplicaSet is scaled against the direction of the whole.
+// TestSharesSumExactly checks that the sizes sum to the maximum, whatever the
+// annotations say. No ReplicaSet shrinks on scale-up or grows on scale-down.
 func TestSharesSumExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -126,8 +126,8 @@ func TestSharesSumExactly(t *testing.T) {
 	})
 }
 
-// A change of scale that fails half-way is planned again from there, and comes
-// to the same sizes.
+// TestScalingIsIdempotent checks that a scaling that failed halfway leads to the same
+// sizes when it is retried.
 func TestScalingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)

@@ -13,25 +13,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// simulation is a Deployment whose user changes their mind, whose ReplicaSets follow
-// when they like, whose caches lag, and whose API server fails. It watches the
-// controller's every write.
+// simulation runs a Deployment whose spec changes at random, with stale caches,
+// failing calls and lost responses. It checks every write of the controller.
 type simulation struct {
 	*fixture
 	t *rapid.T
-	// outcomeUnknown is set while a write has taken effect that the controller has no
-	// answer to, and does not see: nobody can add up what nobody knows.
+	// outcomeUnknown is set while a write has succeeded that the controller has no
+	// response for and that its cache does not contain. The limits are not checked in
+	// that time.
 	outcomeUnknown   bool
 	rollbackRequests int
 	beforeWrite      map[string]*appsv1.ReplicaSet
-	// cachedDeployment and seenSets are what the caches showed when the sync began.
+	// cachedDeployment and cachedSets are the contents of the caches when the sync
+	// began.
 	cachedDeployment *appsv1.Deployment
 	cachedSets       map[string]*appsv1.ReplicaSet
 }
 
-// TestSimulation checks after every write that the controller has kept its limits by
-// its own hand and by what it could see, and that all comes to rest as wanted
-// once nothing changes or fails any more.
+// TestSimulation checks after every write that the controller keeps the limits, judged
+// by the contents of its caches. Once changes and failures stop, the rollout must
+// complete.
 func TestSimulation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sim := &simulation{fixture: newFixture(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), surgeAndUnavailable(1, 1), deadline(600))), t: rt}
@@ -60,10 +61,10 @@ func (sim *simulation) syncOnce() {
 		set := object.(*appsv1.ReplicaSet)
 		sim.cachedSets[set.Name] = set
 	}
-	_ = sim.sync(sim.t.Context(), key) // may fail: it is retried
+	_ = sim.sync(sim.t.Context(), key) // errors are expected: the next sync retries
 }
 
-// syncWithErrors lets any call of a sync fail before it takes effect.
+// syncWithErrors runs a sync in which any call may fail without effect.
 func (sim *simulation) syncWithErrors(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		if rapid.Bool().Draw(t, call) {
@@ -74,7 +75,7 @@ func (sim *simulation) syncWithErrors(t *rapid.T) {
 	clear(sim.callErrors)
 }
 
-// syncWithLostResponses lets calls of a sync take effect, and their answers be lost.
+// syncWithLostResponses runs a sync in which any call may succeed and return an error.
 func (sim *simulation) syncWithLostResponses(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		sim.lostResponses[call] = rapid.Bool().Draw(t, call)
@@ -99,8 +100,7 @@ func (sim *simulation) allSets() []*appsv1.ReplicaSet {
 	return oldestFirst(all)
 }
 
-// changePods lets one ReplicaSet have the pods that it asks for, some of them
-// available.
+// changePods gives one ReplicaSet all its pods, some of them available.
 func (sim *simulation) changePods(t *rapid.T) {
 	if len(sim.sets) == 0 {
 		t.Skip("there is none")
@@ -109,7 +109,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 	n := *set.Spec.Replicas
 	available := rapid.Int32Range(min(n, set.Status.AvailableReplicas), n).Draw(t, "available")
 	if rapid.IntRange(0, 4).Draw(t, "luck") == 0 {
-		available = 0 // a bad day
+		available = 0 // sometimes none
 	}
 	withAvailablePods(n)(set)
 	set.Status.AvailableReplicas, set.Status.ReadyReplicas = available, available
@@ -120,7 +120,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 	sim.recordSets()
 }
 
-// changeSpec changes the spec in one way.
+// changeSpec makes one random change of the spec.
 func (sim *simulation) changeSpec(t *rapid.T) {
 	d := sim.deployment().DeepCopy()
 	switch rapid.IntRange(0, 7).Draw(t, "act") {
@@ -157,8 +157,7 @@ func (sim *simulation) recordSets() {
 	}
 }
 
-// checkWrite is told of each write after it has taken effect and before any cache
-// shows it.
+// checkWrite checks a successful write before a cache contains it.
 func (sim *simulation) checkWrite(call string) {
 	defer sim.recordSets()
 	if sim.lostResponses[call] {
@@ -195,7 +194,7 @@ func (sim *simulation) checkCreated(created *appsv1.ReplicaSet) {
 	}
 }
 
-// checkSize judges a change of size by the Deployment as the controller sees it.
+// checkSize checks a change of size against the cached Deployment d.
 func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	l, err := limitsOf(d)
 	if err != nil {
@@ -225,7 +224,8 @@ func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSe
 	}
 }
 
-// cachedAvailable is how many of replicas the controller saw to be available.
+// cachedAvailable returns the available replicas of a cached ReplicaSet, at most
+// replicas.
 func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	set := sim.cachedSets[name]
 	if set == nil {
@@ -234,7 +234,7 @@ func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	return min(set.Status.AvailableReplicas, replicas)
 }
 
-// rescaling reports whether a write may belong to a change of scale.
+// rescaling reports whether a write may belong to a scaling event.
 func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	for _, set := range sim.beforeWrite {
 		if s := sizeOf(set); s.replicas > 0 && s.desiredReplicas != l.replicas {
@@ -244,7 +244,8 @@ func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	return ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
-// settleAndCheck lets everything heal, and waits for what was promised.
+// settleAndCheck stops all failures, syncs until nothing changes, and checks the final
+// state.
 func (sim *simulation) settleAndCheck() {
 	sim.lag, sim.outcomeUnknown = false, false
 	sim.onWrite = func(string) {}

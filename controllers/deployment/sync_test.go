@@ -23,7 +23,7 @@ const (
 
 func createCall(d *appsv1.Deployment) string { return "create replicasets " + newReplicaSetName(d) }
 
-// reporting gives a Deployment the status that it has with these ReplicaSets.
+// reporting gives a Deployment the status that matches sets.
 func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deployment {
 	l, err := limitsOf(d)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestSync(t *testing.T) {
 		name       string
 		deployment *appsv1.Deployment
 		sets       sets
-		settled    bool // the status is that of the sets
+		settled    bool // the Deployment's status matches the ReplicaSets
 		pods       []*corev1.Pod
 		before     func(*fixture)
 		answers    map[string][]error
@@ -304,7 +304,7 @@ func TestSync(t *testing.T) {
 
 var id = ownership.ID{Key: key, UID: "deployment"}
 
-// What a sync makes of the status, besides counting.
+// TestSyncStatusAndEvents checks the conditions and events of a sync.
 func TestSyncStatusAndEvents(t *testing.T) {
 	d := newDeployment(3, deadline(600))
 	tests := []struct {
@@ -312,7 +312,7 @@ func TestSyncStatusAndEvents(t *testing.T) {
 		deployment *appsv1.Deployment
 		sets       []*appsv1.ReplicaSet
 		answers    map[string][]error
-		want       string // reason of Progressing
+		want       string // reason of the condition Progressing
 		message    string
 		observed   int64
 		revision   string
@@ -365,7 +365,8 @@ func TestSyncStatusAndEvents(t *testing.T) {
 	}
 }
 
-// Only a rollout is measured: not while it is paused, nor while it is scaled.
+// TestProgressIsKeptOutsideRollout checks that the condition Progressing does not
+// change while a Deployment is paused or scaled.
 func TestProgressIsKeptOutsideRollout(t *testing.T) {
 	for name, d := range map[string]*appsv1.Deployment{
 		"paused":      newDeployment(3, progressing(reasonPaused, time.Hour), asPaused),
@@ -385,7 +386,8 @@ func TestProgressIsKeptOutsideRollout(t *testing.T) {
 	}
 }
 
-// withCollidingName is somebody else's ReplicaSet that has the name of d's new one.
+// withCollidingName returns a ReplicaSet of another owner with the name of d's new
+// ReplicaSet.
 func withCollidingName(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	set := newSetOf(d, "v9", 1, 1, controlledByAnother)
 	set.Name, set.UID = newReplicaSetName(d), types.UID("foreign")

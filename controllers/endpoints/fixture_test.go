@@ -23,7 +23,7 @@ import (
 
 const key = "ns/web"
 
-// serviceCreated is when the Services of tests were created.
+// serviceCreated is the creationTimestamp of test Services.
 var serviceCreated = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newService(change ...func(*corev1.Service)) *corev1.Service {
@@ -62,7 +62,7 @@ func families(families ...corev1.IPFamily) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.IPFamilies = families }
 }
 
-// newPod is a ready pod that newService selects.
+// newPod returns a ready pod that newService selects.
 func newPod(name string, ips []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -101,7 +101,7 @@ func readyTransitionAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at) }
 }
 
-// newEndpoints is what the controller would write for newService and pods.
+// newEndpoints returns the Endpoints that the controller writes for service and pods.
 func newEndpoints(service *corev1.Service, pods []*corev1.Pod, change ...func(*endpoints)) *endpoints {
 	e := plan(service, pods, nil, time.Time{})
 	e.UID, e.ResourceVersion = "endpoints", "10"
@@ -119,8 +119,8 @@ func withLeaderElectionRecord(e *endpoints) {
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, "control-plane.alpha.kubernetes.io/leader", "{}")
 }
 
-// render writes subsets in one line each: ports, then addresses, those that are
-// not ready with a "!".
+// render returns each subset as one line: ports, then addresses, with "!" before
+// not-ready ones.
 func render(subsets []subset) []string {
 	var lines []string
 	for _, s := range subsets {
@@ -140,8 +140,8 @@ func render(subsets []subset) []string {
 	return lines
 }
 
-// fixture is a controller whose caches a test fills by hand, and whose API calls
-// are answered and written down by the rig.
+// fixture is a controller whose caches a test fills. The fixture records its API calls
+// and responds to them.
 type fixture struct {
 	*Controller
 	t        *testing.T
@@ -149,18 +149,19 @@ type fixture struct {
 
 	mu    sync.Mutex
 	calls []string
-	// callErrors are the errors of calls, by call; the last one of a call stays.
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
 	callErrors map[string][]error
-	// liveService and liveEndpoints are what a read past the cache finds.
+	// liveService and liveEndpoints are the responses to get requests.
 	liveService   *corev1.Service
 	liveEndpoints *endpoints
-	// callDuration is how long a call takes.
+	// callDuration is the duration of a call.
 	callDuration time.Duration
 	written      *endpoints
 	deleted      metav1.DeleteOptions
 }
 
-// newFixture returns a rig that has objects in its caches.
+// newFixture returns a fixture with objects in its caches.
 func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
 	r := &fixture{t: t, callErrors: map[string][]error{}, recorder: record.NewFakeRecorder(10)}
@@ -179,7 +180,7 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	return r
 }
 
-// cache puts objects into the informers' caches.
+// cache adds objects to the informer caches.
 func (r *fixture) cache(objects ...runtime.Object) {
 	r.t.Helper()
 	for _, object := range objects {
@@ -234,7 +235,8 @@ func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, erro
 	}
 }
 
-// eventReason returns the reason of the one event that was emitted, "" for none.
+// eventReason returns the reason of the emitted event, or "" if there is none. More
+// than one event is an error.
 func (r *fixture) eventReason() string {
 	r.t.Helper()
 	select {

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// runLoop runs a loop for a while of the bubble's time.
+// runLoop runs a loop for d of a synctest bubble's time.
 func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})
@@ -26,11 +26,11 @@ func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
-// enqueuedAt returns the keys that an event puts on the queue and how long after the
-// event a worker gets them.
+// enqueuedAt returns the keys that an event enqueues, with the time from the event
+// until a worker gets them.
 func enqueuedAt(t *testing.T, r *fixture, event func()) map[string][]time.Duration {
 	t.Helper()
 	runLoop(t, r.loop, 0)
@@ -81,7 +81,7 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"pod is being deleted", updated(terminating), []string{all, web}},
 		{"pod got a hostname", updated(hostname), []string{all, web}},
 		{"pod got a subdomain", updated(subdomain), []string{all, web}},
-		// kubernetes/kubernetes wakes nobody here: trap 7.
+		// kube-controller-manager enqueues nothing for this event.
 		{"pod failed, ready as before", updated(failed), []string{all, web}},
 		{"pod without an IP failed", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, failed)) }, nil},
 		{"relabelled: those left and those joined, not those kept", updated(relabelled), []string{db, web}},
@@ -142,8 +142,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// The batch period delays what pods wake, from the first change on, and nothing
-// else.
+// TestBatchPeriod checks that the batch period delays keys that pod events enqueue,
+// from the first event on, and no others.
 func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {
@@ -174,8 +174,8 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// Without a batch period changes of pods are gathered for as long as the last
-// write took, within bounds; what is not a pod's change does not wait.
+// TestBatchDelay checks that, without a batch period, pod events are batched for the
+// duration of the last write, up to a limit. Other events are not delayed.
 func TestBatchDelay(t *testing.T) {
 	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
 	shown := func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }
@@ -211,7 +211,8 @@ func TestBatchDelay(t *testing.T) {
 	}
 }
 
-// What is remembered of a Service does not outlive it.
+// TestStateOfDeletedServiceIsDropped checks that the controller keeps no state of a
+// deleted Service.
 func TestStateOfDeletedServiceIsDropped(t *testing.T) {
 	r := newFixture(t, newEndpoints(newService(), nil))
 	r.triggerTimes.put(key, changeTimesOf(newService(), nil))

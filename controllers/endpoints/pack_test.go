@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newEntry is an offer of a pod at ip, whose ports have the numbers given.
+// newEntry returns the entry of a pod at ip that serves the given ports.
 func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
 	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
@@ -23,14 +23,14 @@ func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry
 func TestPack(t *testing.T) {
 	tests := []struct {
 		name   string
-		offers []addressEntry
+		entries []addressEntry
 		want   []string
 	}{
 		{"nothing", nil, nil},
 		{"ports of the same addresses share a subset", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
 		{"ports of other addresses do not", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
 		{"nor ports of the same addresses, differently ready", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
-		{"offers of one address add up", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
+		{"entries of one address add up", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
 		{"the same offer twice is one", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
 		{"not ready wins", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
 		{"pods of one IP are two", []addressEntry{newEntry("1", "b", true, 80), newEntry("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
@@ -39,14 +39,14 @@ func TestPack(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, render(pack(test.offers))); diff != "" {
+			if diff := cmp.Diff(test.want, render(pack(test.entries))); diff != "" {
 				t.Errorf("subsets (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Ports are told apart by everything they have, and by value.
+// TestPackPorts checks that ports are compared by all their fields, by value.
 func TestPackPorts(t *testing.T) {
 	of := func(p port) addressEntry {
 		return addressEntry{newEntry("1", "a", true).address, true, []portID{portIDOf(p)}}
@@ -70,7 +70,7 @@ func TestPackPorts(t *testing.T) {
 	}
 }
 
-// drawEntries draws offers that serve so many ports each.
+// drawEntries draws entries with portsMin to portsMax ports each.
 func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 	drawOne := rapid.Custom(func(t *rapid.T) addressEntry {
 		o := newEntry(
@@ -81,19 +81,19 @@ func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 		o.address.Hostname = rapid.SampledFrom([]string{"", "h"}).Draw(t, "hostname")
 		return o
 	})
-	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "offers")
+	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "entries")
 }
 
-// What is packed says what was offered, in a form that neither the order of the
-// offers nor packing again changes.
+// TestPackProperties checks that packing keeps the content of the entries, and that
+// the result depends neither on their order nor on packing twice.
 func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		offers := drawEntries(t, 0, 3)
-		packed := pack(offers)
+		entries := drawEntries(t, 0, 3)
+		packed := pack(entries)
 		if diff := cmp.Diff(packed, pack(unpack(packed))); diff != "" {
 			t.Fatalf("packing again changes (-once +twice):\n%s", diff)
 		}
-		if diff := cmp.Diff(packed, pack(rapid.Permutation(offers).Draw(t, "shuffled"))); diff != "" {
+		if diff := cmp.Diff(packed, pack(rapid.Permutation(entries).Draw(t, "shuffled"))); diff != "" {
 			t.Fatalf("another order gives (-want +got):\n%s", diff)
 		}
 		if !equalSubsets(packed, pack(unpack(packed))) {
@@ -103,10 +103,10 @@ func TestPackProperties(t *testing.T) {
 			host hostKey
 			port portID
 		}
-		// meaning is whether each host is ready at each port.
-		meaning := func(offers []addressEntry) map[place]bool {
+		// meaning maps each host and port to whether the host is ready there.
+		meaning := func(entries []addressEntry) map[place]bool {
 			at := map[place]bool{}
-			for _, o := range offers {
+			for _, o := range entries {
 				for _, id := range o.ports {
 					p := place{hostKeyOf(o.address), id}
 					ready, known := at[p]
@@ -115,14 +115,14 @@ func TestPackProperties(t *testing.T) {
 			}
 			return at
 		}
-		if diff := cmp.Diff(meaning(offers), meaning(unpack(packed)), cmp.AllowUnexported(hostKey{}, portID{}, place{})); diff != "" {
+		if diff := cmp.Diff(meaning(entries), meaning(unpack(packed)), cmp.AllowUnexported(hostKey{}, portID{}, place{})); diff != "" {
 			t.Fatalf("packed means something else (-want +got):\n%s", diff)
 		}
 		checkPacked(t, packed)
 	})
 }
 
-// checkPacked checks what is true of all packed subsets.
+// checkPacked checks the properties that all packed subsets have.
 func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {

@@ -26,7 +26,8 @@ func annotated(key, value string) func(*endpoints) {
 	return func(e *endpoints) { metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value) }
 }
 
-// TestPlan checks what is written over what is there, and when nothing is.
+// TestPlan checks what is written over existing Endpoints, and when nothing is
+// written.
 func TestPlan(t *testing.T) {
 	two := []*corev1.Pod{newPod("a", at("10.1.0.1")), newPod("b", at("10.1.0.2"))}
 	truncatedMark := annotated(corev1.EndpointsOverCapacity, truncatedValue)
@@ -34,7 +35,7 @@ func TestPlan(t *testing.T) {
 		name    string
 		service *corev1.Service
 		pods    []*corev1.Pod
-		change  func(*endpoints) // of what the controller has written before
+		change  func(*endpoints) // modifies the existing Endpoints
 		want    bool
 	}{
 		{"says it all", newService(), two, func(*endpoints) {}, false},
@@ -152,8 +153,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// What is planned from pods in any order is settled: planning again, from
-// another order, writes nothing.
+// TestPlanProperties checks that planning again with the pods in another order writes
+// nothing.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		service := newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin"))))

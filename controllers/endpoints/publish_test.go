@@ -9,7 +9,7 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// containers gives a pod containers, and sidecars and init containers.
+// containers adds a container, an init container or a sidecar with one port to a pod.
 func containers(name string, number int32, protocol corev1.Protocol, init *corev1.ContainerRestartPolicy, isInit bool) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		container := corev1.Container{
@@ -118,8 +118,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Whatever a runtime reports as an IP, what is published is one of the family
-// asked for, in the form that the API server takes.
+// FuzzIP checks that any IP in a pod's status leads to an address of the requested
+// family that the API server accepts.
 func FuzzIP(f *testing.F) {
 	for _, ip := range []string{"10.1.0.1", "fd00::1", "", "010.1.0.1", "::ffff:10.1.0.1", "fe80::1%eth0", "1.2.3", "x"} {
 		f.Add(ip, true)

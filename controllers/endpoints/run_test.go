@@ -25,7 +25,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// newFakeClient is a fake API server that gives every write a resourceVersion.
+// newFakeClient returns a fake API server that sets a resourceVersion on every write.
 func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	server := fake.NewClientset(objects...)
 	var version atomic.Int64
@@ -35,15 +35,15 @@ func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 		if err == nil {
 			accessor.SetResourceVersion(strconv.FormatInt(version.Add(1), 10))
 		}
-		return false, nil, err // the tracker stores it
+		return false, nil, err // let the object tracker store it
 	}
 	server.PrependReactor("create", "*", stamp)
 	server.PrependReactor("update", "*", stamp)
 	return server
 }
 
-// runController runs a controller with informers of its own against server, in a
-// bubble, until the test stops it.
+// runController runs a controller with its own informers in a synctest bubble until
+// stop is called.
 func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(server, 0)
@@ -62,7 +62,7 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 		defer close(done)
 		c.Run(ctx, drain, 5)
 	}()
-	time.Sleep(5 * time.Second) // of the bubble's time: first lists are done
+	time.Sleep(5 * time.Second) // until the initial lists are done
 	if !c.HasSynced() {
 		t.Fatal("not synced")
 	}
@@ -71,7 +71,7 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 		<-done
 		cancel()
 		factory.Shutdown()
-		time.Sleep(time.Hour) // the queue's and the informers' own goroutines end on their next tick
+		time.Sleep(time.Hour) // lets the goroutines of the queue and the informers end on their next tick
 	}
 }
 
@@ -93,7 +93,7 @@ func serviceNamed(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name = name }
 }
 
-// writeCalls returns the writes of Endpoints that the server has seen.
+// writeCalls returns the writes to Endpoints that the fake API server has received.
 func writeCalls(server *fake.Clientset) []string {
 	var seen []string
 	for _, action := range server.Actions() {
@@ -104,8 +104,8 @@ func writeCalls(server *fake.Clientset) []string {
 	return seen
 }
 
-// At the start, and only then, Endpoints without a Service are deleted, but not
-// those that somebody else has a use for.
+// TestOrphanedEndpointsAtStart checks that orphaned Endpoints are deleted at the start
+// only, and that leader-election records are kept.
 func TestOrphanedEndpointsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leftover := func(name string, change ...func(*endpoints)) *endpoints {
@@ -131,7 +131,8 @@ func TestOrphanedEndpointsAtStart(t *testing.T) {
 	})
 }
 
-// Trap 8: a Service that the cache does not show yet keeps its Endpoints.
+// TestServiceNotYetCached checks that Endpoints are kept if their Service exists but
+// is not in the cache yet.
 func TestServiceNotYetCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("a", at("10.1.0.1"))
@@ -150,7 +151,7 @@ func TestServiceNotYetCached(t *testing.T) {
 		if got := writeCalls(server); len(got) > 0 {
 			t.Errorf("writes of Endpoints that were right all along: %v", got)
 		}
-		// It is served from now on like any other.
+		// Later events of the Service are handled as usual.
 		if err := server.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +163,8 @@ func TestServiceNotYetCached(t *testing.T) {
 	})
 }
 
-// Trap 4: after an outage of any length Endpoints come without anybody's help,
-// no later than about as long after it as it took.
+// TestRecoversAfterLongOutage checks that the controller recovers from a long outage
+// without an event, after at most about the duration of the outage.
 func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -190,8 +191,8 @@ func TestRecoversAfterLongOutage(t *testing.T) {
 	}
 }
 
-// TestServiceLifecycle follows one Service through what happens to it and its pods. Trap 7
-// is among it: a pod that fails while its status says it is ready.
+// TestServiceLifecycle changes a Service and its pods step by step. One step is a pod
+// that fails while its condition Ready is true.
 func TestServiceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeClient()

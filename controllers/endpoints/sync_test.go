@@ -16,8 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// TestSync checks which calls a sync makes, in what order, and what it tells
-// users.
+// TestSync checks which calls a sync makes, in what order, and which event it emits.
 func TestSync(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
 	settled := newEndpoints(newService(), pods)
@@ -95,7 +94,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// An update is made on the condition that the Endpoints are as they were read.
+// TestUpdateIsConditional checks that an update has the resourceVersion of the cached
+// Endpoints.
 func TestUpdateIsConditional(t *testing.T) {
 	r := newFixture(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
@@ -106,7 +106,8 @@ func TestUpdateIsConditional(t *testing.T) {
 	}
 }
 
-// So is a deletion: what has the name but was not looked at is not deleted.
+// TestDeletionIsConditional checks that a delete has the UID and resourceVersion as
+// preconditions.
 func TestDeletionIsConditional(t *testing.T) {
 	r := newFixture(t, newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
@@ -118,8 +119,8 @@ func TestDeletionIsConditional(t *testing.T) {
 	}
 }
 
-// The cache must show what a sync has written before the next one decides
-// anything, and the event that shows it has that one made at once.
+// TestWaitsForOwnWrite checks that a sync is deferred until the cache contains the
+// last write, and that the event of that write enqueues the key at once.
 func TestWaitsForOwnWrite(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -132,7 +133,7 @@ func TestWaitsForOwnWrite(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newFixture(t, append(test.cached, newService())...)
-				// The cache knows where it stands from another object.
+				// Another object raises the resourceVersion of the cache.
 				r.cache(newEndpoints(newService(), nil, func(e *endpoints) { e.Name = "other" }))
 				for range 3 {
 					_ = r.sync(t.Context(), key)
@@ -159,15 +160,16 @@ func TestWaitsForOwnWrite(t *testing.T) {
 	}
 }
 
-// A write that failed may have been made: its answer was lost. What the cache
-// shows then is not what there is, even if it is what is wanted again by now.
+// TestReadsLiveAfterFailedWrite checks that the controller reads the Endpoints from
+// the API server after a failed write. The write may have succeeded, and the cache may
+// be stale, even if its content equals the desired one.
 func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"))
 	ready := newEndpoints(newService(), []*corev1.Pod{pod})
 	for _, test := range []struct {
 		name string
 		live *endpoints
-		want []string // calls of the sync after the failure
+		want []string // calls of the sync after the failed write
 	}{
 		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
 		{"not made", ready, []string{readEndpoints}},
@@ -194,7 +196,8 @@ func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	}
 }
 
-// A change stays the trigger until it has been written.
+// TestTriggerTimeSurvivesFailedWrites checks that a change determines the trigger time
+// until it is written.
 func TestTriggerTimeSurvivesFailedWrites(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"), readyTransitionAt(serviceCreated.Add(time.Minute)))
 	r := newFixture(t, newService(), newEndpoints(newService(), nil))

@@ -40,7 +40,8 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
-// A Service made anew under an old name is a new one.
+// TestTriggerOfRecreatedService checks that a recreated Service is treated as a new
+// one.
 func TestTriggerOfRecreatedService(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
 	namesake := newService(func(s *corev1.Service) { s.UID = "later" })

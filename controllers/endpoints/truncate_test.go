@@ -32,7 +32,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Shares use the limit up, and none is larger than its part of the whole.
+// TestSharesProperties checks that shares add up to the limit, and that no share
+// exceeds its size.
 func TestSharesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")
@@ -49,21 +50,21 @@ func TestSharesProperties(t *testing.T) {
 	})
 }
 
-// manyEntries returns offers of one port by n pods.
+// manyEntries returns entries of n pods with one port.
 func manyEntries(n int, ready bool, port int32, from int) []addressEntry {
-	var offers []addressEntry
+	var entries []addressEntry
 	for i := range n {
 		ip := fmt.Sprintf("10.%d.%d.%d", port, (from+i)/256, (from+i)%256)
-		offers = append(offers, newEntry(ip, "", ready, port))
+		entries = append(entries, newEntry(ip, "", ready, port))
 	}
-	return offers
+	return entries
 }
 
 func TestTruncate(t *testing.T) {
 	type size struct{ ready, notReady int }
 	for _, test := range []struct {
 		name    string
-		sizes   []size // of subsets that share no address
+		sizes   []size // sizes of subsets that have no address in common
 		want    []size
 		wantCut bool
 	}{
@@ -77,12 +78,12 @@ func TestTruncate(t *testing.T) {
 		{"a subset that loses all is gone", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var offers []addressEntry
+			var entries []addressEntry
 			for i, s := range test.sizes {
-				offers = append(offers, manyEntries(s.ready, true, int32(i+1), 0)...)
-				offers = append(offers, manyEntries(s.notReady, false, int32(i+1), s.ready)...)
+				entries = append(entries, manyEntries(s.ready, true, int32(i+1), 0)...)
+				entries = append(entries, manyEntries(s.notReady, false, int32(i+1), s.ready)...)
 			}
-			fitting, cut := truncate(pack(offers), Capacity)
+			fitting, cut := truncate(pack(entries), Capacity)
 			var got []size
 			for _, s := range fitting {
 				got = append(got, size{len(s.Addresses), len(s.NotReadyAddresses)})
@@ -94,11 +95,11 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// What is left fits, was there before, leaves no ready address out while there
-// is room or one that is not ready stays, is packed, and is not cut again.
+// TestTruncateProperties checks that the result fits, contains only given addresses,
+// prefers ready addresses, is packed, and does not change when truncated again.
 func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Of one Service all offers have ports, or none has.
+		// Either all entries of a Service have ports, or none has.
 		ports := rapid.SampledFrom([]struct{ least, most int }{{0, 0}, {1, 3}}).Draw(t, "ports")
 		packed := pack(drawEntries(t, ports.least, ports.most))
 		capacity := rapid.IntRange(0, 15).Draw(t, "capacity")
@@ -143,7 +144,7 @@ func TestTruncateProperties(t *testing.T) {
 	})
 }
 
-// readyByIP says for each address at each port, if it has any, whether it is ready.
+// readyByIP maps each address and port to whether it is ready.
 func readyByIP(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {

@@ -8,12 +8,13 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// blockingSink hands on events, but those of one component it holds until it is let go.
+// blockingSink forwards events, and blocks those of one component until unblock is
+// closed.
 type blockingSink struct {
 	record.EventSink
 	blockedComponent string
 	unblock          chan struct{}
-	sent             chan string // the components whose events came through
+	sent             chan string // components whose events were sent
 }
 
 func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
@@ -24,8 +25,8 @@ func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
 	return e, nil
 }
 
-// TestEventsOfOneComponentDoNotDelayAnother: a component's event that cannot be sent holds up none of
-// another's.
+// TestEventsOfOneComponentDoNotDelayAnother checks that an event that cannot be sent
+// does not delay the events of another component.
 func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	sink := &blockingSink{blockedComponent: "first", unblock: make(chan struct{}), sent: make(chan string, 2)}
 	a := newEventBroadcasters(t.Context(), sink)
@@ -47,7 +48,8 @@ func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	}
 }
 
-// TestRecordersShareBroadcaster share what gathers events that are alike.
+// TestRecordersShareBroadcaster checks that recorders of one component share a
+// broadcaster, which aggregates similar events.
 func TestRecordersShareBroadcaster(t *testing.T) {
 	a := newEventBroadcasters(t.Context(), &blockingSink{})
 	defer a.stop()

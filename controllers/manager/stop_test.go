@@ -15,8 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// blockedRun is a run whose only worker is in the middle of a sync: creates of pods
-// are not answered until release is called.
+// blockedRun is a run whose only worker is in the middle of a sync: pod creates block
+// until release is called.
 type blockedRun struct {
 	leases  *fake.Clientset
 	stop    func()
@@ -25,13 +25,15 @@ type blockedRun struct {
 	created atomic.Int32
 }
 
-// startBlockedRun starts a run in a bubble, and returns when it is held.
+// startBlockedRun starts a run in a synctest bubble and returns when its worker is
+// blocked.
 func startBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
 	h := &blockedRun{leases: fake.NewClientset()}
 	gate := make(chan struct{})
 	h.release = func() { close(gate) }
-	// A fake serves one call at a time: one that waits needs a server of its own.
+	// A fake client serves one call at a time, so a blocking call needs a client of
+	// its own.
 	writer, rest := newClient(), newClient()
 	writer.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		<-gate
@@ -50,7 +52,7 @@ func startBlockedRun(t *testing.T) *blockedRun {
 			return rest, nil
 		}
 	}
-	options := NewOptions() // its times cost nothing here
+	options := NewOptions() // long timeouts cost no real time in a synctest bubble
 	options.Serving.SecurePort = 0
 	h.stop, h.ended = startWith(t, options, clients)
 	time.Sleep(time.Second)
@@ -61,8 +63,9 @@ func startBlockedRun(t *testing.T) *blockedRun {
 	return h
 }
 
-// A stop lets a worker finish the sync that it is at, both pods of it, and gives
-// the lease back only then: nobody else may begin before.
+// TestStopLetsWorkersFinish checks that a stop lets a worker finish its sync, which
+// creates two pods. The lease is released only afterwards, so that no other replica
+// starts before.
 func TestStopLetsWorkersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)
@@ -86,12 +89,12 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
-		time.Sleep(time.Minute) // the queues' own goroutines end on their next tick
+		time.Sleep(time.Minute) // lets the queues' goroutines end on their next tick
 	})
 }
 
-// A worker that does not come to an end holds the stop up for so long and no
-// longer. It may still be at work, so the lease has to expire.
+// TestStopIsBounded checks that a blocked worker delays the stop only for a limited
+// time. The lease is not released, because the worker may still be running.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)

@@ -24,8 +24,8 @@ import (
 
 const key = "ns/web"
 
-// fixture is a controller whose caches a test fills by hand, and whose API calls
-// are answered and written down by the rig.
+// fixture is a controller whose caches a test fills. The fixture records its API calls
+// and responds to them.
 type fixture struct {
 	*Controller
 	t     *testing.T
@@ -34,9 +34,10 @@ type fixture struct {
 	mu      sync.Mutex
 	calls   []string
 	created int
-	// callErrors are the errors of calls, by call; the last one of a call stays.
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
 	callErrors map[string][]error
-	// duringCall is what happens while a call is answered, by call.
+	// duringCall holds functions that run while a call is in flight, by call.
 	duringCall map[string]func()
 	live       *appsv1.ReplicaSet
 	written    []appsv1.ReplicaSetStatus
@@ -71,7 +72,7 @@ func newFixtureWithClock(t *testing.T, clock clock.PassiveClock, set *appsv1.Rep
 	return r
 }
 
-// cache puts objects into the informers' caches.
+// cache adds objects to the informer caches.
 func (r *fixture) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
 	t.Helper()
 	err := r.owners.Add(set)
@@ -148,7 +149,7 @@ func reporting(replicas int32) func(*appsv1.ReplicaSet) {
 	}
 }
 
-// newPod is a pending pod of the set that newSet makes.
+// newPod returns a pending pod of the ReplicaSet that newSet returns.
 func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// enqueuedKeys returns the keys that an event puts on the queue, sorted.
+// enqueuedKeys returns the keys that an event enqueues, sorted.
 func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
 	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
@@ -95,7 +95,7 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// Each event is all that the owner waits for, or is not.
+// TestObservedExpectations checks which events satisfy the expectations of the owner.
 func TestObservedExpectations(t *testing.T) {
 	id := ownership.ID{Key: key, UID: "set"}
 	awaitCreation := func(r *fixture) {

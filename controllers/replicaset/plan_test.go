@@ -31,8 +31,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A step never exceeds the burst, never does both, never overshoots, and is
-// empty only when nothing is to be done: so steps alone converge.
+// TestPlanProperties checks that a step never exceeds burst, never both creates and
+// deletes, and never overshoots. A step is empty only if the number of pods is
+// correct, so repeated steps converge.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.IntRange(0, 5000).Draw(t, "wanted")

@@ -17,7 +17,7 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// oldPod is a running, ready pod on a node; changes make it differ.
+// oldPod returns a running, ready pod on a node; change modifies it.
 func oldPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-100 * time.Hour))},
@@ -57,8 +57,9 @@ func age(age time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 }
 
-// Each rule beats all that come after it: the pod to go first has the worst of
-// everything that ranks lower.
+// TestDeletionOrder checks that each rule takes precedence over all later rules. The
+// pod to delete first is preferred by one rule only; all later rules prefer the other
+// pod.
 func TestDeletionOrder(t *testing.T) {
 	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
@@ -104,7 +105,7 @@ func TestDeletionCost(t *testing.T) {
 	}
 }
 
-// A cost is read as it is written, or is 0.
+// FuzzDeletionCost checks that a cost is either 0 or the number in the annotation.
 func FuzzDeletionCost(f *testing.F) {
 	for _, text := range []string{"", "-0", "5", "-5", "-05", "+5", "05", "5x", "-", "2147483648"} {
 		f.Add(text)
@@ -139,7 +140,7 @@ func TestLogAge(t *testing.T) {
 	}
 }
 
-// drawPods draws pods that differ in everything that ranks them, with many ties.
+// drawPods draws pods that differ in every field of rank, with many ties.
 func drawPods(t *rapid.T) []*corev1.Pod {
 	ages := rapid.SampledFrom([]time.Duration{-time.Second, 0, 1, 3, time.Second, 1500 * time.Millisecond, time.Hour, 90 * time.Minute})
 	n := rapid.IntRange(0, 12).Draw(t, "n")
@@ -185,8 +186,8 @@ func TestRankIsTotalOrder(t *testing.T) {
 	})
 }
 
-// Whatever order the cache lists pods in, the same ones are chosen, and none
-// that is spared ranks before one that is not.
+// TestPodsToDeleteIgnoresListOrder checks that the choice does not depend on the order
+// of the cached pods, and that no pod that is kept ranks before one that is deleted.
 func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)

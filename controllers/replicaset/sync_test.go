@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// sortDeletes forgets the order of deletes, which are sent at once.
+// sortDeletes sorts delete calls, which are concurrent.
 var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	sorted := slices.Clone(calls)
 	slices.SortStableFunc(sorted, func(a, b string) int {
@@ -28,8 +28,8 @@ var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	return sorted
 })
 
-// TestSync checks which calls a sync makes, in what order, and whether it may
-// create or delete in the sync after it.
+// TestSync checks which calls a sync makes, in what order, and whether the next sync
+// may create or delete.
 func TestSync(t *testing.T) {
 	tests := []struct {
 		name        string
@@ -170,7 +170,7 @@ func TestDeletedOwner(t *testing.T) {
 	if err := r.owners.Delete(newSet(3)); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.writes.StaleReason(key) // the cache cannot tell: nothing holds the sync back
+	_ = r.writes.StaleReason(key) // the versions cannot be compared, so nothing defers the sync
 	if err := r.sync(t.Context(), key); err != nil || len(r.calls) > 0 {
 		t.Errorf("error %v, calls %v; want neither", err, r.calls)
 	}
@@ -205,7 +205,7 @@ func TestRelatedPodsByNode(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"n1": 2, "n2": 1}, crowd); diff != "" {
 		t.Errorf("related pods by node (-want +got):\n%s", diff)
 	}
-	owner.Object = newSet(1) // stands alone
+	owner.Object = newSet(1) // has no controller
 	if crowd, err = r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
 		t.Errorf("a set that stands alone has neighbours %v, error %v", crowd, err)
 	}
@@ -234,7 +234,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// Whatever a sync writes for its owner must be in the caches before the next.
+// TestRecordsItsWrites checks that a sync is deferred until the caches contain the
+// writes of the last sync.
 func TestRecordsItsWrites(t *testing.T) {
 	tests := []struct {
 		name string
@@ -261,10 +262,10 @@ func TestRecordsItsWrites(t *testing.T) {
 	}
 }
 
-// runFixture runs the controller for a while of the bubble's time.
+// runFixture runs the controller for d of a synctest bubble's time.
 func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	drain, done := make(chan struct{}), make(chan struct{})
-	r.synced = nil // the rig's informers never start
+	r.synced = nil // the informers of the fixture never start
 	r.loop.Add(key)
 	go func() {
 		defer close(done)
@@ -273,7 +274,7 @@ func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
 func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
@@ -284,7 +285,7 @@ func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			set := newSet(1, func(s *appsv1.ReplicaSet) {
 				s.Spec.MinReadySeconds = 30
-				s.ResourceVersion = "3000" // so that the cache is not behind the status
+				s.ResourceVersion = "3000" // keeps the cache up to date with the status write
 			})
 			pod := newPod("a", func(p *corev1.Pod) { p.Status.Conditions = readySince(time.Now().Add(-10 * time.Second)) })
 			r := newFixtureWithClock(t, clock.RealClock{}, set, pod)
@@ -296,13 +297,14 @@ func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 	}
 }
 
-// TestStalePodCache: a kind that does not wait for its own writes makes nothing again for
-// want of news of it, however long that takes, and goes on as soon as there is some.
+// TestStalePodCache checks a kind that does not wait for its own writes. While the pod
+// cache is stale, it creates no pod twice, even after its expectations have expired.
+// It continues as soon as the cache is up to date.
 func TestStalePodCache(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		shown time.Duration // when the cache has what was made; 0 is never
-		want  int           // creates
+		shown time.Duration // when the cache contains the created pods; 0 means never
+		want  int           // number of creates
 	}{
 		{"never shown", 0, 2},
 		{"shown, and gone since", 6 * time.Minute, 4},
@@ -324,7 +326,7 @@ func TestStalePodCache(t *testing.T) {
 				if len(creates) != test.want {
 					t.Errorf("%d creates, want %d", len(creates), test.want)
 				}
-				if others := len(r.calls) - len(creates); others > 10 { // while it waits it writes nothing
+				if others := len(r.calls) - len(creates); others > 10 { // deferred syncs make no calls
 					t.Errorf("%d other calls, want a few: %v", others, r.calls)
 				}
 			})

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
-// The command line that stands for kube-controller-manager's in a run.
+// kubeControllerManagerArgs is a command line of kube-controller-manager as gauntlet
+// starts it.
 const kubeControllerManagerArgs = "--kubeconfig=F --controllers=replicationcontroller-controller,replicaset-controller,deployment-controller,endpoints-controller" +
 	" --leader-elect=true --leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s" +
 	" --leader-elect-resource-lock=leases --leader-elect-resource-name=NAME --leader-elect-resource-namespace=kube-system" +
@@ -36,10 +37,10 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 }
 
-// What is wrong is said in one line that names the flag, and the exit status
-// tells bad usage from failure.
+// TestRunReportsErrors checks that an error is one line that names the flag, and that
+// the exit code distinguishes usage errors from failures.
 func TestRunReportsErrors(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // this is no pod
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	tests := []struct {
 		args string

@@ -23,7 +23,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// runAsCommandEnv makes the test binary be the command.
+// runAsCommandEnv is the environment variable that makes the test binary run main.
 const runAsCommandEnv = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// apiServer has no objects but one lease, which is lost to others on demand.
+// apiServer is a fake API server with only one lease, which another holder can take
+// over on demand.
 type apiServer struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -45,7 +46,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
-	t.Cleanup(s.CloseClientConnections) // watches would keep Close waiting
+	t.Cleanup(s.CloseClientConnections) // otherwise open watches delay Close
 	return s
 }
 
@@ -111,13 +112,13 @@ func (s *apiServer) holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
-// process is the command at work.
+// process is a running command.
 type process struct {
 	*exec.Cmd
 	port int
 }
 
-// start runs the command against server until it leads.
+// start starts the command against server and waits until all controllers are running.
 func start(t *testing.T, server *apiServer) *process {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -138,8 +139,8 @@ func start(t *testing.T, server *apiServer) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The log says when the last of the four is at work; it is read to its end,
-	// so that the command never waits for it.
+	// The log shows when the last of the four controllers has started. The log is read
+	// to its end, so that writing it never blocks the command.
 	working := make(chan struct{})
 	var said strings.Builder
 	go func() {
@@ -190,7 +191,8 @@ func (p *process) get(ctx context.Context, path string) (string, error) {
 	return fmt.Sprint(response.StatusCode, " ", string(body)), err
 }
 
-// The process tells how it is, and SIGTERM ends it in good order.
+// TestTerminate checks the health endpoints of a process and its graceful stop on
+// SIGTERM.
 func TestTerminate(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)
@@ -228,7 +230,7 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// A process that loses its lease ends at once.
+// TestLostLease checks that a process exits at once when it loses its lease.
 func TestLostLease(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)

@@ -75,7 +75,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// changingIndexer is an indexer whose content changes after its first lookup, or after its second.
+// changingIndexer is an indexer whose content changes after a given number of lookups.
 type changingIndexer struct {
 	cache.Indexer
 	after, lookups int
@@ -90,8 +90,8 @@ func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	return found, err
 }
 
-// A child that passes from one index to the other while they are read is found once,
-// and as it was seen last.
+// TestCandidatesWhileControllerRefChanges checks that a child that moves between the
+// indexes while they are read is returned once, in its most recent version.
 func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {

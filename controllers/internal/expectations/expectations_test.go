@@ -69,7 +69,7 @@ func TestSatisfied(t *testing.T) {
 		}, owner, false},
 		{"created and gone within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-			e.Created(owner, "p", "5") // the cache is at 5
+			e.Created(owner, "p", "5") // the cache has reached resourceVersion 5
 		}, owner, true},
 		{"created and seen only to be deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
@@ -135,7 +135,7 @@ func TestSatisfied(t *testing.T) {
 func TestUnmet(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		version  string // it is created at
+		version  string // resourceVersion of the create response
 		after    time.Duration
 		observed bool
 		want     bool
@@ -174,9 +174,9 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// However answers and observations interleave, and however often an observation
-// is repeated, an owner is satisfied exactly when every create has failed or
-// has been both answered and observed.
+// TestCreationsInAnyOrder checks creates whose responses and observations arrive in
+// any order, with observations repeated. The expectations are satisfied exactly when
+// every create has failed, or has been both answered and observed.
 func TestCreationsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
@@ -193,7 +193,7 @@ func TestCreationsInAnyOrder(t *testing.T) {
 					answered[i] = true
 					tracker.Created(owner, uid, "1")
 				}
-			case "fail": // it may have committed all the same, and be observed
+			case "fail": // the create may have succeeded all the same, and be observed
 				if !answered[i] && !failed[i] {
 					failed[i] = true
 					tracker.CreationsFailed(owner, 1)

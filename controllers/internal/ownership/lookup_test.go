@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newOwnerLookup is a cache of owners that select by their annotation "app"; the
-// selector of one without it cannot be understood.
+// newOwnerLookup returns a lookup over owners whose selector is their annotation
+// "app". The selector of an owner without it is an error.
 func newOwnerLookup(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

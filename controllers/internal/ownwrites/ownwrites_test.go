@@ -16,7 +16,7 @@ var (
 	namesake = ownership.ID{Key: "ns/a", UID: "2"}
 )
 
-// fakeCache is a cache at one version.
+// fakeCache is a cache at one resourceVersion.
 type fakeCache struct {
 	version string
 	pods    map[string]*corev1.Pod

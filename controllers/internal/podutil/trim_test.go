@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTrim demands that a trimmed pod gives every answer that the whole one does,
-// and that what nobody asks for is gone.
+// TestTrim checks that every function of this package returns the same for a trimmed
+// pod, and that all other fields are removed.
 func TestTrim(t *testing.T) {
 	since := metav1.NewTime(time.Unix(1_000_000, 0))
 	whole := &corev1.Pod{

@@ -29,8 +29,9 @@ func hashOf(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, coll
 	return hash
 }
 
-// Hashes are in names of objects that outlive the process: another hash for an
-// old template would be another ReplicaSet. This one is here to stay.
+// TestHashIsStable checks one hash against its fixed value. Hashes are part of object
+// names that outlive the process. If the hash of a template changed, the controller
+// would create another ReplicaSet.
 func TestHashIsStable(t *testing.T) {
 	for collisions, want := range map[*int32]string{nil: "7qqp7d5qwt", new(int32(0)): "t8xp99cf4x", new(int32(1)): "wv8dhs7zqw"} {
 		if got := hashOf(t, newTemplate(), collisions); got != want {
@@ -80,8 +81,8 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	}
 }
 
-// A hash is a label value and can be part of a name; templates that are equal
-// share it, and collision counts tell hashes apart.
+// TestHashProperties checks that a hash is valid in label values and names, that equal
+// templates share a hash, and that collision counts change it.
 func TestHashProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := newTemplate(func(p *corev1.PodTemplateSpec) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// start runs a loop in the bubble of a test; stop closes its drain and waits.
+// start runs a loop in a synctest bubble. stop closes drain and waits.
 func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -23,7 +23,7 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	return func() {
 		close(drain)
 		<-done
-		time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+		time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 	}
 }
 
@@ -50,7 +50,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// Keys that keep failing, be they many, hold up no other.
+// TestManyFailingKeys checks that many failing keys do not delay another key.
 func TestManyFailingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
@@ -185,7 +185,7 @@ func TestCancelAbortsSyncs(t *testing.T) {
 		stop := start(ctx, loop, 1)
 		synctest.Wait()
 		cancel()
-		stop() // returns only if the worker has
+		stop() // returns only after the worker has stopped
 	})
 }
 
