@@ -23,17 +23,17 @@ func TestWithRevision(t *testing.T) {
 		revision int64
 		want     annotations
 	}{
-		{"the first", nil, 1, annotations{revisionAnnotation: "1"}},
-		{"the same", annotations{revisionAnnotation: "2"}, 2, annotations{revisionAnnotation: "2"}},
-		{"never lower", annotations{revisionAnnotation: "7"}, 3, annotations{revisionAnnotation: "7"}},
-		{"in use again", annotations{revisionAnnotation: "1"}, 3, annotations{revisionAnnotation: "3", historyAnnotation: "1"}},
-		{"and again", annotations{revisionAnnotation: "3", historyAnnotation: "1"}, 5, annotations{revisionAnnotation: "5", historyAnnotation: "1,3"}},
-		{"malformed: replaced and forgotten", annotations{revisionAnnotation: "x"}, 3, annotations{revisionAnnotation: "3"}},
-		{"numbers, not text", annotations{revisionAnnotation: "9"}, 10, annotations{revisionAnnotation: "10", historyAnnotation: "9"}},
-		{"others stay", annotations{"a": "b"}, 1, annotations{"a": "b", revisionAnnotation: "1"}},
-		{"a history that is full loses its oldest", annotations{revisionAnnotation: "1001", historyAnnotation: long}, 1002,
+		{"first revision", nil, 1, annotations{revisionAnnotation: "1"}},
+		{"same revision", annotations{revisionAnnotation: "2"}, 2, annotations{revisionAnnotation: "2"}},
+		{"lower revision is ignored", annotations{revisionAnnotation: "7"}, 3, annotations{revisionAnnotation: "7"}},
+		{"reused ReplicaSet gets a new revision", annotations{revisionAnnotation: "1"}, 3, annotations{revisionAnnotation: "3", historyAnnotation: "1"}},
+		{"reused once more", annotations{revisionAnnotation: "3", historyAnnotation: "1"}, 5, annotations{revisionAnnotation: "5", historyAnnotation: "1,3"}},
+		{"malformed revision is replaced and not recorded", annotations{revisionAnnotation: "x"}, 3, annotations{revisionAnnotation: "3"}},
+		{"revisions are compared as numbers", annotations{revisionAnnotation: "9"}, 10, annotations{revisionAnnotation: "10", historyAnnotation: "9"}},
+		{"other annotations stay", annotations{"a": "b"}, 1, annotations{"a": "b", revisionAnnotation: "1"}},
+		{"full history drops its oldest revision", annotations{revisionAnnotation: "1001", historyAnnotation: long}, 1002,
 			annotations{revisionAnnotation: "1002", historyAnnotation: long[len("1000,"):] + ",1001"}},
-		{"a history that was too long", annotations{revisionAnnotation: "7", historyAnnotation: strings.Repeat("x", 5000)}, 8,
+		{"history above the limit", annotations{revisionAnnotation: "7", historyAnnotation: strings.Repeat("x", 5000)}, 8,
 			annotations{revisionAnnotation: "8", historyAnnotation: "7"}},
 	}
 	for _, test := range tests {
@@ -50,10 +50,10 @@ func TestWithRevision(t *testing.T) {
 func TestHistoryIsLimitedTo2000Characters(t *testing.T) {
 	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999 characters
 	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
-		t.Errorf("%d characters, want all 2000", len(got))
+		t.Errorf("history has %d characters, want 2000", len(got))
 	}
 	if got := appendRevision(full, "8"); !strings.HasPrefix(got, "123") {
-		t.Errorf("%d characters, want the oldest revision gone", len(got))
+		t.Errorf("history has %d characters, want the oldest revision dropped", len(got))
 	}
 }
 
@@ -75,7 +75,7 @@ func TestAppendRevision(t *testing.T) {
 			t.Fatalf("%d characters", len(history))
 		}
 		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= maxHistoryLength {
-			t.Fatalf("%s was lost, with room for it in %d characters", all[lost-1], len(history))
+			t.Fatalf("revision %s was dropped, although it fits into %d characters", all[lost-1], len(history))
 		}
 	})
 }
@@ -89,7 +89,7 @@ func FuzzAppendRevision(f *testing.F) {
 		}
 		got := appendRevision(history, revision)
 		if len(got) > maxHistoryLength || !strings.HasSuffix(","+got, ","+revision) {
-			t.Errorf("remember gives %q", got)
+			t.Errorf("appendRevision = %q", got)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestParseReplicas(t *testing.T) {
 			got = none
 		}
 		if got != want {
-			t.Errorf("count(%q) = %d, want %d", text, got, want)
+			t.Errorf("parseReplicas(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func FuzzParseReplicas(f *testing.F) {
 	f.Add("+0")
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, ok := parseReplicas(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
-			t.Errorf("count(%q) = %d", text, n)
+			t.Errorf("parseReplicas(%q) = %d", text, n)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestWithInheritedAnnotations(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if before["note"] != "old" {
-		t.Error("the annotations given were changed")
+		t.Error("withRevision modified its argument")
 	}
 }
 
@@ -168,6 +168,6 @@ func TestWithEntriesReturnsUnchangedMap(t *testing.T) {
 		t.Errorf("before %v, changed %v", before, changed)
 	}
 	if got := withEntries(nil, annotations{"a": ""}); len(got) != 1 {
-		t.Errorf("an empty value is not added: %v", got)
+		t.Errorf("the entry with an empty value was not added: %v", got)
 	}
 }

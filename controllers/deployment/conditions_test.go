@@ -27,9 +27,9 @@ func TestReplicaFailure(t *testing.T) {
 		want string // expected reason
 	}{
 		{"none", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0), newSetOf(d, "v3", 3, 1)}, ""},
-		{"the new one's before others", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},
-		{"an old one's", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("oldest")), newSetOf(d, "v2", 2, 1, failing("old")), newSetOf(d, "v3", 3, 1)}, "oldest"},
-		{"with no new one", []*appsv1.ReplicaSet{newSetOf(d, "v2", 2, 1, failing("old"))}, "old"},
+		{"new ReplicaSet takes precedence", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},
+		{"condition of an old ReplicaSet", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("oldest")), newSetOf(d, "v2", 2, 1, failing("old")), newSetOf(d, "v3", 3, 1)}, "oldest"},
+		{"no new ReplicaSet", []*appsv1.ReplicaSet{newSetOf(d, "v2", 2, 1, failing("old"))}, "old"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,13 +60,13 @@ func TestReplicaFailureIsRemoved(t *testing.T) {
 	r.estimateProgress = true
 	conditions := r.status().Conditions
 	if findCondition(conditions, appsv1.DeploymentReplicaFailure) != nil {
-		t.Error("it stays")
+		t.Error("condition ReplicaFailure was not removed")
 	}
 	if findCondition(conditions, "Mine") == nil {
-		t.Error("a condition of somebody else has gone with it")
+		t.Error("a condition of another type was removed")
 	}
 	if len(d.Status.Conditions) != 2 {
-		t.Error("the cached Deployment was changed")
+		t.Error("the cached Deployment was modified")
 	}
 }
 
@@ -84,10 +84,10 @@ func TestWithCondition(t *testing.T) {
 		c    appsv1.DeploymentCondition
 		want appsv1.DeploymentCondition
 	}{
-		{"another status", withCondition, at("False", "B", "m", 0, 0), at("False", "B", "m", 0, 0)},
-		{"another reason is no transition", withCondition, at("True", "B", "m", 0, 0), at("True", "B", "m", 0, time.Hour)},
-		{"the same keeps message and times", withCondition, at("True", "A", "m", 0, 0), before},
-		{"the same, but news", withRefreshedCondition, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
+		{"status differs", withCondition, at("False", "B", "m", 0, 0), at("False", "B", "m", 0, 0)},
+		{"reason differs: lastTransitionTime stays", withCondition, at("True", "B", "m", 0, 0), at("True", "B", "m", 0, time.Hour)},
+		{"same status and reason: nothing changes", withCondition, at("True", "A", "m", 0, 0), before},
+		{"same status and reason, refreshed", withRefreshedCondition, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWithCondition(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, all[1]); diff != "" {
-				t.Errorf("the argument was changed (-before +after):\n%s", diff)
+				t.Errorf("the argument was modified (-before +after):\n%s", diff)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func settle(t tester, r *fixture) {
 		}
 		r.syncReplicaSets()
 	}
-	t.Fatalf("not quiet; the last calls: %v", r.calls[len(r.calls)-5:])
+	t.Fatalf("writes did not stop; the last calls: %v", r.calls[len(r.calls)-5:])
 }
 
 // replicas returns spec.replicas of the ReplicaSets, by image.
@@ -76,7 +76,7 @@ func TestScaleAfterPartialFailure(t *testing.T) {
 	r := newFixture(t, newDeployment(15, surgeAndUnavailable(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, withAvailablePods(8)), newSetOf(was, "v2", 2, 5))
 	r.callErrors["update replicasets web-v2"] = []error{errTooManyRequests, nil}
 	if err := r.sync(t.Context(), key); err == nil {
-		t.Fatal("the failure went by")
+		t.Fatal("sync returned no error")
 	}
 	settle(t, r)
 	if diff := cmp.Diff(map[string]int32{"v1": 12, "v2": 8}, replicas(r)); diff != "" {
@@ -94,7 +94,7 @@ func TestLostResponses(t *testing.T) {
 			r.lag = lag
 			r.lostResponses[createCall(d)] = true
 			if err := r.sync(t.Context(), key); err == nil {
-				t.Fatal("the answer was not lost")
+				t.Fatal("the response was not lost")
 			}
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
@@ -106,7 +106,7 @@ func TestLostResponses(t *testing.T) {
 				t.Errorf("%d replicas, want 3", got)
 			}
 			if count := r.deployment().Status.CollisionCount; count != nil {
-				t.Errorf("%d collisions, want none", *count)
+				t.Errorf("collisionCount %d, want none", *count)
 			}
 		})
 	}
@@ -125,15 +125,15 @@ func TestCollision(t *testing.T) {
 		set  *appsv1.ReplicaSet
 		want map[string]int32
 	}{
-		{"another template of somebody else", withCollidingName(d), map[string]int32{"v1": 3, "v9": 1}},
-		{"another template, its own", own, map[string]int32{"v1": 3, "v9": 1}},
-		{"the same template, of somebody else", twin, map[string]int32{"v1": 3 + 1}},
+		{"other template, other owner", withCollidingName(d), map[string]int32{"v1": 3, "v9": 1}},
+		{"other template, same owner", own, map[string]int32{"v1": 3, "v9": 1}},
+		{"same template, other owner", twin, map[string]int32{"v1": 3 + 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newFixture(t, d.DeepCopy(), test.set)
 			settle(t, r)
 			if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
-				t.Errorf("collisions %v, want 1", got)
+				t.Errorf("collisionCount %v, want 1", got)
 			}
 			if diff := cmp.Diff(test.want, replicas(r)); diff != "" {
 				t.Errorf("replicas (-want +got):\n%s", diff)
@@ -154,7 +154,7 @@ func TestCollisionIsCountedOnce(t *testing.T) {
 		}
 	}
 	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
-		t.Errorf("collisions %v, want 1", got)
+		t.Errorf("collisionCount %v, want 1", got)
 	}
 }
 
@@ -168,12 +168,12 @@ func TestRollback(t *testing.T) {
 		event string
 	}{
 		{"to a revision", "1", 3, "v1", `Normal DeploymentRollback Rolled back deployment "web" to revision 1`},
-		{"to the last one", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
-		{"to none", "9", 3, "v3", unable("the revision to rollback to.")},
-		{"to the last one, of one", "0", 1, "v1", unable("last revision.")},
-		{"to what is no revision", "first", 3, "v3", unable(`the revision to rollback to: expected a number, got "first"`)},
-		{"to nothing", "", 3, "v3", unable(`the revision to rollback to: expected a number, got ""`)},
-		{"to where it is", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
+		{"to the previous revision", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
+		{"to a missing revision", "9", 3, "v3", unable("the revision to rollback to.")},
+		{"to the previous revision, with one revision", "0", 1, "v1", unable("last revision.")},
+		{"not a number", "first", 3, "v3", unable(`the revision to rollback to: expected a number, got "first"`)},
+		{"empty annotation", "", 3, "v3", unable(`the revision to rollback to: expected a number, got ""`)},
+		{"to the current revision", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRollback(t *testing.T) {
 				t.Errorf("%d replicas of %s, want 3", got, test.image)
 			}
 			if _, wished := rollbackTo(r.deployment().Annotations); wished {
-				t.Error("the wish stays")
+				t.Error("the rollback annotation was not removed")
 			}
 			if diff := cmp.Diff(test.event, r.events.recorded[0]); diff != "" || countRollbacks(r) != 1 {
 				t.Errorf("events %v\nfirst (-want +got):\n%s", r.events.recorded, diff)

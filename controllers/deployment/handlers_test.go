@@ -46,28 +46,28 @@ func TestEnqueuedKeys(t *testing.T) {
 		want  []string
 	}{
 		{"Deployment added", func(r *fixture) { r.enqueue(newDeployment(1)) }, []string{"ns/web"}},
-		{"Deployment changed", func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
+		{"Deployment updated", func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
 		{"Deployment deleted", func(r *fixture) { r.deploymentDeleted(newDeployment(1)) }, []string{"ns/web"}},
 		{"ReplicaSet added", func(r *fixture) { r.replicaSetAdded(of()) }, []string{"ns/web"}},
-		{"orphan added wakes all that match", func(r *fixture) { r.replicaSetAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that none selects", func(r *fixture) { r.replicaSetAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
+		{"orphan added enqueues all matching Deployments", func(r *fixture) { r.replicaSetAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that no Deployment selects", func(r *fixture) { r.replicaSetAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
 		{"terminating orphan", func(r *fixture) { r.replicaSetAdded(of(orphaned, terminating)) }, nil},
-		{"ReplicaSet of an earlier Deployment of the name", func(r *fixture) { r.replicaSetAdded(of(by("web", "earlier"))) }, nil},
-		{"ReplicaSet of another kind of owner", func(r *fixture) {
+		{"ReplicaSet of a deleted Deployment with the same name", func(r *fixture) { r.replicaSetAdded(of(by("web", "earlier"))) }, nil},
+		{"ReplicaSet with an owner of another kind", func(r *fixture) {
 			r.replicaSetAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s }))
 		}, nil},
-		{"ReplicaSet changed", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion)) }, []string{"ns/web"}},
+		{"ReplicaSet updated", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion)) }, []string{"ns/web"}},
 		{"resync", func(r *fixture) { r.replicaSetUpdated(of(), of()) }, nil},
-		{"ReplicaSet changed hands", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"ReplicaSet stripped of its owner wakes that, and all that match", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan relabelled", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, relabeled)) }, []string{"ns/db"}},
-		{"orphan changed otherwise", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned)) }, nil},
-		{"orphan replaced by a namesake", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
-		{"ReplicaSet replaced by a namesake of another", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"controllerRef changed", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"controllerRef removed enqueues the old owner and all matching Deployments", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan relabeled", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, relabeled)) }, []string{"ns/db"}},
+		{"other update of an orphan", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned)) }, nil},
+		{"orphan recreated", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
+		{"ReplicaSet recreated with another owner", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
 		{"ReplicaSet deleted", func(r *fixture) { r.replicaSetDeleted(of()) }, []string{"ns/web"}},
-		{"its deletion missed", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
+		{"deletion missed", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
 		{"orphan deleted", func(r *fixture) { r.replicaSetDeleted(of(orphaned)) }, nil},
-		{"tombstone of something else", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
+		{"tombstone with another type", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestEnqueuedKeys(t *testing.T) {
 			}
 			r.deliver()
 			if diff := cmp.Diff(test.want, enqueuedKeys(t, r, func() { test.event(r) })); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
+				t.Errorf("enqueued keys (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -96,60 +96,60 @@ func TestPodEnded(t *testing.T) {
 		event    func(*fixture)
 		wakes    bool
 	}{
-		{"the last one is deleted", asRecreate, nil, gone(pod("a", corev1.PodRunning)), true},
-		{"its deletion is missed", asRecreate, nil, func(r *fixture) {
+		{"last pod deleted", asRecreate, nil, gone(pod("a", corev1.PodRunning)), true},
+		{"deletion missed", asRecreate, nil, func(r *fixture) {
 			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", corev1.PodRunning)})
 		}, true},
-		{"another one runs", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, gone(pod("a", corev1.PodRunning)), false},
-		{"those left have ended", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, gone(pod("a", corev1.PodRunning)), true},
-		{"the last one ends, and stays", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
+		{"another pod is running", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, gone(pod("a", corev1.PodRunning)), false},
+		{"only terminal pods are left", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, gone(pod("a", corev1.PodRunning)), true},
+		{"last pod becomes terminal", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodRunning), pod("a", corev1.PodFailed))
 		}, true},
-		{"it changes otherwise", asRecreate, []*corev1.Pod{pod("a", corev1.PodRunning)}, func(r *fixture) {
+		{"other pod update", asRecreate, []*corev1.Pod{pod("a", corev1.PodRunning)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodPending), pod("a", corev1.PodRunning))
 		}, false},
-		{"it had ended before", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
+		{"pod was terminal before", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodFailed), pod("a", corev1.PodFailed))
 		}, false},
-		{"a namesake of another takes its place", asRecreate, nil, func(r *fixture) {
+		{"pod recreated without an owner", asRecreate, nil, func(r *fixture) {
 			later := pod("a", corev1.PodRunning)
 			later.UID, later.OwnerReferences = "later", nil
 			r.podUpdated(pod("a", corev1.PodRunning), later)
 		}, true},
-		{"its ReplicaSet asks for another", asRecreate, nil, func(r *fixture) {
+		{"ReplicaSet has replicas", asRecreate, nil, func(r *fixture) {
 			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 1)
 			r.deliver()
 			r.podDeleted(pod("a", corev1.PodRunning))
 		}, false},
-		{"its ReplicaSet has not seen it end", asRecreate, nil, func(r *fixture) {
+		{"ReplicaSet status still has replicas", asRecreate, nil, func(r *fixture) {
 			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 0, withAvailablePods(1))
 			r.deliver()
 			r.podDeleted(pod("a", corev1.PodRunning))
 		}, false},
-		{"a rolling update does not wait", func(*appsv1.Deployment) {}, nil, gone(pod("a", corev1.PodRunning)), false},
-		{"a pod of nobody", asRecreate, nil, func(r *fixture) {
+		{"RollingUpdate does not wait", func(*appsv1.Deployment) {}, nil, gone(pod("a", corev1.PodRunning)), false},
+		{"orphan", asRecreate, nil, func(r *fixture) {
 			orphan := pod("a", corev1.PodRunning)
 			orphan.OwnerReferences = nil
 			r.podDeleted(orphan)
 		}, false},
-		{"a pod of an earlier ReplicaSet of the name", asRecreate, nil, func(r *fixture) {
+		{"pod of a deleted ReplicaSet with the same name", asRecreate, nil, func(r *fixture) {
 			earlier := pod("a", corev1.PodRunning)
 			earlier.OwnerReferences[0].UID = "earlier"
 			r.podDeleted(earlier)
 		}, false},
-		{"a pod of a ReplicationController of the name", asRecreate, nil, func(r *fixture) {
+		{"pod of a ReplicationController with the same name", asRecreate, nil, func(r *fixture) {
 			other := pod("a", corev1.PodRunning)
 			other.OwnerReferences[0].Kind = "ReplicationController"
 			r.podDeleted(other)
 		}, false},
-		{"a tombstone of something else", asRecreate, nil, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: "?"}) }, false},
+		{"tombstone with another type", asRecreate, nil, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: "?"}) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := newFixture(t, newDeployment(1, test.strategy), set)
 			r.setPods(t, test.left...)
 			if got := enqueuedKeys(t, r, func() { test.event(r) }); (len(got) > 0) != test.wakes {
-				t.Errorf("woken %v, want one: %t", got, test.wakes)
+				t.Errorf("enqueued %v, want one key: %t", got, test.wakes)
 			}
 		})
 	}
@@ -157,19 +157,19 @@ func TestPodEnded(t *testing.T) {
 
 func TestRecordedWritesAreDropped(t *testing.T) {
 	for name, event := range map[string]func(*fixture){
-		"deleted":                 func(r *fixture) { r.deploymentDeleted(newDeployment(1)) },
-		"its deletion missed":     func(r *fixture) { r.deploymentDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
-		"replaced by a namesake":  func(r *fixture) { r.deploymentUpdated(newDeployment(1), deploymentNamed("web", "later", "web")) },
-		"found gone by the sync":  func(r *fixture) { clear(r.deployments); r.deliver(); _ = r.sync(r.t.Context(), key) },
-		"but not when it changes": func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) },
+		"deleted":             func(r *fixture) { r.deploymentDeleted(newDeployment(1)) },
+		"deletion missed":     func(r *fixture) { r.deploymentDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
+		"recreated":           func(r *fixture) { r.deploymentUpdated(newDeployment(1), deploymentNamed("web", "later", "web")) },
+		"not found by a sync": func(r *fixture) { clear(r.deployments); r.deliver(); _ = r.sync(r.t.Context(), key) },
+		"updated":             func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFixture(t, newDeployment(1))
 			owner := ownership.ID{Key: key, UID: "deployment"}
 			r.deploymentWrites.Wrote(owner, deploymentsResource, "999")
 			event(r)
-			if remembers := r.deploymentWrites.StaleReason(key) != ""; remembers != (name == "but not when it changes") {
-				t.Errorf("remembers: %t", remembers)
+			if remembers := r.deploymentWrites.StaleReason(key) != ""; remembers != (name == "updated") {
+				t.Errorf("recorded writes are kept: %t", remembers)
 			}
 		})
 	}

@@ -21,15 +21,15 @@ func TestFindNewReplicaSet(t *testing.T) {
 		sets []*appsv1.ReplicaSet
 		want int
 	}{
-		{"none there", nil, none},
-		{"only old ones", []*appsv1.ReplicaSet{v1}, none},
-		{"whatever its hash label", []*appsv1.ReplicaSet{v1, v2}, 1},
-		{"of twins the oldest", []*appsv1.ReplicaSet{v1, v2, twin}, 1},
+		{"no ReplicaSets", nil, none},
+		{"only old ReplicaSets", []*appsv1.ReplicaSet{v1}, none},
+		{"hash label is ignored", []*appsv1.ReplicaSet{v1, v2}, 1},
+		{"oldest of two equal ones", []*appsv1.ReplicaSet{v1, v2, twin}, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := findNewReplicaSet(&d.Spec.Template, test.sets); got != test.want {
-				t.Errorf("findNew = %d, want %d", got, test.want)
+				t.Errorf("findNewReplicaSet = %d, want %d", got, test.want)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestNewReplicaSet(t *testing.T) {
 		t.Errorf("ReplicaSet (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, d); diff != "" {
-		t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
+		t.Errorf("the Deployment was modified (-before +after):\n%s", diff)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestNewReplicaSetAfterCollision(t *testing.T) {
 	first, d2 := newReplicaSetName(d), d.DeepCopy()
 	d2.Status.CollisionCount = new(int32(1))
 	if second := newReplicaSetName(d2); first == second {
-		t.Errorf("both are named %s", first)
+		t.Errorf("both ReplicaSets are named %s", first)
 	}
 }
 
@@ -91,9 +91,9 @@ func TestReplicaSetName(t *testing.T) {
 		"short":                       "web",
 		"just fits":                   strings.Repeat("a", room),
 		"too long":                    strings.Repeat("a", 253),
-		"cut behind a dot":            strings.Repeat("a", room-1) + ".aaaaaaa",
-		"cut behind dashes":           strings.Repeat("a", room-3) + "---aaaaaaa",
-		"just fits, and ends as such": strings.Repeat("a", room-1) + "b",
+		"truncated after a dot":       strings.Repeat("a", room-1) + ".aaaaaaa",
+		"truncated after dashes":      strings.Repeat("a", room-3) + "---aaaaaaa",
+		"just fits, ends with a dash": strings.Repeat("a", room-1) + "b",
 	} {
 		name := replicaSetName(deployment, hash)
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
@@ -117,12 +117,12 @@ func TestAdjust(t *testing.T) {
 		revision int64
 		want     func(*appsv1.ReplicaSet) // nil if nothing changes
 	}{
-		{"as it should be", func(*appsv1.Deployment) {}, 2, nil},
-		{"a higher revision is kept", func(*appsv1.Deployment) {}, 1, nil},
-		{"last-applied is the Deployment's own", annotated(corev1.LastAppliedConfigAnnotation, "{}"), 2, nil},
-		{"another size is not its matter", scaled(9), 2, nil},
-		{"a removed annotation stays", func(d *appsv1.Deployment) { d.Annotations = nil }, 2, nil},
-		{"in use again", func(*appsv1.Deployment) {}, 5, func(s *appsv1.ReplicaSet) {
+		{"up to date", func(*appsv1.Deployment) {}, 2, nil},
+		{"higher revision is kept", func(*appsv1.Deployment) {}, 1, nil},
+		{"last-applied is not copied", annotated(corev1.LastAppliedConfigAnnotation, "{}"), 2, nil},
+		{"replicas are not changed", scaled(9), 2, nil},
+		{"annotation removed from the Deployment stays", func(d *appsv1.Deployment) { d.Annotations = nil }, 2, nil},
+		{"reused ReplicaSet gets a new revision", func(*appsv1.Deployment) {}, 5, func(s *appsv1.ReplicaSet) {
 			s.Annotations[revisionAnnotation], s.Annotations[historyAnnotation] = "5", "2"
 		}},
 		{"an annotation", annotated("team", "red"), 2, func(s *appsv1.ReplicaSet) { s.Annotations["team"] = "red" }},
@@ -141,10 +141,10 @@ func TestAdjust(t *testing.T) {
 				t.Errorf("adjusted (-want +got):\n%s", diff)
 			}
 			if (got == set) != (test.want == nil) {
-				t.Errorf("the same object: %t", got == set)
+				t.Errorf("returns the same object: %t", got == set)
 			}
 			if diff := cmp.Diff(before, set); diff != "" {
-				t.Errorf("the cached one was changed (-before +after):\n%s", diff)
+				t.Errorf("the cached ReplicaSet was modified (-before +after):\n%s", diff)
 			}
 		})
 	}

@@ -19,11 +19,11 @@ func TestComplete(t *testing.T) {
 		change func(*appsv1.DeploymentStatus)
 		want   bool
 	}{
-		{"all are new and available", func(*appsv1.DeploymentStatus) {}, true},
-		{"an old one is left", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, false},
-		{"one is not new", func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 2 }, false},
-		{"one is not available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
-		{"of an earlier spec", func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 }, false},
+		{"all replicas updated and available", func(*appsv1.DeploymentStatus) {}, true},
+		{"old replica left", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, false},
+		{"replica not updated", func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 2 }, false},
+		{"replica not available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+		{"generation not observed", func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,13 +44,13 @@ func TestProgressed(t *testing.T) {
 		want   bool
 	}{
 		{"nothing", func(*appsv1.DeploymentStatus) {}, false},
-		{"a new one", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 6, 3 }, true},
-		{"an old one less", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, true},
-		{"a new one less", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, false},
-		{"an old one more", func(s *appsv1.DeploymentStatus) { s.Replicas = 6 }, false},
-		{"one more ready", func(s *appsv1.DeploymentStatus) { s.ReadyReplicas = 4 }, true},
-		{"one more available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 4 }, true},
-		{"one less available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+		{"updated replica added", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 6, 3 }, true},
+		{"old replica removed", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, true},
+		{"updated replica removed", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, false},
+		{"old replica added", func(s *appsv1.DeploymentStatus) { s.Replicas = 6 }, false},
+		{"ready replica added", func(s *appsv1.DeploymentStatus) { s.ReadyReplicas = 4 }, true},
+		{"available replica added", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 4 }, true},
+		{"available replica lost", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,20 +85,20 @@ func TestUntilDeadlineCheck(t *testing.T) {
 		want    time.Duration
 		running bool
 	}{
-		{"nothing to measure from", nil, 0, false},
-		{"just begun", of(reasonNewReplicaSetCreated, 0), time.Minute + deadlineCheckDelay, true},
+		{"no condition Progressing", nil, 0, false},
+		{"deadline just started", of(reasonNewReplicaSetCreated, 0), time.Minute + deadlineCheckDelay, true},
 		{"half-way", of(reasonReplicaSetUpdated, 30*time.Second), 30*time.Second + deadlineCheckDelay, true},
 		{"at the deadline", of(reasonReplicaSetUpdated, time.Minute), deadlineCheckDelay, true},
 		{"past it", of(reasonResumed, time.Minute+deadlineCheckDelay), 0, true},
-		{"long past it", of(reasonReplicaSetCreateError, time.Hour), time.Minute + deadlineCheckDelay - time.Hour, true},
-		{"the last rollout has ended", of(reasonNewReplicaSetAvailable, time.Hour), 0, false},
-		{"the verdict is known", of(reasonProgressDeadlineExceeded, time.Hour), 0, false},
+		{"long past the deadline", of(reasonReplicaSetCreateError, time.Hour), time.Minute + deadlineCheckDelay - time.Hour, true},
+		{"last rollout is complete", of(reasonNewReplicaSetAvailable, time.Hour), 0, false},
+		{"deadline already exceeded", of(reasonProgressDeadlineExceeded, time.Hour), 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, running := untilDeadlineCheck(test.c, time.Minute, now)
 			if got != test.want || running != test.running {
-				t.Errorf("due in %s, %t; want %s, %t", got, running, test.want, test.running)
+				t.Errorf("check in %s, %t; want %s, %t", got, running, test.want, test.running)
 			}
 		})
 	}
@@ -125,26 +125,26 @@ func TestProgressConditions(t *testing.T) {
 		before, after appsv1.DeploymentStatus
 		want          *want
 	}{
-		{"nothing moves", reasonReplicaSetUpdated, minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", minute, minute, ""}},
-		{"nothing moves, nothing known", "", 0, rolling, rolling, nil},
+		{"no progress", reasonReplicaSetUpdated, minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", minute, minute, ""}},
+		{"no progress, no condition", "", 0, rolling, rolling, nil},
 		{"progress", reasonNewReplicaSetCreated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
-		{"progress again restarts the clock", reasonReplicaSetUpdated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"further progress restarts the deadline", reasonReplicaSetUpdated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
 		{"progress after the deadline", reasonProgressDeadlineExceeded, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
 		{"complete", reasonReplicaSetUpdated, minute, rolling, done, &want{reasonNewReplicaSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"complete after all", reasonProgressDeadlineExceeded, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete after the deadline", reasonProgressDeadlineExceeded, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
 		{"complete when resumed", reasonResumed, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"it has ended", reasonNewReplicaSetAvailable, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", minute, minute, ""}},
-		{"pods that come back after the end are no rollout", reasonNewReplicaSetAvailable, time.Hour,
+		{"complete before", reasonNewReplicaSetAvailable, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", minute, minute, ""}},
+		{"pods recovering after completion are not a rollout", reasonNewReplicaSetAvailable, time.Hour,
 			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"nor those of which only some do", reasonNewReplicaSetAvailable, time.Hour,
+		{"some pods recovering after completion are not a rollout", reasonNewReplicaSetAvailable, time.Hour,
 			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
 			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2, ObservedGeneration: 1}, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"the next rollout", reasonNewReplicaSetAvailable, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the next one starts no verdict from the last one's clock", reasonNewReplicaSetAvailable, time.Hour, rolling, rolling, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"next rollout", reasonNewReplicaSetAvailable, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"next rollout does not use the last rollout's deadline", reasonNewReplicaSetAvailable, time.Hour, rolling, rolling, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
 		{"before the deadline", reasonReplicaSetUpdated, 10 * minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", 10 * minute, 10 * minute, ""}},
-		{"after it", reasonReplicaSetUpdated, 10*minute + time.Second, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
-		{"after it, but it moves", reasonReplicaSetUpdated, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the verdict stands", reasonProgressDeadlineExceeded, time.Hour, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", time.Hour, time.Hour, ""}},
+		{"after the deadline", reasonReplicaSetUpdated, 10*minute + time.Second, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
+		{"after the deadline, with progress", reasonReplicaSetUpdated, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"deadline stays exceeded", reasonProgressDeadlineExceeded, time.Hour, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", time.Hour, time.Hour, ""}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,14 +192,14 @@ func TestSetPausedOrResumed(t *testing.T) {
 		want   string // "" if none is set
 	}{
 		{"goes on", false, reasonReplicaSetUpdated, ""},
-		{"is paused", true, reasonReplicaSetUpdated, reasonPaused},
-		{"is paused after its end", true, reasonNewReplicaSetAvailable, reasonPaused},
-		{"is paused, with nothing known", true, "", reasonPaused},
+		{"paused", true, reasonReplicaSetUpdated, reasonPaused},
+		{"paused after completion", true, reasonNewReplicaSetAvailable, reasonPaused},
+		{"paused without a condition", true, "", reasonPaused},
 		{"still paused", true, reasonPaused, ""},
-		{"is resumed", false, reasonPaused, reasonResumed},
-		{"has been resumed", false, reasonResumed, ""},
-		{"is paused too late", true, reasonProgressDeadlineExceeded, ""},
-		{"is resumed too late", false, reasonProgressDeadlineExceeded, ""},
+		{"resumed", false, reasonPaused, reasonResumed},
+		{"resumed before", false, reasonResumed, ""},
+		{"paused after the deadline", true, reasonProgressDeadlineExceeded, ""},
+		{"resumed after the deadline", false, reasonProgressDeadlineExceeded, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -213,11 +213,11 @@ func TestSetPausedOrResumed(t *testing.T) {
 			if r.progressing != nil {
 				got = r.progressing.Reason
 				if r.progressing.Status != corev1.ConditionUnknown || !r.progressing.LastUpdateTime.Time.Equal(now) {
-					t.Errorf("condition %v, want it unknown from now on", r.progressing)
+					t.Errorf("condition %v, want status Unknown as of now", r.progressing)
 				}
 			}
 			if got != test.want {
-				t.Errorf("set to %q, want %q", got, test.want)
+				t.Errorf("reason %q, want %q", got, test.want)
 			}
 		})
 	}
@@ -233,10 +233,10 @@ func TestSetFoundNewReplicaSet(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   bool
 	}{
-		{"nothing to measure from", deadline(600), true},
+		{"no condition Progressing", deadline(600), true},
 		{"no deadline", func(*appsv1.Deployment) {}, false},
-		{"measured already", progressing(reasonReplicaSetUpdated, time.Hour), false},
-		{"its template has no ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
+		{"condition exists", progressing(reasonReplicaSetUpdated, time.Hour), false},
+		{"no new ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

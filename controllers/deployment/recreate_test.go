@@ -14,7 +14,7 @@ func TestScaleOldToZero(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if changes := scaleOldToZero(withoutNew(sizes())); len(changes) > 0 {
-		t.Errorf("changes %v to nothing", changes)
+		t.Errorf("changes %v for no ReplicaSets", changes)
 	}
 }
 
@@ -34,21 +34,21 @@ func TestOldPodsStopped(t *testing.T) {
 		pods []*corev1.Pod
 		want bool
 	}{
-		{"nothing old", nil, nil, true},
+		{"no old ReplicaSets", nil, nil, true},
 		{"no pods left", []*appsv1.ReplicaSet{empty}, nil, true},
-		{"still counted", []*appsv1.ReplicaSet{empty, full}, nil, false},
-		{"its controller may still create some", []*appsv1.ReplicaSet{empty, unseen}, nil, false},
+		{"status still has replicas", []*appsv1.ReplicaSet{empty, full}, nil, false},
+		{"generation not observed", []*appsv1.ReplicaSet{empty, unseen}, nil, false},
 		{"pending", []*appsv1.ReplicaSet{empty}, pods(corev1.PodPending), false},
 		{"running", []*appsv1.ReplicaSet{empty}, pods(corev1.PodRunning), false},
 		{"unknown", []*appsv1.ReplicaSet{empty}, pods(corev1.PodUnknown), false},
-		{"no phase yet", []*appsv1.ReplicaSet{empty}, pods(""), false},
-		{"at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodSucceeded), true},
-		{"one runs among those at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodRunning), false},
+		{"pod without a phase", []*appsv1.ReplicaSet{empty}, pods(""), false},
+		{"terminal pods", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodSucceeded), true},
+		{"running pod among terminal pods", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodRunning), false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := oldPodsStopped(test.old, test.pods); got != test.want {
-				t.Errorf("stopped = %t, want %t", got, test.want)
+				t.Errorf("oldPodsStopped = %t, want %t", got, test.want)
 			}
 		})
 	}

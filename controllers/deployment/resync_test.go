@@ -43,7 +43,7 @@ func TestRecreateWithFailedPodsLeft(t *testing.T) {
 		r.setPods(t, running, failed)
 		runController(t, r, time.Minute, func() {
 			if slices.Contains(r.calls, createCall(d)) {
-				t.Error("created while an old pod runs")
+				t.Error("created the new ReplicaSet while an old pod is running")
 			}
 			r.setPods(t, failed)
 			r.podDeleted(running)
@@ -64,7 +64,7 @@ func TestFailedScaleDownIsRetried(t *testing.T) {
 		r.callErrors[writeStatus] = []error{errTooManyRequests, nil}
 		runController(t, r, time.Minute, func() {})
 		if got := *r.sets["web-v1"].Spec.Replicas; got != 2 {
-			t.Errorf("the old one has %d replicas, want 2", got)
+			t.Errorf("the old ReplicaSet has %d replicas, want 2", got)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestRecoversAfterOutage(t *testing.T) {
 		r.callErrors[createCall(d)], r.callErrors[writeStatus] = []error{errTooManyRequests}, []error{errTooManyRequests}
 		runController(t, r, 4*time.Hour, func() {
 			if tries := len(r.calls); tries < 240 || tries > 300 {
-				t.Errorf("%d calls in an outage of two hours: given up, or too eager", tries)
+				t.Errorf("%d calls in an outage of two hours, want 240 to 300", tries)
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -99,7 +99,7 @@ func TestDeferredStatusIsWritten(t *testing.T) {
 		r.deploymentWrites.Wrote(id, deploymentsResource, "999")
 		runController(t, r, time.Minute, func() {
 			if len(r.calls) > 0 {
-				t.Errorf("calls %v, want none: the cache lags", r.calls)
+				t.Errorf("calls %v, want none while the cache is stale", r.calls)
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 
 func TestRollbackTo(t *testing.T) {
 	if _, wished := rollbackTo(annotations{"a": "b"}); wished {
-		t.Error("nothing is a wish")
+		t.Error("requested without the annotation")
 	}
 	for _, text := range []string{"", "0", "x"} {
 		if got, wished := rollbackTo(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
-			t.Errorf("%q is a wish for %q: %t", text, got, wished)
+			t.Errorf("annotation %q: requested %q, %t", text, got, wished)
 		}
 	}
 }
@@ -41,10 +41,10 @@ func FuzzPlanRollback(f *testing.F) {
 		}
 		plan := planRollback(d, sets, text)
 		if _, wished := rollbackTo(plan.deployment.Annotations); wished {
-			t.Error("the wish stays")
+			t.Error("the rollback annotation was not removed")
 		}
 		if got := plan.deployment.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == reasonRollback) {
-			t.Errorf("%q leads to %s with event %s, want %s", text, got, plan.reason, want)
+			t.Errorf("annotation %q: image %s with event %s, want %s", text, got, plan.reason, want)
 		}
 	})
 }
@@ -60,15 +60,15 @@ func TestFindRevision(t *testing.T) {
 		want *appsv1.ReplicaSet
 	}{
 		{"by number", []*appsv1.ReplicaSet{v1, v3, v7}, 1, v1},
-		{"the newest", []*appsv1.ReplicaSet{v1, v3, v7}, 7, v7},
-		{"not there", []*appsv1.ReplicaSet{v1, v3, v7}, 2, nil},
+		{"newest revision", []*appsv1.ReplicaSet{v1, v3, v7}, 7, v7},
+		{"missing revision", []*appsv1.ReplicaSet{v1, v3, v7}, 2, nil},
 		{"negative", []*appsv1.ReplicaSet{v1, v3, v7}, -1, nil},
-		{"the last one", []*appsv1.ReplicaSet{v3, v7, v1}, 0, v3},
-		{"the last one of two", []*appsv1.ReplicaSet{v7, v1}, 0, v1},
-		{"the last one of one", []*appsv1.ReplicaSet{v1}, 0, nil},
-		{"nothing there", nil, 0, nil},
-		{"malformed ones do not count", []*appsv1.ReplicaSet{v1, odd, v7}, 0, v1},
-		{"nor is 0 a revision", []*appsv1.ReplicaSet{unset, v7}, 0, nil},
+		{"previous revision", []*appsv1.ReplicaSet{v3, v7, v1}, 0, v3},
+		{"previous of two revisions", []*appsv1.ReplicaSet{v7, v1}, 0, v1},
+		{"previous of one revision", []*appsv1.ReplicaSet{v1}, 0, nil},
+		{"no ReplicaSets", nil, 0, nil},
+		{"malformed revisions are ignored", []*appsv1.ReplicaSet{v1, odd, v7}, 0, v1},
+		{"revision 0 is ignored", []*appsv1.ReplicaSet{unset, v7}, 0, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWithTemplateOf(t *testing.T) {
 		t.Errorf("the cached Deployment was changed (-before +after):\n%s", diff)
 	}
 	if set.Spec.Template.Labels[templatehash.Label] == "" {
-		t.Error("the ReplicaSet's template has lost its label")
+		t.Error("the template of the ReplicaSet was modified")
 	}
 }
 
@@ -102,6 +102,6 @@ func TestWithoutRollbackTo(t *testing.T) {
 		t.Errorf("without the wish (-want +got):\n%s", diff)
 	}
 	if _, wished := rollbackTo(d.Annotations); !wished {
-		t.Error("the cached Deployment was changed")
+		t.Error("the cached Deployment was modified")
 	}
 }

@@ -29,22 +29,22 @@ func TestScaleUpNew(t *testing.T) {
 		f    replicaSetSizes
 		want int
 	}{
-		{"nothing there", limits{5, 1, 0}, withoutNew(sizes()), 5},
+		{"no ReplicaSets", limits{5, 1, 0}, withoutNew(sizes()), 5},
 		{"first step", limits{10, 3, 2}, withoutNew(sizes([2]int{10, 10})), 3},
 		{"no room", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), 3},
-		{"room after scale-down", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{3, 0}), 5},
+		{"maxSurge leaves room after a scale-down", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{3, 0}), 5},
 		{"never above replicas", limits{10, 3, 2}, sizes([2]int{1, 1}, [2]int{9, 9}), 10},
-		{"no surge", limits{5, 0, 1}, sizes([2]int{5, 5}, [2]int{0, 0}), 0},
-		{"no surge, one given up", limits{5, 0, 1}, sizes([2]int{4, 4}, [2]int{0, 0}), 1},
-		{"over the limit already", limits{5, 1, 0}, sizes([2]int{9, 9}, [2]int{2, 2}), 2},
-		{"too many new ones", limits{5, 1, 0}, sizes([2]int{7, 7}), 5},
+		{"maxSurge 0", limits{5, 0, 1}, sizes([2]int{5, 5}, [2]int{0, 0}), 0},
+		{"maxSurge 0, one old replica removed", limits{5, 0, 1}, sizes([2]int{4, 4}, [2]int{0, 0}), 1},
+		{"already above maxReplicas", limits{5, 1, 0}, sizes([2]int{9, 9}, [2]int{2, 2}), 2},
+		{"new ReplicaSet above replicas", limits{5, 1, 0}, sizes([2]int{7, 7}), 5},
 		{"done", limits{5, 1, 0}, sizes([2]int{0, 0}, [2]int{5, 5}), 5},
-		{"to nothing", limits{0, 0, 0}, sizes([2]int{5, 5}), 0},
+		{"to 0", limits{0, 0, 0}, sizes([2]int{5, 5}), 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := scaleUpNew(test.l, test.f); got != test.want {
-				t.Errorf("grow = %d, want %d", got, test.want)
+				t.Errorf("scaleUpNew = %d, want %d", got, test.want)
 			}
 		})
 	}
@@ -57,22 +57,22 @@ func TestScaleDownOld(t *testing.T) {
 		f    replicaSetSizes
 		want []change
 	}{
-		{"what may be unavailable", limits{10, 0, 2}, sizes([2]int{10, 10}, [2]int{0, 0}), []change{{0, 8}}},
-		{"new ones that are not available do not count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), []change{{0, 8}}},
-		{"new ones that are count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 3}), []change{{0, 5}}},
-		{"no budget", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}), nil},
-		{"an old one fails: no budget still", limits{10, 3, 2}, sizes([2]int{8, 7}, [2]int{5, 0}), nil},
-		{"surge that has become available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 1}), []change{{0, 0}}},
-		{"surge that has not", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 0}), nil},
-		{"crash looping old ones go, however few are available", limits{10, 3, 2}, sizes([2]int{10, 0}, [2]int{3, 3}), []change{{0, 5}}},
-		{"unhealthy first, wherever they are", limits{4, 0, 2}, sizes([2]int{2, 2}, [2]int{2, 0}, [2]int{0, 0}), []change{{1, 0}}},
-		{"then the oldest", limits{6, 0, 3}, sizes([2]int{2, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{0, 0}), []change{{0, 0}, {1, 1}}},
-		{"roll over: all but one of a rollout that hangs", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}, [2]int{0, 0}), []change{{1, 0}}},
-		{"the new one in the middle", limits{4, 4, 0}, replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
+		{"maxUnavailable allows a scale-down", limits{10, 0, 2}, sizes([2]int{10, 10}, [2]int{0, 0}), []change{{0, 8}}},
+		{"unavailable new replicas do not count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), []change{{0, 8}}},
+		{"available new replicas count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 3}), []change{{0, 5}}},
+		{"nothing may be removed", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}), nil},
+		{"old replica unavailable: nothing more may be removed", limits{10, 3, 2}, sizes([2]int{8, 7}, [2]int{5, 0}), nil},
+		{"surge replica available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 1}), []change{{0, 0}}},
+		{"surge replica not available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 0}), nil},
+		{"unavailable old replicas are removed even below minAvailable", limits{10, 3, 2}, sizes([2]int{10, 0}, [2]int{3, 3}), []change{{0, 5}}},
+		{"unavailable replicas first, in any ReplicaSet", limits{4, 0, 2}, sizes([2]int{2, 2}, [2]int{2, 0}, [2]int{0, 0}), []change{{1, 0}}},
+		{"then the oldest ReplicaSet", limits{6, 0, 3}, sizes([2]int{2, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{0, 0}), []change{{0, 0}, {1, 1}}},
+		{"rollover of a stuck rollout", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}, [2]int{0, 0}), []change{{1, 0}}},
+		{"new ReplicaSet is not the newest", limits{4, 4, 0}, replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
 			[]change{{0, 0}, {2, 0}}},
-		{"nothing old", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
-		{"no new one yet", limits{4, 0, 1}, withoutNew(sizes([2]int{4, 4})), []change{{0, 3}}},
-		{"scaled to nothing", limits{0, 0, 0}, sizes([2]int{4, 4}, [2]int{0, 0}), []change{{0, 0}}},
+		{"no old ReplicaSets", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
+		{"no new ReplicaSet yet", limits{4, 0, 1}, withoutNew(sizes([2]int{4, 4})), []change{{0, 3}}},
+		{"Deployment scaled to 0", limits{0, 0, 0}, sizes([2]int{4, 4}, [2]int{0, 0}), []change{{0, 0}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,24 +128,24 @@ func TestRollingStepsKeepLimits(t *testing.T) {
 			to := scaleUpNew(l, f)
 			up := apply(l, f, []change{{f.newIndex, to}})
 			if to > f.sizes[f.newIndex].replicas && up.total() > l.maxReplicas() {
-				t.Fatalf("grown to %d of at most %d", up.total(), l.maxReplicas())
+				t.Fatalf("%d replicas in total, maxReplicas is %d", up.total(), l.maxReplicas())
 			}
 			if to > l.replicas {
-				t.Fatalf("the new one has %d, wanted are %d", to, l.replicas)
+				t.Fatalf("the new ReplicaSet has %d replicas, want at most %d", to, l.replicas)
 			}
 		}
 		changes := scaleDownOld(l, f)
 		for _, c := range changes {
 			if c.index == f.newIndex || c.to < 0 || c.to >= f.sizes[c.index].replicas {
-				t.Fatalf("%+v is not a reduction of an old one", c)
+				t.Fatalf("%+v does not scale down an old ReplicaSet", c)
 			}
 		}
 		down := apply(l, f, changes)
 		if got := down.available(); got < min(l.minAvailable(), f.available()) {
-			t.Fatalf("%d available, %d before, the least is %d", got, f.available(), l.minAvailable())
+			t.Fatalf("%d available after %d, minAvailable is %d", got, f.available(), l.minAvailable())
 		}
 		if down.total() < min(l.minAvailable(), f.total()) {
-			t.Fatalf("%d left of %d, the least is %d", down.total(), f.total(), l.minAvailable())
+			t.Fatalf("%d replicas left of %d, minAvailable is %d", down.total(), f.total(), l.minAvailable())
 		}
 	})
 }
@@ -158,7 +158,7 @@ func TestRolloutCompletes(t *testing.T) {
 		f.newIndex = len(f.sizes) - 1
 		for step := 0; f.total() != l.replicas || f.newSize().replicas != l.replicas; step++ {
 			if step > 1000 {
-				t.Fatalf("no end: %+v within %+v", f, l)
+				t.Fatalf("rollout does not complete: %+v within %+v", f, l)
 			}
 			if to := scaleUpNew(l, f); to != f.newSize().replicas {
 				f = apply(l, f, []change{{f.newIndex, to}})

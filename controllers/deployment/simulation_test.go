@@ -39,16 +39,16 @@ func TestSimulation(t *testing.T) {
 		sim.onWrite = sim.checkWrite
 		sim.recordSets()
 		rt.Repeat(map[string]func(*rapid.T){
-			"":                  func(*rapid.T) {},
-			"sync":              func(*rapid.T) { sim.syncOnce() },
-			"sync twice":        func(*rapid.T) { sim.syncOnce(); sim.syncOnce() },
-			"sync under fault":  sim.syncWithErrors,
-			"sync, answer lost": sim.syncWithLostResponses,
-			"lag":               func(t *rapid.T) { sim.lag = rapid.Bool().Draw(t, "lag") },
-			"see Deployments":   func(*rapid.T) { sim.deliverDeployments() },
-			"see ReplicaSets":   func(*rapid.T) { sim.deliverSets(); sim.outcomeUnknown = false },
-			"ReplicaSets move":  sim.changePods,
-			"the user acts":     sim.changeSpec,
+			"":                         func(*rapid.T) {},
+			"sync":                     func(*rapid.T) { sim.syncOnce() },
+			"sync twice":               func(*rapid.T) { sim.syncOnce(); sim.syncOnce() },
+			"sync with errors":         sim.syncWithErrors,
+			"sync with lost responses": sim.syncWithLostResponses,
+			"lag":                      func(t *rapid.T) { sim.lag = rapid.Bool().Draw(t, "lag") },
+			"deliver Deployments":      func(*rapid.T) { sim.deliverDeployments() },
+			"deliver ReplicaSets":      func(*rapid.T) { sim.deliverSets(); sim.outcomeUnknown = false },
+			"change pods":              sim.changePods,
+			"change spec":              sim.changeSpec,
 		})
 		sim.settleAndCheck()
 	})
@@ -68,7 +68,7 @@ func (sim *simulation) syncOnce() {
 func (sim *simulation) syncWithErrors(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		if rapid.Bool().Draw(t, call) {
-			sim.callErrors[call] = []error{apierrors.NewInternalError(fmt.Errorf("chaos"))}
+			sim.callErrors[call] = []error{apierrors.NewInternalError(fmt.Errorf("injected"))}
 		}
 	}
 	sim.syncOnce()
@@ -103,12 +103,12 @@ func (sim *simulation) allSets() []*appsv1.ReplicaSet {
 // changePods gives one ReplicaSet all its pods, some of them available.
 func (sim *simulation) changePods(t *rapid.T) {
 	if len(sim.sets) == 0 {
-		t.Skip("there is none")
+		t.Skip("no ReplicaSets")
 	}
 	set := rapid.SampledFrom(sim.allSets()).Draw(t, "set").DeepCopy()
 	n := *set.Spec.Replicas
 	available := rapid.Int32Range(min(n, set.Status.AvailableReplicas), n).Draw(t, "available")
-	if rapid.IntRange(0, 4).Draw(t, "luck") == 0 {
+	if rapid.IntRange(0, 4).Draw(t, "unavailable") == 0 {
 		available = 0 // sometimes none
 	}
 	withAvailablePods(n)(set)
@@ -123,7 +123,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 // changeSpec makes one random change of the spec.
 func (sim *simulation) changeSpec(t *rapid.T) {
 	d := sim.deployment().DeepCopy()
-	switch rapid.IntRange(0, 7).Draw(t, "act") {
+	switch rapid.IntRange(0, 7).Draw(t, "change") {
 	case 0, 1:
 		image(fmt.Sprintf("v%d", rapid.IntRange(1, 4).Draw(t, "image")))(d)
 	case 2:
@@ -164,7 +164,7 @@ func (sim *simulation) checkWrite(call string) {
 		sim.outcomeUnknown = sim.outcomeUnknown || strings.Contains(call, " replicasets ")
 	}
 	if count := sim.deployment().Status.CollisionCount; count != nil {
-		sim.t.Fatalf("%d collisions, though nobody else names ReplicaSets so", *count)
+		sim.t.Fatalf("collisionCount %d, although no other object has such a name", *count)
 	}
 	name := call[strings.LastIndex(call, " ")+1:]
 	was, is := sim.beforeWrite[name], sim.sets[name]
@@ -174,7 +174,7 @@ func (sim *simulation) checkWrite(call string) {
 	if was == nil {
 		sim.checkCreated(is)
 	} else if before, _ := revisionOf(was.Annotations); before > sim.revision(is) {
-		sim.t.Fatalf("the revision of %s falls from %d to %d", name, before, sim.revision(is))
+		sim.t.Fatalf("the revision of %s decreases from %d to %d", name, before, sim.revision(is))
 	}
 	if !sim.outcomeUnknown {
 		sim.checkSize(sim.cachedDeployment, was, is)
@@ -189,7 +189,7 @@ func (sim *simulation) revision(set *appsv1.ReplicaSet) int64 {
 func (sim *simulation) checkCreated(created *appsv1.ReplicaSet) {
 	for name, set := range sim.sets {
 		if name != created.Name && templatehash.Equal(&set.Spec.Template, &created.Spec.Template) {
-			sim.t.Fatalf("%s and %s have one template", name, created.Name)
+			sim.t.Fatalf("%s and %s have the same template", name, created.Name)
 		}
 	}
 }
@@ -210,16 +210,16 @@ func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSe
 		available += sim.cachedAvailable(name, *set.Spec.Replicas)
 	}
 	if to > from && int(total) > l.maxReplicas() {
-		sim.t.Fatalf("%s goes up from %d to %d: %d in all, at most %d", is.Name, from, to, total, l.maxReplicas())
+		sim.t.Fatalf("%s scaled up from %d to %d: %d replicas in total, maxReplicas is %d", is.Name, from, to, total, l.maxReplicas())
 	}
 	current := templatehash.Equal(&d.Spec.Template, &is.Spec.Template)
 	if recreates(d) && !d.Spec.Paused && current && to > from && int(total) > int(to) && from == 0 {
-		sim.t.Fatalf("%s starts with %d beside others: %d in all", is.Name, to, total)
+		sim.t.Fatalf("%s scaled up from 0 to %d with old replicas: %d replicas in total", is.Name, to, total)
 	}
 	if rolls(d) && !d.Spec.Paused && to < from && !sim.rescaling(d, l) {
 		lost := sim.cachedAvailable(is.Name, from) - sim.cachedAvailable(is.Name, to)
 		if lost > 0 && int(available) < l.minAvailable() {
-			sim.t.Fatalf("%s goes down from %d to %d: %d available are left, the least is %d", is.Name, from, to, available, l.minAvailable())
+			sim.t.Fatalf("%s scaled down from %d to %d: %d available left, minAvailable is %d", is.Name, from, to, available, l.minAvailable())
 		}
 	}
 }
@@ -257,14 +257,14 @@ func (sim *simulation) settleAndCheck() {
 		sim.t.Fatal(err)
 	}
 	if !complete(d, l, &d.Status) {
-		sim.t.Fatalf("at rest, and not complete: %+v", d.Status)
+		sim.t.Fatalf("settled, but the rollout is not complete: %+v", d.Status)
 	}
 	for name, set := range sim.sets {
 		want := int32(0)
 		if templatehash.Equal(&d.Spec.Template, &set.Spec.Template) {
 			want = int32(l.replicas)
 			if highest := nextRevision(sim.allSets()) - 1; sim.revision(set) != highest || d.Annotations[revisionAnnotation] != fmt.Sprint(highest) {
-				sim.t.Fatalf("revision %d, the highest is %d, the Deployment says %s", sim.revision(set), highest, d.Annotations[revisionAnnotation])
+				sim.t.Fatalf("revision %d, want %d; the Deployment has %s", sim.revision(set), highest, d.Annotations[revisionAnnotation])
 			}
 		}
 		if *set.Spec.Replicas != want {
@@ -272,12 +272,12 @@ func (sim *simulation) settleAndCheck() {
 		}
 	}
 	if limit := d.Spec.RevisionHistoryLimit; limit != nil && len(sim.sets)-1 > int(*limit) {
-		sim.t.Fatalf("%d ReplicaSets, at most %d are to be kept", len(sim.sets), *limit+1)
+		sim.t.Fatalf("%d ReplicaSets, want at most %d", len(sim.sets), *limit+1)
 	}
 	if c := findCondition(d.Status.Conditions, appsv1.DeploymentProgressing); c == nil || c.Reason != reasonNewReplicaSetAvailable {
-		sim.t.Fatalf("at rest, and progressing: %v", c)
+		sim.t.Fatalf("settled, but the condition Progressing is %v", c)
 	}
 	if _, wished := rollbackTo(d.Annotations); wished || countRollbacks(sim.fixture) > sim.rollbackRequests {
-		sim.t.Fatalf("%d rollbacks told of %d wishes, one still open: %t", countRollbacks(sim.fixture), sim.rollbackRequests, wished)
+		sim.t.Fatalf("%d rollback events for %d requests, annotation present: %t", countRollbacks(sim.fixture), sim.rollbackRequests, wished)
 	}
 }

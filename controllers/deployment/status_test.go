@@ -59,18 +59,18 @@ func TestAvailability(t *testing.T) {
 		want   corev1.ConditionStatus
 	}{
 		{"all", surgeAndUnavailable(1, 0), 3, corev1.ConditionTrue},
-		{"one less than all", surgeAndUnavailable(1, 0), 2, corev1.ConditionFalse},
-		{"as many as there must be", surgeAndUnavailable(1, 1), 2, corev1.ConditionTrue},
-		{"one less", surgeAndUnavailable(1, 1), 1, corev1.ConditionFalse},
-		{"recreate wants all", asRecreate, 2, corev1.ConditionFalse},
-		{"of none, none", scaled(0), 0, corev1.ConditionTrue},
+		{"one less than replicas", surgeAndUnavailable(1, 0), 2, corev1.ConditionFalse},
+		{"exactly minAvailable", surgeAndUnavailable(1, 1), 2, corev1.ConditionTrue},
+		{"one less than minAvailable", surgeAndUnavailable(1, 1), 1, corev1.ConditionFalse},
+		{"Recreate needs all replicas", asRecreate, 2, corev1.ConditionFalse},
+		{"0 replicas", scaled(0), 0, corev1.ConditionTrue},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDeployment(3, test.change)
 			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(test.have))).status()
 			if got := findCondition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
-				t.Errorf("available: %s, want %s", got.Status, test.want)
+				t.Errorf("condition Available: %s, want %s", got.Status, test.want)
 			}
 		})
 	}
@@ -85,10 +85,10 @@ func TestTerminating(t *testing.T) {
 		sets []*appsv1.ReplicaSet
 		want *int32
 	}{
-		{"nothing there", nil, new(int32(0))},
+		{"no ReplicaSets", nil, new(int32(0))},
 		{"the sum", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(new(int32(3)), 1)}, new(int32(5))},
-		{"one not looked at yet has none", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 0)}, new(int32(2))},
-		{"one that does not tell", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 1)}, nil},
+		{"ReplicaSet with an unobserved generation", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 0)}, new(int32(2))},
+		{"ReplicaSet without terminatingReplicas", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 1)}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -193,7 +193,7 @@ func (r *fixture) cache(objects ...runtime.Object) {
 		case *endpoints:
 			err = r.endpoints.Add(object)
 		default:
-			err = fmt.Errorf("no cache for a %T", object)
+			err = fmt.Errorf("no cache for type %T", object)
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -231,7 +231,7 @@ func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, erro
 		r.deleted = action.(clienttesting.DeleteActionImpl).DeleteOptions
 		return true, nil, nil
 	default:
-		return true, nil, fmt.Errorf("the rig does not expect %q", call)
+		return true, nil, fmt.Errorf("unexpected call %q", call)
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *fixture) eventReason() string {
 	select {
 	case event := <-r.recorder.Events:
 		if len(r.recorder.Events) > 0 {
-			r.t.Errorf("more events than one: %q, %q", event, <-r.recorder.Events)
+			r.t.Errorf("more than one event: %q, %q", event, <-r.recorder.Events)
 		}
 		return strings.Fields(event)[1]
 	default:

@@ -66,62 +66,62 @@ func TestEnqueuedKeys(t *testing.T) {
 	}{
 		{"pod added", func(r *fixture) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
 		{"pod added without an IP", func(r *fixture) { r.podChanged(nil, newPod("p", nil)) }, nil},
-		{"pod added that nobody selects", func(r *fixture) { r.podChanged(nil, newPod("p", ip, labeled("cache"), bare)) }, nil},
+		{"pod added that no Service selects", func(r *fixture) { r.podChanged(nil, newPod("p", ip, labeled("cache"), bare)) }, nil},
 		{"pod added in another namespace", func(r *fixture) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
 		{"resync", func(r *fixture) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
-		{"pod changed otherwise", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
-		{"readiness since another time", updated(readyTransitionAt(serviceCreated)), nil},
+		{"other pod update", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
+		{"lastTransitionTime changed", updated(readyTransitionAt(serviceCreated)), nil},
 		{"pod got its IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"pod got another IP", updated(moved), []string{all, web}},
 		{"pod got one more IP", func(r *fixture) {
 			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, newerVersion))
 		}, []string{all, web}},
-		{"pod ceased to be ready", updated(unready), []string{all, web}},
+		{"pod became not ready", updated(unready), []string{all, web}},
 		{"pod became ready", func(r *fixture) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, newerVersion)) }, []string{all, web}},
-		{"pod is being deleted", updated(terminating), []string{all, web}},
+		{"pod terminating", updated(terminating), []string{all, web}},
 		{"pod got a hostname", updated(hostname), []string{all, web}},
 		{"pod got a subdomain", updated(subdomain), []string{all, web}},
 		// kube-controller-manager enqueues nothing for this event.
-		{"pod failed, ready as before", updated(failed), []string{all, web}},
+		{"pod failed, condition Ready unchanged", updated(failed), []string{all, web}},
 		{"pod without an IP failed", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, failed)) }, nil},
-		{"relabelled: those left and those joined, not those kept", updated(relabelled), []string{db, web}},
-		{"relabelled to nothing", updated(bare), []string{all, web}},
-		{"relabelled from nothing", func(r *fixture) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, newerVersion)) }, []string{all, web}},
-		{"relabelled within one Service", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
-		{"relabelled and not ready", updated(relabelled, unready), []string{all, db, web}},
-		{"relabelled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
-		{"relabelled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabelled)) }, nil},
-		{"pod replaced by a namesake", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
-		{"pod replaced by a namesake elsewhere", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
+		{"relabeled: only Services that stopped or started selecting it", updated(relabelled), []string{db, web}},
+		{"all labels removed", updated(bare), []string{all, web}},
+		{"labels added", func(r *fixture) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, newerVersion)) }, []string{all, web}},
+		{"relabeled, same Services", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
+		{"relabeled and not ready", updated(relabelled, unready), []string{all, db, web}},
+		{"relabeled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
+		{"relabeled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabelled)) }, nil},
+		{"pod recreated", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
+		{"pod recreated with other labels", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
 		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
 		{"failed pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip, failed)) }, nil},
-		{"deletion of a pod missed", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
-		{"tombstone of something else", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		{"pod deletion missed", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
+		{"tombstone with another type", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
 
-		{"Service changed", func(r *fixture) { r.serviceChanged(newService()) }, []string{web}},
-		{"deletion of a Service missed", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
-		{"tombstone of no Service", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
+		{"Service updated", func(r *fixture) { r.serviceChanged(newService()) }, []string{web}},
+		{"Service deletion missed", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
+		{"tombstone without an object", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
 
-		{"Endpoints there at the start", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
+		{"Endpoints in the initial list", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
 		{"Endpoints added later", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
-		{"Endpoints changed", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
-		{"Endpoints added that a sync awaits", func(r *fixture) {
+		{"Endpoints updated", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
+		{"awaited Endpoints added", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
 			r.endpointsAdded(newEndpoints(newService(), nil), false)
 		}, []string{web}},
-		{"Endpoints changed that a sync awaits", func(r *fixture) {
+		{"awaited Endpoints updated", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
 			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, []string{web}},
-		{"other Endpoints than a sync awaits", func(r *fixture) {
+		{"other Endpoints updated", func(r *fixture) {
 			r.awaitingCache.Store(db, nil)
 			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, nil},
 		{"Endpoints deleted", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
-		{"deletion of Endpoints missed", func(r *fixture) {
+		{"Endpoints deletion missed", func(r *fixture) {
 			r.endpointsDeleted(cache.DeletedFinalStateUnknown{Key: web, Obj: newEndpoints(newService(), nil)})
 		}, []string{web}},
-		{"Endpoints deleted that have no Service", func(r *fixture) {
+		{"orphaned Endpoints deleted", func(r *fixture) {
 			r.endpointsDeleted(newEndpoints(newService(func(s *corev1.Service) { s.Name = "lock" }), nil))
 		}, nil},
 	}
@@ -157,10 +157,10 @@ func TestBatchPeriod(t *testing.T) {
 			time.Sleep(600 * time.Millisecond)
 			r.podChanged(nil, newPod("q", ip))
 		}, []time.Duration{time.Second}},
-		{"pod gone", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
 		{"Service", func(r *fixture) { r.serviceChanged(newService()) }, []time.Duration{0}},
 		{"pod and Service", func(r *fixture) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
-		{"Endpoints gone", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
+		{"Endpoints deleted", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -188,11 +188,11 @@ func TestBatchDelay(t *testing.T) {
 		want        time.Duration
 	}{
 		{"pod", 70 * ms, 0, podAdded, 70 * ms},
-		{"pod, after a quick write", 0, 0, podAdded, 0},
+		{"pod, after a fast write", 0, 0, podAdded, 0},
 		{"pod, after a very slow write", time.Minute, 0, podAdded, maxBatchDelay},
 		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
-		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
-		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
+		{"pod, with a short batch period", 70 * ms, ms, podAdded, 70 * ms},
+		{"own write observed", 70 * ms, time.Second, shown, 70 * ms},
 		{"Service", 70 * ms, 0, func(r *fixture) { r.serviceChanged(newService()) }, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,16 +221,16 @@ func TestStateOfDeletedServiceIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.triggerTimes.last(key) != nil {
-		t.Error("the moments of a Service that is gone are remembered")
+		t.Error("change times of a deleted Service are kept")
 	}
 	if _, remembered := r.writeDurations.Load(key); remembered {
-		t.Error("how long its last write took is remembered")
+		t.Error("write duration of a deleted Service is kept")
 	}
 	if r.writes.StaleReason(key) == "" {
-		t.Fatal("the deletion is not remembered while the cache does not show it")
+		t.Fatal("recorded delete was dropped before the cache contains it")
 	}
 	r.endpointsDeleted(newEndpoints(newService(), nil))
 	if missing := r.writes.StaleReason(key); missing != "" {
-		t.Errorf("the deletion is remembered once it was told: %s", missing)
+		t.Errorf("recorded delete was kept after the cache contains it: %s", missing)
 	}
 }

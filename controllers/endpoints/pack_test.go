@@ -22,20 +22,20 @@ func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry
 
 func TestPack(t *testing.T) {
 	tests := []struct {
-		name   string
+		name    string
 		entries []addressEntry
-		want   []string
+		want    []string
 	}{
 		{"nothing", nil, nil},
 		{"ports of the same addresses share a subset", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
-		{"ports of other addresses do not", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
-		{"nor ports of the same addresses, differently ready", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
-		{"entries of one address add up", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
-		{"the same offer twice is one", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
-		{"not ready wins", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
-		{"pods of one IP are two", []addressEntry{newEntry("1", "b", true, 80), newEntry("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
-		{"addresses are sorted as text", []addressEntry{newEntry("10", "b", true, 80), newEntry("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
-		{"bare addresses", []addressEntry{newEntry("2", "b", true), newEntry("1", "a", false), newEntry("1", "a", false)}, []string{"> 2 !1"}},
+		{"ports of different addresses do not", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
+		{"ports with different readiness do not", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
+		{"entries of one address are merged", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
+		{"duplicate entries are merged", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
+		{"not-ready takes precedence", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
+		{"two pods with one IP are two addresses", []addressEntry{newEntry("1", "b", true, 80), newEntry("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
+		{"addresses are sorted as strings", []addressEntry{newEntry("10", "b", true, 80), newEntry("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
+		{"addresses without ports", []addressEntry{newEntry("2", "b", true), newEntry("1", "a", false), newEntry("1", "a", false)}, []string{"> 2 !1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPackPorts(t *testing.T) {
 	}
 	base := port{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")}
 	if got := pack([]addressEntry{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
-		t.Errorf("one port became %v", got)
+		t.Errorf("equal ports were not merged: %v", got)
 	}
 	others := []port{
 		{Name: "q", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")},
@@ -65,7 +65,7 @@ func TestPackPorts(t *testing.T) {
 	}
 	for _, other := range others {
 		if got := pack([]addressEntry{of(base), of(other)}); len(got) != 1 || len(got[0].Ports) != 2 {
-			t.Errorf("%v and %v became %v", base, other, got)
+			t.Errorf("%v and %v were merged: %v", base, other, got)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestPackProperties(t *testing.T) {
 			t.Fatalf("another order gives (-want +got):\n%s", diff)
 		}
 		if !equalSubsets(packed, pack(unpack(packed))) {
-			t.Fatal("equal subsets are not found equal")
+			t.Fatal("equalSubsets = false for equal subsets")
 		}
 		type place struct {
 			host hostKey
@@ -127,11 +127,11 @@ func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {
 		if len(s.Addresses)+len(s.NotReadyAddresses) == 0 {
-			t.Fatalf("a subset has no address: %v", render(packed))
+			t.Fatalf("subset without addresses: %v", render(packed))
 		}
 		for _, p := range s.Ports {
 			if seen[portIDOf(p)] {
-				t.Fatalf("a port is there twice: %v", render(packed))
+				t.Fatalf("duplicate port: %v", render(packed))
 			}
 			seen[portIDOf(p)] = true
 		}
@@ -142,7 +142,7 @@ func checkPacked(t *rapid.T, packed []subset) {
 			}
 			for _, a := range list {
 				if hosts[hostKeyOf(a)] {
-					t.Fatalf("an address is twice in a subset: %v", render(packed))
+					t.Fatalf("duplicate address in a subset: %v", render(packed))
 				}
 				hosts[hostKeyOf(a)] = true
 			}
@@ -161,19 +161,19 @@ func TestEqualSubsets(t *testing.T) {
 		change func(*subset)
 		want   bool
 	}{
-		"nothing":                      {func(*subset) {}, true},
-		"resourceVersion of the pod":   {func(s *subset) { s.Addresses[0].TargetRef.ResourceVersion = "7" }, true},
-		"no addresses, said otherwise": {func(s *subset) { s.NotReadyAddresses = append([]address{}, s.NotReadyAddresses...) }, true},
-		"IP":                           {func(s *subset) { s.Addresses[0].IP = "3" }, false},
-		"hostname":                     {func(s *subset) { s.Addresses[0].Hostname = "" }, false},
-		"node":                         {func(s *subset) { s.Addresses[0].NodeName = new("m") }, false},
-		"pod":                          {func(s *subset) { s.Addresses[0].TargetRef.Name = "z" }, false},
-		"no pod":                       {func(s *subset) { s.Addresses[0].TargetRef = nil }, false},
-		"readiness":                    {func(s *subset) { s.Addresses, s.NotReadyAddresses = s.NotReadyAddresses, s.Addresses }, false},
-		"an address more":              {func(s *subset) { s.Addresses = append(s.Addresses, address{IP: "9"}) }, false},
-		"port":                         {func(s *subset) { s.Ports[0].Port = 1 }, false},
-		"app protocol":                 {func(s *subset) { s.Ports[0].AppProtocol = new("") }, false},
-		"a port less":                  {func(s *subset) { s.Ports = s.Ports[:1] }, false},
+		"nothing":                        {func(*subset) {}, true},
+		"resourceVersion of the pod":     {func(s *subset) { s.Addresses[0].TargetRef.ResourceVersion = "7" }, true},
+		"empty instead of nil addresses": {func(s *subset) { s.NotReadyAddresses = append([]address{}, s.NotReadyAddresses...) }, true},
+		"IP":                             {func(s *subset) { s.Addresses[0].IP = "3" }, false},
+		"hostname":                       {func(s *subset) { s.Addresses[0].Hostname = "" }, false},
+		"node":                           {func(s *subset) { s.Addresses[0].NodeName = new("m") }, false},
+		"pod":                            {func(s *subset) { s.Addresses[0].TargetRef.Name = "z" }, false},
+		"no pod":                         {func(s *subset) { s.Addresses[0].TargetRef = nil }, false},
+		"readiness":                      {func(s *subset) { s.Addresses, s.NotReadyAddresses = s.NotReadyAddresses, s.Addresses }, false},
+		"additional address":             {func(s *subset) { s.Addresses = append(s.Addresses, address{IP: "9"}) }, false},
+		"port":                           {func(s *subset) { s.Ports[0].Port = 1 }, false},
+		"app protocol":                   {func(s *subset) { s.Ports[0].AppProtocol = new("") }, false},
+		"missing port":                   {func(s *subset) { s.Ports = s.Ports[:1] }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := full()
@@ -184,6 +184,6 @@ func TestEqualSubsets(t *testing.T) {
 		})
 	}
 	if equalSubsets(full(), nil) {
-		t.Error("something equals nothing")
+		t.Error("subsets equal no subsets")
 	}
 }

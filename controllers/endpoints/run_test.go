@@ -149,7 +149,7 @@ func TestServiceNotYetCached(t *testing.T) {
 		lagging.Add(newService())
 		time.Sleep(time.Minute)
 		if got := writeCalls(server); len(got) > 0 {
-			t.Errorf("writes of Endpoints that were right all along: %v", got)
+			t.Errorf("writes of correct Endpoints: %v", got)
 		}
 		// Later events of the Service are handled as usual.
 		if err := server.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -180,7 +180,7 @@ func TestRecoversAfterLongOutage(t *testing.T) {
 			time.Sleep(outage)
 			down.Store(false)
 			if got := tries.Load(); got <= 15 {
-				t.Errorf("tried %d times in %s; upstream gives up after 15", got, outage)
+				t.Errorf("%d attempts in %s, want more than upstream's 15", got, outage)
 			}
 			time.Sleep(workloop.MaxRetryDelay)
 			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, subsetsByName(t, server)); diff != "" {
@@ -216,35 +216,35 @@ func TestServiceLifecycle(t *testing.T) {
 			do   func() error
 			want map[string][]string
 		}{
-			{"a pod without a Service", func() error { return createPod(newPod("a", at("10.1.0.1"))) }, map[string][]string{}},
-			{"the Service", func() error {
+			{"pod without a Service", func() error { return createPod(newPod("a", at("10.1.0.1"))) }, map[string][]string{}},
+			{"Service created", func() error {
 				_, err := services.Create(t.Context(), newService(), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}},
-			{"another Service", func() error {
+			{"second Service created", func() error {
 				_, err := services.Create(t.Context(), newService(db), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"not ready", func() error { return changePod(unready) }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
-			{"published all the same", func() error { return changeService(publishNotReady) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
+			{"publishNotReadyAddresses set", func() error { return changeService(publishNotReady) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"no more", func() error { return changeService() }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
 			{"ready again", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"relabelled", func() error { return changePod(labeled("db")) }, map[string][]string{"web": nil, "db": {"http:80/TCP> 10.1.0.1"}}},
-			{"and back", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
-			{"failed, and ready by its status", func() error { return changePod(failed) }, map[string][]string{"web": nil, "db": nil}},
-			{"another pod", func() error { return createPod(newPod("b", at("10.1.0.2"))) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
+			{"publishNotReadyAddresses unset", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
+			{"pod failed, condition Ready true", func() error { return changePod(failed) }, map[string][]string{"web": nil, "db": nil}},
+			{"second pod created", func() error { return createPod(newPod("b", at("10.1.0.2"))) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
 			{"Endpoints deleted", func() error {
 				return server.CoreV1().Endpoints("ns").Delete(t.Context(), "web", metav1.DeleteOptions{})
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
-			{"ExternalName, the pod gone", func() error {
+			{"type ExternalName, pod deleted", func() error {
 				if err := changeService(externalName); err != nil {
 					return err
 				}
 				time.Sleep(time.Second)
 				return pods.Delete(t.Context(), "b", metav1.DeleteOptions{})
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
-			{"ExternalName no more", func() error { return changeService() }, map[string][]string{"web": nil, "db": nil}},
-			{"the Services deleted", func() error {
+			{"type ClusterIP again", func() error { return changeService() }, map[string][]string{"web": nil, "db": nil}},
+			{"Services deleted", func() error {
 				for _, name := range []string{"web", "db"} {
 					if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 						return err
@@ -252,7 +252,7 @@ func TestServiceLifecycle(t *testing.T) {
 				}
 				return nil
 			}, map[string][]string{}},
-			{"a Service of the same name", func() error {
+			{"Service recreated", func() error {
 				_, err := services.Create(t.Context(), newService(func(s *corev1.Service) { s.UID = "later" }), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": nil}},
@@ -268,7 +268,7 @@ func TestServiceLifecycle(t *testing.T) {
 		before := len(writeCalls(server))
 		time.Sleep(time.Hour)
 		if after := len(writeCalls(server)); after != before {
-			t.Errorf("%d writes while nothing happened", after-before)
+			t.Errorf("%d writes without a change", after-before)
 		}
 		stop()
 	})

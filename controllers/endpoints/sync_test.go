@@ -37,37 +37,37 @@ func TestSync(t *testing.T) {
 		{name: "no Endpoints yet", cached: objects(newService()), wantCalls: []string{create}},
 		{name: "no pods", cached: []runtime.Object{newService()}, wantCalls: []string{create}},
 		{name: "outdated", cached: objects(newService(), outdated), wantCalls: []string{update}},
-		{name: "ExternalName is left alone", cached: objects(newService(externalName), outdated)},
-		{name: "no selector is left alone", cached: objects(newService(withoutSelector), outdated)},
-		{name: "an empty selector too", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
-		{name: "a Service that selects counts more than a leader", cached: objects(newService(), newEndpoints(newService(), nil, withLeaderElectionRecord)), wantCalls: []string{update}},
+		{name: "ExternalName is ignored", cached: objects(newService(externalName), outdated)},
+		{name: "Service without a selector is ignored", cached: objects(newService(withoutSelector), outdated)},
+		{name: "Service with an empty selector is ignored", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
+		{name: "Service with a selector takes precedence over a leader-election record", cached: objects(newService(), newEndpoints(newService(), nil, withLeaderElectionRecord)), wantCalls: []string{update}},
 
-		{name: "Service gone", cached: objects(settled), wantCalls: []string{readService, remove}},
-		{name: "Service gone, nothing left", wantCalls: []string{readService, readEndpoints}},
-		{name: "Service gone, what is left not cached", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
-		{name: "Service gone, and now the Endpoints", cached: objects(settled), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
-		{name: "Service gone, Endpoints changed", cached: objects(settled), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
-		{name: "Service gone, a leader's record", cached: objects(newEndpoints(newService(), pods, withLeaderElectionRecord))},
-		{name: "Service gone, a leader's record not cached", liveEndpoints: newEndpoints(newService(), pods, withLeaderElectionRecord), wantCalls: []string{readService, readEndpoints}},
-		{name: "Service not cached yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "not yet"},
-		{name: "nobody knows whether there is a Service", cached: objects(settled), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
-		{name: "nor whether there are Endpoints", answers: map[string][]error{readEndpoints: {errTooManyRequests}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
+		{name: "Service deleted", cached: objects(settled), wantCalls: []string{readService, remove}},
+		{name: "Service deleted, no Endpoints", wantCalls: []string{readService, readEndpoints}},
+		{name: "Service deleted, Endpoints not in the cache", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
+		{name: "Service deleted, Endpoints deleted meanwhile", cached: objects(settled), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
+		{name: "Service deleted, Endpoints updated meanwhile", cached: objects(settled), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
+		{name: "Service deleted, leader-election record", cached: objects(newEndpoints(newService(), pods, withLeaderElectionRecord))},
+		{name: "Service deleted, leader-election record not in the cache", liveEndpoints: newEndpoints(newService(), pods, withLeaderElectionRecord), wantCalls: []string{readService, readEndpoints}},
+		{name: "Service not in the cache yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "sync deferred"},
+		{name: "reading the Service fails", cached: objects(settled), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
+		{name: "reading the Endpoints fails", answers: map[string][]error{readEndpoints: {errTooManyRequests}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
 
 		{
 			name: "own write not in the cache yet", cached: objects(newService(), outdated),
 			before:  func(r *fixture) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
-			wantErr: "not yet",
+			wantErr: "sync deferred",
 		},
 		{
 			name: "own deletion not in the cache yet", cached: objects(newService(), outdated),
 			before:  func(r *fixture) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
-			wantErr: "not yet",
+			wantErr: "sync deferred",
 		},
 
 		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {errTooManyRequests}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
 		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {errForbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
-		{name: "created by somebody else", cached: objects(newService()), answers: map[string][]error{create: {errAlreadyExists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
-		{name: "a terminating namespace is no failure", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
+		{name: "created by another client", cached: objects(newService()), answers: map[string][]error{create: {errAlreadyExists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
+		{name: "terminating namespace is not an error", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
 		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {errConflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
 	}
 	for _, test := range tests {
@@ -153,7 +153,7 @@ func TestWaitsForOwnWrite(t *testing.T) {
 					t.Errorf("with its write in the cache: error %v, calls %v", err, r.calls)
 				}
 				if _, awaiting := r.awaitingCache.Load(key); awaiting {
-					t.Error("still awaits its write")
+					t.Error("the key still waits for its write")
 				}
 			})
 		})
@@ -172,14 +172,14 @@ func TestReadsLiveAfterFailedWrite(t *testing.T) {
 		want []string // calls of the sync after the failed write
 	}{
 		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
-		{"not made", ready, []string{readEndpoints}},
+		{"write without effect", ready, []string{readEndpoints}},
 		{"deleted meanwhile", nil, []string{readEndpoints, create}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newFixture(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
 			r.callErrors[update] = []error{errors.New("connection reset"), nil}
 			if err := r.sync(t.Context(), key); err == nil {
-				t.Fatal("the failure is kept back")
+				t.Fatal("sync returned no error")
 			}
 			r.cache(pod)
 			r.calls, r.liveEndpoints = nil, test.live
@@ -190,7 +190,7 @@ func TestReadsLiveAfterFailedWrite(t *testing.T) {
 				t.Errorf("calls after the failure (-want +got):\n%s", diff)
 			}
 			if _, doubted := r.failedWrites.Load(key); doubted {
-				t.Error("still doubts the cache")
+				t.Error("failed write was not cleared")
 			}
 		})
 	}

@@ -20,13 +20,13 @@ func TestTrigger(t *testing.T) {
 	}{
 		{name: "new Service", new: true, after: pods(at("a", 1)), want: serviceCreated},
 		{name: "nothing changed", before: pods(at("a", 1)), after: pods(at("a", 1))},
-		{name: "a pod changed", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 1)), want: second(3)},
-		{name: "the first of several counts", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 2)), want: second(2)},
-		{name: "a pod appeared", before: pods(at("a", 5)), after: pods(at("a", 5), at("b", 2)), want: second(2)},
-		{name: "a pod went", before: pods(at("a", 1), at("b", 2)), after: pods(at("a", 1))},
-		{name: "a clock went back", before: pods(at("a", 3)), after: pods(at("a", 2))},
-		{name: "a pod that does not say when", before: pods(), after: pods(unknown)},
-		{name: "one that does counts", before: pods(), after: pods(unknown, at("a", 2)), want: second(2)},
+		{name: "pod readiness changed", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 1)), want: second(3)},
+		{name: "first of several changes", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 2)), want: second(2)},
+		{name: "pod added", before: pods(at("a", 5)), after: pods(at("a", 5), at("b", 2)), want: second(2)},
+		{name: "pod deleted", before: pods(at("a", 1), at("b", 2)), after: pods(at("a", 1))},
+		{name: "clock went backward", before: pods(at("a", 3)), after: pods(at("a", 2))},
+		{name: "pod without lastTransitionTime", before: pods(), after: pods(unknown)},
+		{name: "pod with lastTransitionTime counts", before: pods(), after: pods(unknown, at("a", 2)), want: second(2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var before *changeTimes
@@ -46,6 +46,6 @@ func TestTriggerOfRecreatedService(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
 	namesake := newService(func(s *corev1.Service) { s.UID = "later" })
 	if got := changeTimesOf(namesake, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(serviceCreated) {
-		t.Errorf("trigger %s, want its creation, %s", got, serviceCreated)
+		t.Errorf("trigger %s, want the Service's creation, %s", got, serviceCreated)
 	}
 }

@@ -70,12 +70,12 @@ func TestTruncate(t *testing.T) {
 	}{
 		{"nothing", nil, nil, false},
 		{"fits", []size{{600, 400}}, []size{{600, 400}}, false},
-		{"one too many", []size{{1001, 0}}, []size{{1000, 0}}, true},
-		{"one too many that is not ready", []size{{600, 401}}, []size{{600, 400}}, true},
-		{"no room for any that is not ready", []size{{1000, 1}}, []size{{1000, 0}}, true},
-		{"too many ready", []size{{1200, 300}, {600, 100}}, []size{{667, 0}, {333, 0}}, true},
-		{"the rest in proportion", []size{{300, 800}, {100, 400}}, []size{{300, 400}, {100, 200}}, true},
-		{"a subset that loses all is gone", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
+		{"one address above capacity", []size{{1001, 0}}, []size{{1000, 0}}, true},
+		{"one not-ready address above capacity", []size{{600, 401}}, []size{{600, 400}}, true},
+		{"no room for not-ready addresses", []size{{1000, 1}}, []size{{1000, 0}}, true},
+		{"ready addresses above capacity", []size{{1200, 300}, {600, 100}}, []size{{667, 0}, {333, 0}}, true},
+		{"in proportion", []size{{300, 800}, {100, 400}}, []size{{300, 400}, {100, 200}}, true},
+		{"subset without addresses is dropped", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var entries []addressEntry
@@ -113,33 +113,33 @@ func TestTruncateProperties(t *testing.T) {
 		fitting, cut := truncate(packed, capacity)
 		ready, notReady := count(fitting)
 		if cut != (allReady+allNotReady > capacity) {
-			t.Fatalf("cut: %t, of %d addresses, capacity %d", cut, allReady+allNotReady, capacity)
+			t.Fatalf("truncated: %t, with %d addresses and capacity %d", cut, allReady+allNotReady, capacity)
 		}
 		if !cut {
 			if diff := cmp.Diff(packed, fitting); diff != "" {
-				t.Fatalf("changed though it fits:\n%s", diff)
+				t.Fatalf("modified although it fits:\n%s", diff)
 			}
 			return
 		}
 		if ready+notReady > capacity {
-			t.Fatalf("%d addresses are left, capacity %d", ready+notReady, capacity)
+			t.Fatalf("%d addresses, capacity %d", ready+notReady, capacity)
 		}
 		before, after := readyByIP(packed), readyByIP(fitting)
 		for place, is := range after {
 			if was, there := before[place]; !there || was != is {
-				t.Fatalf("%s was there: %t, ready: %t, and is ready: %t", place, there, was, is)
+				t.Fatalf("%s existed: %t, was ready: %t, is ready: %t", place, there, was, is)
 			}
 		}
 		if notReady > 0 {
 			for place, was := range before {
 				if _, there := after[place]; was && !there {
-					t.Fatalf("%s is ready and left out, though one that is not stays", place)
+					t.Fatalf("ready address %s was dropped before a not-ready one", place)
 				}
 			}
 		}
 		checkPacked(t, fitting)
 		if _, again := truncate(fitting, capacity); again {
-			t.Fatal("what fits is cut again")
+			t.Fatal("truncating again drops addresses")
 		}
 	})
 }

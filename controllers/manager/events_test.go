@@ -37,14 +37,14 @@ func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	select {
 	case got := <-sink.sent:
 		if got != "second" {
-			t.Errorf("an event of %s was sent; want that of the second component, past the first", got)
+			t.Errorf("sent an event of %s, want one of the second component", got)
 		}
 	case <-time.After(time.Minute):
-		t.Error("no event was sent; want that of the second component, past the first")
+		t.Error("sent no event, want one of the second component")
 	}
 	close(sink.unblock)
 	if got := <-sink.sent; got != "first" {
-		t.Errorf("an event of %s was sent; want that of the first component", got)
+		t.Errorf("sent an event of %s, want one of the first component", got)
 	}
 }
 
@@ -56,6 +56,6 @@ func TestRecordersShareBroadcaster(t *testing.T) {
 	a.recorder("one")
 	a.recorder("one")
 	if n := len(a.byComponent); n != 1 {
-		t.Errorf("%d broadcasters of one component; want 1", n)
+		t.Errorf("%d broadcasters for one component, want 1", n)
 	}
 }

@@ -77,7 +77,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(30 * time.Second); !condition(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("did not happen: %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestRunReleasesLease(t *testing.T) {
 	stop, ended := start(t, testOptions(), client)
 	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
 	if leaseHolder(t, client) == "" {
-		t.Error("works without holding the lease")
+		t.Error("pods were created without the lease")
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -138,12 +138,12 @@ func TestStandbyWaitsAndTakesOver(t *testing.T) {
 	stopSecond, secondEnded := start(t, testOptions(), client)
 	stopFirst()
 	if err := <-firstEnded; err != nil {
-		t.Errorf("the first ended with %v", err)
+		t.Errorf("the first Run ended with %v", err)
 	}
-	eventually(t, "another leader", func() bool { h := leaseHolder(t, client); return h != "" && h != first })
+	eventually(t, "a second leader", func() bool { h := leaseHolder(t, client); return h != "" && h != first })
 	stopSecond()
 	if err := <-secondEnded; err != nil {
-		t.Errorf("the second ended with %v", err)
+		t.Errorf("the second Run ended with %v", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestStandbyStops(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if podsOf(t, client) != 0 {
-		t.Error("worked without the lease")
+		t.Error("made writes without the lease")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestRunWithoutControllers(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if podsOf(t, client) != 0 {
-		t.Error("a controller that was left out has worked")
+		t.Error("a disabled controller made writes")
 	}
 }
 
@@ -300,7 +300,7 @@ func TestServing(t *testing.T) {
 		"/readyz?verbose": "200 [+]leaderElection ok\n[+]informers ok\n",
 	} {
 		if got := get(path); got != want {
-			t.Errorf("%s answers %q, want %q", path, got, want)
+			t.Errorf("%s returned %q, want %q", path, got, want)
 		}
 	}
 	metrics := get("/metrics")
@@ -310,7 +310,7 @@ func TestServing(t *testing.T) {
 		`running_managed_controllers{manager="` + Name + `",name="replicaset-controller"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
-			t.Errorf("/metrics lacks %s", want)
+			t.Errorf("/metrics does not contain %s", want)
 		}
 	}
 	stop()
@@ -346,11 +346,11 @@ func TestHealthFails(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	checks := []healthCheck{
 		{"good", func(*http.Request) error { return nil }},
-		{"bad", func(*http.Request) error { return errors.New("no pulse") }},
+		{"bad", func(*http.Request) error { return errors.New("unhealthy") }},
 	}
 	newHandler(checks, nil, []string{"/healthz"}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
-	if want := "[+]good ok\n[-]bad failed: no pulse\n"; recorder.Code != 500 || recorder.Body.String() != want {
-		t.Errorf("answers %d %q, want 500 %q", recorder.Code, recorder.Body, want)
+	if want := "[+]good ok\n[-]bad failed: unhealthy\n"; recorder.Code != 500 || recorder.Body.String() != want {
+		t.Errorf("response %d %q, want 500 %q", recorder.Code, recorder.Body, want)
 	}
 }
 
@@ -364,14 +364,14 @@ func TestAllowedPaths(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 		if recorder.Code != want {
-			t.Errorf("%s answers %d, want %d", path, recorder.Code, want)
+			t.Errorf("%s returned %d, want %d", path, recorder.Code, want)
 		}
 		if path == "/debug/pprof/goroutine?debug=2" && !strings.Contains(recorder.Body.String(), "TestAllowedPaths") {
-			t.Errorf("%s answers without this goroutine:\n%s", path, recorder.Body)
+			t.Errorf("%s returned stacks without this goroutine:\n%s", path, recorder.Body)
 		}
 	}
 	if defaults := NewOptions().Serving.AllowedPaths; allowed(defaults, "/debug/pprof/goroutine") || !allowed(defaults, "/metrics") {
-		t.Errorf("by default %v are served; want metrics, and not goroutines", defaults)
+		t.Errorf("the default paths are %v, want /metrics and not /debug/pprof/goroutine", defaults)
 	}
 }
 
@@ -386,11 +386,11 @@ func TestCertificateDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(made.Certificate, found.Certificate); diff != "" {
-		t.Error("the certificate was made anew")
+		t.Error("the certificate was created again")
 	}
 	info, err := os.Stat(filepath.Join(options.CertDir, Name+".key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key's mode is %v, error %v; want 0600", info.Mode(), err)
+		t.Errorf("the mode of the key file is %v, error %v; want 0600", info.Mode(), err)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestTimeouts(t *testing.T) {
 			response.Body.Close()
 		}
 		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "timed out after 1ms")) {
-			t.Errorf("%s: error %v, want that it was not answered", path, err)
+			t.Errorf("%s: error %v, want a timeout", path, err)
 		}
 		if !limited && err != nil {
 			t.Errorf("%s: error %v", path, err)

@@ -58,7 +58,7 @@ func startBlockedRun(t *testing.T) *blockedRun {
 	time.Sleep(time.Second)
 	synctest.Wait()
 	if leaseHolder(t, h.leases) == "" {
-		t.Fatal("no leader")
+		t.Fatal("no lease holder")
 	}
 	return h
 }
@@ -73,11 +73,11 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		time.Sleep(drainTimeout - time.Second)
 		select {
 		case err := <-h.ended:
-			t.Fatalf("Run ended with %v while a worker was at work", err)
+			t.Fatalf("Run ended with %v while a worker was running", err)
 		default:
 		}
 		if leaseHolder(t, h.leases) == "" {
-			t.Error("the lease was given back while a worker was at work")
+			t.Error("the lease was released while a worker was running")
 		}
 		h.release()
 		if err := <-h.ended; err != nil {
@@ -101,13 +101,13 @@ func TestStopIsBounded(t *testing.T) {
 		begin := time.Now()
 		h.stop()
 		if err := <-h.ended; err == nil || !strings.Contains(err.Error(), "did not stop within") {
-			t.Errorf("Run ended with %v, want that workers did not stop", err)
+			t.Errorf("Run ended with %v, want an error that workers did not stop", err)
 		}
 		if took := time.Since(begin); took != drainTimeout+abortTimeout {
 			t.Errorf("the stop took %s, want %s", took, drainTimeout+abortTimeout)
 		}
 		if leaseHolder(t, h.leases) == "" {
-			t.Error("the lease was given back while a worker may be at work")
+			t.Error("the lease was released while a worker may be running")
 		}
 		h.release()
 		time.Sleep(time.Minute)

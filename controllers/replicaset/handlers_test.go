@@ -45,41 +45,41 @@ func TestEnqueuedKeys(t *testing.T) {
 		want  []string
 	}{
 		{"pod added", func(r *fixture) { r.podAdded(newPod("p")) }, []string{"ns/web"}},
-		{"orphan added wakes all that match", func(r *fixture) { r.podAdded(newPod("p", orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that none selects", func(r *fixture) {
+		{"orphan added enqueues all matching owners", func(r *fixture) { r.podAdded(newPod("p", orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that no owner selects", func(r *fixture) {
 			r.podAdded(newPod("p", orphaned, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }))
 		}, nil},
 		{"orphan in another namespace", func(r *fixture) {
 			r.podAdded(newPod("p", orphaned, func(p *corev1.Pod) { p.Namespace = "other" }))
 		}, nil},
 		{"terminating orphan", func(r *fixture) { r.podAdded(newPod("p", orphaned, terminating)) }, nil},
-		{"pod of an earlier owner of the name", func(r *fixture) { r.podAdded(newPod("p", of("web", "earlier"))) }, nil},
-		{"pod of another kind", func(r *fixture) { r.podAdded(newPod("p", kind("ReplicationController"))) }, nil},
-		{"pod changed", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, []string{"ns/web"}},
+		{"pod of a deleted owner with the same name", func(r *fixture) { r.podAdded(newPod("p", of("web", "earlier"))) }, nil},
+		{"pod with an owner of another kind", func(r *fixture) { r.podAdded(newPod("p", kind("ReplicationController"))) }, nil},
+		{"pod updated", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, []string{"ns/web"}},
 		{"resync", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p")) }, nil},
-		{"pod changed hands", func(r *fixture) {
+		{"controllerRef changed", func(r *fixture) {
 			r.podUpdated(newPod("p"), newPod("p", version("11"), of("db", "db")))
 		}, []string{"ns/db", "ns/web"}},
-		{"pod stripped of its owner wakes that, and all that match", func(r *fixture) {
+		{"controllerRef removed enqueues the old owner and all matching owners", func(r *fixture) {
 			r.podUpdated(newPod("p"), newPod("p", version("11"), orphaned))
 		}, []string{"ns/twin", "ns/web"}},
-		{"orphan relabelled", func(r *fixture) {
+		{"orphan relabeled", func(r *fixture) {
 			r.podUpdated(newPod("p", orphaned), newPod("p", version("11"), orphaned, relabeled))
 		}, []string{"ns/db"}},
-		{"orphan changed otherwise", func(r *fixture) { r.podUpdated(newPod("p", orphaned), newPod("p", version("11"), orphaned)) }, nil},
+		{"other update of an orphan", func(r *fixture) { r.podUpdated(newPod("p", orphaned), newPod("p", version("11"), orphaned)) }, nil},
 		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p")) }, []string{"ns/web"}},
 		{"orphan deleted", func(r *fixture) { r.podDeleted(newPod("p", orphaned)) }, nil},
 		{"deletion missed", func(r *fixture) {
 			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p")})
 		}, []string{"ns/web"}},
-		{"tombstone of something else", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
-		{"pod replaced by a namesake", func(r *fixture) {
+		{"tombstone with another type", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		{"pod recreated", func(r *fixture) {
 			r.podUpdated(newPod("p"), newPod("p", version("11"), of("db", "db"), func(p *corev1.Pod) { p.UID = "later" }))
 		}, []string{"ns/db", "ns/web"}},
 		{"owner added", func(r *fixture) { r.ownerChanged(newSet(1)) }, []string{"ns/web"}},
-		{"owner changed", func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, []string{"ns/web"}},
+		{"owner updated", func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, []string{"ns/web"}},
 		{"owner deleted", func(r *fixture) { r.ownerDeleted(newSet(1)) }, []string{"ns/web"}},
-		{"owner's deletion missed", func(r *fixture) {
+		{"owner deletion missed", func(r *fixture) {
 			r.ownerDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web", Obj: newSet(1)})
 		}, []string{"ns/web"}},
 	}
@@ -109,26 +109,26 @@ func TestObservedExpectations(t *testing.T) {
 		event func(*fixture)
 		want  bool
 	}{
-		{"the pod appears", awaitCreation, func(r *fixture) { r.podAdded(newPod("p")) }, true},
-		{"the pod appears, terminating already", awaitCreation, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
-		{"another pod appears", awaitCreation, func(r *fixture) { r.podAdded(newPod("q")) }, false},
-		{"the pod is still there", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, false},
-		{"the pod is terminating", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), terminating)) }, true},
-		{"the pod appears anew, terminating", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
-		{"the pod appears anew, and stays", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p")) }, false},
-		{"the pod is gone", awaitDeletion, func(r *fixture) { r.podDeleted(newPod("p")) }, true},
-		{"the pod has gone unseen", awaitDeletion, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p")}) }, true},
-		{"the pod was taken away", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), orphaned)) }, true},
-		{"the pod was replaced by a namesake", awaitDeletion, func(r *fixture) {
+		{"pod added", awaitCreation, func(r *fixture) { r.podAdded(newPod("p")) }, true},
+		{"pod added while terminating", awaitCreation, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
+		{"other pod added", awaitCreation, func(r *fixture) { r.podAdded(newPod("q")) }, false},
+		{"pod updated", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, false},
+		{"pod terminating", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), terminating)) }, true},
+		{"pod recreated and terminating", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
+		{"pod recreated", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p")) }, false},
+		{"pod deleted", awaitDeletion, func(r *fixture) { r.podDeleted(newPod("p")) }, true},
+		{"pod deletion missed", awaitDeletion, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p")}) }, true},
+		{"controllerRef changed", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), orphaned)) }, true},
+		{"pod recreated with another owner", awaitDeletion, func(r *fixture) {
 			r.podUpdated(newPod("p"), newPod("p", version("11"), func(p *corev1.Pod) { p.UID = "later" }))
 		}, true},
-		{"the owner is deleted", awaitDeletion, func(r *fixture) { r.ownerDeleted(newSet(1)) }, true},
-		{"the owner is replaced by a namesake", awaitDeletion, func(r *fixture) {
+		{"owner deleted", awaitDeletion, func(r *fixture) { r.ownerDeleted(newSet(1)) }, true},
+		{"owner recreated", awaitDeletion, func(r *fixture) {
 			r.ownerUpdated(newSet(1), newSet(1, func(s *appsv1.ReplicaSet) {
 				s.ObjectMeta = metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "later"}
 			}))
 		}, true},
-		{"the owner changes", awaitDeletion, func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, false},
+		{"owner updated", awaitDeletion, func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -73,15 +73,15 @@ func TestDeletionOrder(t *testing.T) {
 		{"lower cost first", oldPod("b", cost("-1")), oldPod("a", node("crowded"), ready(time.Second))},
 		{"no cost is 0", oldPod("b"), oldPod("a", cost("1"), node("crowded"))},
 		{"a malformed cost is 0", oldPod("b", cost("007")), oldPod("a", cost("1"))},
-		{"the crowded node first", oldPod("b", node("crowded")), oldPod("a", ready(time.Second), restarts(9))},
+		{"node with more related pods first", oldPod("b", node("crowded")), oldPod("a", ready(time.Second), restarts(9))},
 		{"ready for a shorter time first", oldPod("b", ready(time.Hour)), oldPod("a", restarts(9), age(time.Second))},
-		{"ready nobody knows since when first", oldPod("b", readyUnknownSince), oldPod("a", ready(time.Second), restarts(9))},
+		{"ready without lastTransitionTime first", oldPod("b", readyUnknownSince), oldPod("a", ready(time.Second), restarts(9))},
 		{"more restarts first", oldPod("b", restarts(3)), oldPod("a", restarts(2), age(time.Second))},
 		{"more restarts before more restarts of sidecars", oldPod("b", restarts(1)), oldPod("a", sidecarRestarts(9))},
 		{"more restarts of sidecars first", oldPod("b", sidecarRestarts(3)), oldPod("a", sidecarRestarts(2), age(time.Second))},
-		{"ready times of one power of two are equal", oldPod("b", ready(90*time.Hour), restarts(1)), oldPod("a", ready(80*time.Hour))},
+		{"ready times with the same power of two are equal", oldPod("b", ready(90*time.Hour), restarts(1)), oldPod("a", ready(80*time.Hour))},
 		{"newer first", oldPod("b", age(time.Hour)), oldPod("a")},
-		{"ages of one power of two are equal", oldPod("a", age(90*time.Hour)), oldPod("b", age(80*time.Hour))},
+		{"ages with the same power of two are equal", oldPod("a", age(90*time.Hour)), oldPod("b", age(80*time.Hour))},
 		{"then by UID", oldPod("a"), oldPod("b")},
 	}
 	for _, test := range tests {
@@ -135,7 +135,7 @@ func TestLogAge(t *testing.T) {
 		{now.Add(-4), 2},
 	} {
 		if got := logAge(test.since, now); got != test.want {
-			t.Errorf("class of %s is %d, want %d", test.since, got, test.want)
+			t.Errorf("logAge(%s) = %d, want %d", test.since, got, test.want)
 		}
 	}
 }
@@ -171,14 +171,14 @@ func TestRankIsTotalOrder(t *testing.T) {
 			}
 			for j, b := range ranks {
 				if a.compare(b) != -b.compare(a) {
-					t.Fatalf("%+v and %+v do not compare alike both ways", a, b)
+					t.Fatalf("compare(%+v, %+v) is not antisymmetric", a, b)
 				}
 				if i != j && a.compare(b) == 0 {
-					t.Fatalf("%+v and %+v tie in spite of their UIDs", a, b)
+					t.Fatalf("%+v and %+v compare as equal although their UIDs differ", a, b)
 				}
 				for _, c := range ranks {
 					if a.compare(b) < 0 && b.compare(c) < 0 && a.compare(c) >= 0 {
-						t.Fatalf("%+v, %+v, %+v go in a circle", a, b, c)
+						t.Fatalf("compare of %+v, %+v, %+v is not transitive", a, b, c)
 					}
 				}
 			}
@@ -206,7 +206,7 @@ func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 			t.Fatalf("another order of the list changes the choice (-want +got):\n%s", diff)
 		}
 		if len(want) != n {
-			t.Fatalf("%d chosen, want %d", len(want), n)
+			t.Fatalf("%d pods chosen, want %d", len(want), n)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestReplicaFailure(t *testing.T) {
 	writes := len(r.written)
 	_ = r.sync(t.Context(), key)
 	if len(r.written) != writes {
-		t.Error("the same failure was written again")
+		t.Error("the same condition was written again")
 	}
 	r.callErrors[create] = nil
 	if err := r.sync(t.Context(), key); err != nil {

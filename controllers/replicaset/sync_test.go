@@ -44,7 +44,7 @@ func TestSync(t *testing.T) {
 	}{
 		{name: "settled", set: newSet(1, reporting(1)), pods: []*corev1.Pod{newPod("a")}},
 		{name: "missing pods", set: newSet(3, reporting(0)), wantCalls: repeat(create, 3), wantPending: true},
-		{name: "new object", set: newSet(0), wantCalls: []string{status}},
+		{name: "new ReplicaSet", set: newSet(0), wantCalls: []string{status}},
 		{name: "burst", set: newSet(1200, reporting(0)), wantCalls: repeat(create, Burst), wantPending: true},
 		{
 			name: "excess pods", set: newSet(1, reporting(3)),
@@ -53,33 +53,33 @@ func TestSync(t *testing.T) {
 			wantCalls: []string{"delete pods a", "delete pods b", status},
 			wantErr:   "slow down", wantPending: true,
 		},
-		{name: "a pod that is gone", set: newSet(0, reporting(1)), pods: []*corev1.Pod{newPod("a")}, answers: map[string][]error{"delete pods a": {errNotFound}}, wantCalls: []string{"delete pods a"}},
+		{name: "deleted pod", set: newSet(0, reporting(1)), pods: []*corev1.Pod{newPod("a")}, answers: map[string][]error{"delete pods a": {errNotFound}}, wantCalls: []string{"delete pods a"}},
 		{
 			name: "failed, succeeded and terminating pods are replaced, not deleted", set: newSet(1, reporting(0)),
 			pods:      []*corev1.Pod{newPod("a", phase(corev1.PodFailed)), newPod("b", phase(corev1.PodSucceeded)), newPod("c", terminating)},
 			wantCalls: []string{create, status}, wantPending: true,
 		},
-		{name: "strangers are left alone", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", controlledByAnother), newPod("b", orphaned, relabeled)}},
-		{name: "adoption re-reads first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
+		{name: "pods of other owners are not changed", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", controlledByAnother), newPod("b", orphaned, relabeled)}},
+		{name: "adoption reads the owner first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
 		{
-			name: "the live owner is terminating", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{newPod("a", orphaned)},
-			wantCalls: []string{read}, wantErr: "is being deleted",
+			name: "owner is terminating in the API server", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{newPod("a", orphaned)},
+			wantCalls: []string{read}, wantErr: "is terminating since",
 		},
 		{
-			name: "a failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			name: "failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
 			answers: map[string][]error{"patch pods a": {errTooManyRequests}}, wantCalls: []string{read, "patch pods a"}, wantErr: "slow down",
 		},
 		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", relabeled)}, wantCalls: []string{"patch pods a"}},
 		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", relabeled, phase(corev1.PodFailed))}},
-		{name: "nor adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned, phase(corev1.PodSucceeded)), newPod("b", orphaned, terminating)}},
-		{name: "a terminating owner only reports", set: newSet(3, deleting), pods: []*corev1.Pod{newPod("a", orphaned), newPod("b", relabeled)}, wantCalls: []string{status}},
+		{name: "inactive pods are not adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned, phase(corev1.PodSucceeded)), newPod("b", orphaned, terminating)}},
+		{name: "terminating owner: status only", set: newSet(3, deleting), pods: []*corev1.Pod{newPod("a", orphaned), newPod("b", relabeled)}, wantCalls: []string{status}},
 		{
-			name: "waiting, it still adopts and reports", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			name: "unmet expectations: still adopts and writes the status", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
 			before:    func(r *fixture) { r.expectations.ExpectCreations(mustOwner(r).ID(), 2) },
 			wantCalls: []string{read, "patch pods a", status}, wantPending: true,
 		},
 		{
-			name: "what it waited for comes when pods are listed already", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			name: "event after listing the pods", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
 			before: func(r *fixture) {
 				id := mustOwner(r).ID()
 				r.expectations.ExpectCreations(id, 2)
@@ -88,7 +88,7 @@ func TestSync(t *testing.T) {
 			wantCalls: []string{read, "patch pods a", status},
 		},
 		{
-			name: "waiting for 5 minutes is enough", set: newSet(1, reporting(0)),
+			name: "expectations expire after 5 minutes", set: newSet(1, reporting(0)),
 			before: func(r *fixture) {
 				r.expectations.ExpectCreations(mustOwner(r).ID(), 2)
 				r.clock.SetTime(now.Add(5 * time.Minute))
@@ -96,36 +96,36 @@ func TestSync(t *testing.T) {
 			wantCalls: []string{create}, wantPending: true,
 		},
 		{
-			name: "slow start stops at once and nothing is awaited", set: newSet(500, reporting(0)), answers: map[string][]error{create: {errTooManyRequests}},
+			name: "slow start stops after the first create", set: newSet(500, reporting(0)), answers: map[string][]error{create: {errTooManyRequests}},
 			wantCalls: []string{create, status}, wantErr: "slow down",
 		},
 		{
 			name: "slow start stops after the batch that failed", set: newSet(500, reporting(0)), answers: map[string][]error{create: {nil, errTooManyRequests, nil}},
 			wantCalls: append(repeat(create, 3), status), wantErr: "slow down", wantPending: true,
 		},
-		{name: "a terminating namespace is no failure, and no storm", set: newSet(500, reporting(0)), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}, wantPending: true},
+		{name: "terminating namespace is not an error and is not retried", set: newSet(500, reporting(0)), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}, wantPending: true},
 		{name: "a status conflict is retried once", set: newSet(0), answers: map[string][]error{status: {errConflict, nil}}, wantCalls: []string{status, read, status}},
-		{name: "and no more", set: newSet(0), answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read, status}, wantErr: "modified"},
-		{name: "other status errors are not", set: newSet(0), answers: map[string][]error{status: {errTooManyRequests}}, wantCalls: []string{status}, wantErr: "slow down"},
+		{name: "status conflict is retried only once", set: newSet(0), answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read, status}, wantErr: "modified"},
+		{name: "other status errors are not retried", set: newSet(0), answers: map[string][]error{status: {errTooManyRequests}}, wantCalls: []string{status}, wantErr: "slow down"},
 		{
-			name: "not on somebody else's object", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
+			name: "status is not written to a recreated owner", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
 			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "was recreated",
 		},
 		{
-			name: "and never back in generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
-			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "generation 2",
+			name: "status never goes back to an older generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
+			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "observedGeneration 2",
 		},
 		{
 			name: "own pods not in the cache yet", set: newSet(3), pods: []*corev1.Pod{newPod("a")},
-			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "pods", "11") }, wantErr: "not yet",
+			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "pods", "11") }, wantErr: "sync deferred",
 		},
 		{
 			name: "own status not in the cache yet", set: newSet(3),
-			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "replicasets", "11") }, wantErr: "not yet",
+			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "replicasets", "11") }, wantErr: "sync deferred",
 		},
 		{
 			name: "own deletion not in the cache yet", set: newSet(0), pods: []*corev1.Pod{newPod("a")},
-			before: func(r *fixture) { r.writes.Deleted(mustOwner(r).ID(), "pods", "ns/a", "a") }, wantErr: "not yet",
+			before: func(r *fixture) { r.writes.Deleted(mustOwner(r).ID(), "pods", "ns/a", "a") }, wantErr: "sync deferred",
 		},
 	}
 	for _, test := range tests {
@@ -157,7 +157,7 @@ func TestSync(t *testing.T) {
 func mustOwner(r *fixture) Owner {
 	owner, found, err := r.cachedOwner(r.t.Context(), key)
 	if err != nil || !found {
-		r.t.Fatalf("the rig has no owner, error %v", err)
+		r.t.Fatalf("the fixture has no owner, error %v", err)
 	}
 	return owner
 }
@@ -207,7 +207,7 @@ func TestRelatedPodsByNode(t *testing.T) {
 	}
 	owner.Object = newSet(1) // has no controller
 	if crowd, err = r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
-		t.Errorf("a set that stands alone has neighbours %v, error %v", crowd, err)
+		t.Errorf("ReplicaSet without a controller has related pods %v, error %v", crowd, err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestRecordsItsWrites(t *testing.T) {
 		want string
 	}{
 		{"created", newSet(1, reporting(0)), []*corev1.Pod{newPod("old", phase(corev1.PodFailed))}, "the informer cache of pods is at resourceVersion 10, the last write of this controller is at 1001"},
-		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{newPod("a")}, "the deletion of ns/a"},
+		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{newPod("a")}, "still contains ns/a"},
 		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{newPod("a", orphaned)}, "the last write of this controller is at 2000"},
 		{"released", newSet(0, reporting(0)), []*corev1.Pod{newPod("a", relabeled)}, "the last write of this controller is at 2000"},
 		{"reported", newSet(0), nil, "the informer cache of replicasets is at resourceVersion 10, the last write of this controller is at 3000"},
@@ -256,7 +256,7 @@ func TestRecordsItsWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := r.writes.StaleReason(key); !strings.Contains(got, test.want) {
-				t.Errorf("missing %q, want %q", got, test.want)
+				t.Errorf("StaleReason = %q, want %q", got, test.want)
 			}
 		})
 	}
@@ -291,7 +291,7 @@ func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 			r := newFixtureWithClock(t, clock.RealClock{}, set, pod)
 			runFixture(t, r, test.after+time.Millisecond)
 			if got := r.written[len(r.written)-1].AvailableReplicas; got != test.want {
-				t.Errorf("after %s %d are available, want %d", test.after, got, test.want)
+				t.Errorf("after %s, %d pods are available, want %d", test.after, got, test.want)
 			}
 		})
 	}
@@ -306,8 +306,8 @@ func TestStalePodCache(t *testing.T) {
 		shown time.Duration // when the cache contains the created pods; 0 means never
 		want  int           // number of creates
 	}{
-		{"never shown", 0, 2},
-		{"shown, and gone since", 6 * time.Minute, 4},
+		{"never in the cache", 0, 2},
+		{"in the cache and deleted since", 6 * time.Minute, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestStalePodCache(t *testing.T) {
 					t.Errorf("%d creates, want %d", len(creates), test.want)
 				}
 				if others := len(r.calls) - len(creates); others > 10 { // deferred syncs make no calls
-					t.Errorf("%d other calls, want a few: %v", others, r.calls)
+					t.Errorf("%d other calls, want at most 10: %v", others, r.calls)
 				}
 			})
 		})

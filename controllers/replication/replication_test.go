@@ -123,11 +123,11 @@ func TestOwner(t *testing.T) {
 	}
 	rc.Spec.Selector = nil
 	if got, err = kind.Owner(rc); err != nil || got.Selector.Matches(labels.Set{"app": "web"}) {
-		t.Errorf("an empty selector matches, error %v", err)
+		t.Errorf("empty selector matches, error %v", err)
 	}
 	rc.Spec.Template = nil
 	if _, err = kind.Owner(rc); err == nil {
-		t.Error("one without a template is accepted")
+		t.Error("no error without a template")
 	}
 }
 

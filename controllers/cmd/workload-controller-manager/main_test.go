@@ -49,7 +49,7 @@ func TestRunReportsErrors(t *testing.T) {
 	}{
 		{"--no-such-flag", exitUsage, "no-such-flag"},
 		{"--kube-api-qps=fast", exitUsage, "--kube-api-qps"},
-		{"stray", exitUsage, `unexpected argument "stray"`},
+		{"extra", exitUsage, `unexpected argument "extra"`},
 		{"--controllers=replicaset", exitUsage, `unknown controller "replicaset", expected '*' or one of replicationcontroller-controller`},
 		{"--controllers=-replicaset", exitUsage, `unknown controller "-replicaset"`},
 		{"--controllers=replicaset-controller,-replicaset-controller", exitUsage, "both enabled and disabled"},
@@ -79,7 +79,7 @@ func TestRunReportsErrors(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
 			if code != test.code {
-				t.Errorf("exit status %d, want %d", code, test.code)
+				t.Errorf("exit code %d, want %d", code, test.code)
 			}
 			line, rest, _ := strings.Cut(stderr.String(), "\n")
 			if !strings.HasPrefix(line, manager.Name+": ") || !strings.Contains(line, test.want) || rest != "" {
@@ -95,7 +95,7 @@ func TestRunReportsErrors(t *testing.T) {
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"--help"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
-		t.Errorf("exit status %d, stderr %q", code, stderr.String())
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 	if !strings.Contains(stdout.String(), "--concurrent-rc-syncs int") {
 		t.Errorf("stdout is %q", stdout.String())

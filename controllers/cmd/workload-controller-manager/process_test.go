@@ -162,7 +162,7 @@ func start(t *testing.T, server *apiServer) *process {
 	case <-t.Context().Done():
 	}
 	if server.holder() == "" {
-		t.Fatalf("ended before it led:\n%s", said.String())
+		t.Fatalf("process ended before the controllers started:\n%s", said.String())
 	}
 	return p
 }
@@ -211,7 +211,7 @@ func TestTerminate(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(got, want) {
-				t.Errorf("%s lacks %q", path, want)
+				t.Errorf("the response of %s does not contain %q", path, want)
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func TestTerminate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Wait(); err != nil {
-		t.Errorf("after SIGTERM: %v, want exit status 0", err)
+		t.Errorf("exit after SIGTERM: %v, want exit code 0", err)
 	}
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the stop took %s", took)
@@ -237,6 +237,6 @@ func TestLostLease(t *testing.T) {
 	server.down.Store(true)
 	_ = p.Wait()
 	if code := p.ProcessState.ExitCode(); code != exitFailed {
-		t.Errorf("exit status %d, want %d", code, exitFailed)
+		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 }

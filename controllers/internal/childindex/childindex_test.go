@@ -99,7 +99,7 @@ func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 			from, to *corev1.Pod
 		}{
 			{"adopted", pod("a", "one"), pod("a", "one", controls("1"))},
-			{"disowned", pod("a", "one", controls("1")), pod("a", "one")},
+			{"released", pod("a", "one", controls("1")), pod("a", "one")},
 		} {
 			informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, cache.Indexers{})
 			if err := Add(informer); err != nil {
@@ -116,7 +116,7 @@ func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 			if diff := cmp.Diff([]string{"a/one"}, names(t, pods, err)); diff != "" {
 				t.Errorf("%s after lookup %d (-want +got):\n%s", test.name, after, diff)
 			} else if last := after == 1 || test.name == "adopted"; last != (pods[0] == test.to) {
-				t.Errorf("%s after lookup %d: found as it was last %v, want %v", test.name, after, !last, last)
+				t.Errorf("%s after lookup %d: newest version returned %v, want %v", test.name, after, !last, last)
 			}
 		}
 	}

@@ -26,20 +26,20 @@ func TestSatisfied(t *testing.T) {
 		asked ownership.ID
 		want  bool
 	}{
-		{"nothing expected", func(tracker, *clocktesting.FakePassiveClock) {}, owner, true},
+		{"no expectations", func(tracker, *clocktesting.FakePassiveClock) {}, owner, true},
 		{"create unanswered", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 		}, owner, false},
-		{"create answered, not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create succeeded, not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 		}, owner, false},
-		{"create answered, then observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create succeeded, then observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 			e.CreationObserved(owner, "p")
 		}, owner, true},
-		{"observed before the answer", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"observed before the response", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.CreationObserved(owner, "p")
 			e.Created(owner, "p", "7")
@@ -51,27 +51,27 @@ func TestSatisfied(t *testing.T) {
 			e.CreationObserved(owner, "p")
 			e.CreationObserved(owner, "p")
 		}, owner, false},
-		{"a create that failed is not awaited", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"failed create", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 3)
 			e.CreationsFailed(owner, 3)
 		}, owner, true},
-		{"a create whose response was lost settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create with a lost response does not satisfy another", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 2)
 			e.CreationsFailed(owner, 1)
 			e.Created(owner, "p", "7")
 			e.CreationObserved(owner, "lost")
 		}, owner, false},
-		{"a lost one observed early settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"early observation of a lost create does not satisfy another", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 2)
 			e.CreationObserved(owner, "lost")
 			e.CreationsFailed(owner, 1)
 			e.Created(owner, "p", "7")
 		}, owner, false},
-		{"created and gone within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"created and deleted within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "5") // the cache has reached resourceVersion 5
 		}, owner, true},
-		{"created and seen only to be deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"created and observed only as deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 			e.DeletionObserved(owner, "p")
@@ -87,22 +87,22 @@ func TestSatisfied(t *testing.T) {
 			e.DeletionObserved(owner, "p")
 			e.DeletionObserved(owner, "q")
 		}, owner, true},
-		{"deletes are not satisfied by creations", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"creates do not satisfy deletes", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectDeletions(owner, []types.UID{"p"})
 			e.CreationObserved(owner, "p")
 		}, owner, false},
-		{"just before the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+		{"just before the timeout", func(e tracker, c *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			c.SetTime(start.Add(Timeout - 1))
 		}, owner, false},
-		{"at the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+		{"at the timeout", func(e tracker, c *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			c.SetTime(start.Add(Timeout))
 		}, owner, true},
-		{"a namesake starts afresh", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"recreated owner starts without expectations", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 		}, namesake, true},
-		{"a namesake's observations are its own", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"observations of a recreated owner do not count", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 			e.CreationObserved(namesake, "p")
@@ -111,7 +111,7 @@ func TestSatisfied(t *testing.T) {
 			e.ExpectCreations(owner, 1)
 			e.Forget(owner)
 		}, owner, true},
-		{"not forgotten with a namesake", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"kept when a recreated owner is forgotten", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Forget(namesake)
 		}, owner, false},
@@ -140,10 +140,10 @@ func TestUnmet(t *testing.T) {
 		observed bool
 		want     bool
 	}{
-		{"just before the time-out", "7", Timeout - 1, false, true},
-		{"at the time-out", "7", Timeout, false, true},
-		{"observed by then", "7", Timeout, true, false},
-		{"in the cache by then", "5", Timeout, false, false},
+		{"just before the timeout", "7", Timeout - 1, false, true},
+		{"at the timeout", "7", Timeout, false, true},
+		{"observed in time", "7", Timeout, true, false},
+		{"in the cache in time", "5", Timeout, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(start)
@@ -158,7 +158,7 @@ func TestUnmet(t *testing.T) {
 				t.Errorf("Unmet = %t, want %t", got, test.want)
 			}
 			if tracker.Unmet(namesake) {
-				t.Error("a namesake's expectations are unmet")
+				t.Error("expectations of a recreated owner are unmet")
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestCreationsInAnyOrder(t *testing.T) {
 			}
 		}
 		if got, want := tracker.Satisfied(owner), settled == n; got != want {
-			t.Fatalf("Satisfied = %t with %d of %d creates settled", got, settled, n)
+			t.Fatalf("Satisfied = %t with %d of %d creates done", got, settled, n)
 		}
 	})
 }

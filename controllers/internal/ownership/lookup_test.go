@@ -47,12 +47,12 @@ func TestResolveControllerRef(t *testing.T) {
 		ref       *metav1.OwnerReference
 		want      bool
 	}{
-		{"the owner", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, true},
-		{"no reference", "ns", nil, false},
+		{"resolved", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, true},
+		{"no controllerRef", "ns", nil, false},
 		{"another kind", "ns", &metav1.OwnerReference{Kind: "Job", Name: "web", UID: "uid-web"}, false},
 		{"another namespace", "other", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, false},
-		{"a namesake", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "earlier"}, false},
-		{"one that is not cached", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "db", UID: "uid-db"}, false},
+		{"recreated owner", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "earlier"}, false},
+		{"owner not in the cache", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "db", UID: "uid-db"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestMatching(t *testing.T) {
 		orphan *corev1.Pod
 		want   []string
 	}{
-		{"two match", newPod("p", "web", ""), []string{"ns/twin", "ns/web"}},
-		{"none matches", newPod("p", "x", ""), nil},
+		{"two owners match", newPod("p", "web", ""), []string{"ns/twin", "ns/web"}},
+		{"no owner matches", newPod("p", "x", ""), nil},
 		{"no labels", newPod("p", "web", "", func(p *corev1.Pod) { p.Labels = nil }), nil},
 		{"terminating", newPod("p", "web", "", terminatingPod), nil},
 	}

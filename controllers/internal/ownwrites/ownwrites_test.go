@@ -44,11 +44,11 @@ func TestStaleReason(t *testing.T) {
 		write func(*Tracker)
 		want  string
 	}{
-		{"nothing written", fakeCache{version: "5"}, func(*Tracker) {}, ""},
+		{"no writes", fakeCache{version: "5"}, func(*Tracker) {}, ""},
 		{"cache behind", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, the last write of this controller is at 10"},
 		{"cache at the write", fakeCache{version: "10"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"cache past the write", fakeCache{version: "11"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
-		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Tracker) {
+		{"newest write counts, in any order", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "11")
 			l.Wrote(owner, "pods", "9")
 		}, "the last write of this controller is at 11"},
@@ -56,19 +56,19 @@ func TestStaleReason(t *testing.T) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(owner, "replicasets", "8")
 		}, "the informer cache of replicasets is at resourceVersion 7"},
-		{"a cache that cannot tell does not block", fakeCache{}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
-		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
-		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
+		{"cache without a resourceVersion does not block", fakeCache{}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"versions that cannot be compared do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"deleted, but still in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, "still contains ns/p"},
 		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
-		{"deleted and replaced by a namesake", fakeCache{pods: pod("v", false)}, func(l *Tracker) {
+		{"deleted and recreated", fakeCache{pods: pod("v", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
 		{"deleted and gone", fakeCache{}, func(l *Tracker) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
-		{"a later owner drops the writes of the first", fakeCache{version: "9"}, func(l *Tracker) {
+		{"recreated owner drops the earlier writes", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(namesake, "pods", "9")
 		}, ""},
@@ -76,7 +76,7 @@ func TestStaleReason(t *testing.T) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(owner)
 		}, ""},
-		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Tracker) {
+		{"kept when a recreated owner is forgotten", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(namesake)
 		}, "the last write of this controller is at 10"},
@@ -91,7 +91,7 @@ func TestStaleReason(t *testing.T) {
 			test.write(log)
 			got := log.StaleReason(owner.Key)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-				t.Errorf("Missing = %q, want it to say %q", got, test.want)
+				t.Errorf("StaleReason = %q, want it to contain %q", got, test.want)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestReached(t *testing.T) {
 		want           bool
 	}{{"9", "10", false}, {"10", "10", true}, {"11", "10", true}, {"", "10", false}, {"10", "", false}} {
 		if got := Reached(fakeCache{version: test.cache}, test.version); got != test.want {
-			t.Errorf("a cache at %q has reached %q: %t, want %t", test.cache, test.version, got, test.want)
+			t.Errorf("Reached with cache at %q and version %q = %t, want %t", test.cache, test.version, got, test.want)
 		}
 	}
 }

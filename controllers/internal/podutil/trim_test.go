@@ -18,7 +18,7 @@ func TestTrim(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "web-1", Namespace: "shop", UID: "u", ResourceVersion: "7", GenerateName: "web-",
 			Labels: map[string]string{"app": "web"}, CreationTimestamp: since, DeletionTimestamp: &since,
-			Annotations:     map[string]string{corev1.PodDeletionCost: "5", "note": "a long one"},
+			Annotations:     map[string]string{corev1.PodDeletionCost: "5", "note": "long configuration"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "o", Controller: ptr.To(true)}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "someone"}},
 		},

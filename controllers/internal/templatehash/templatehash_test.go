@@ -48,16 +48,16 @@ func TestEqual(t *testing.T) {
 	}{
 		{"the same", func(*corev1.PodTemplateSpec) {}, true},
 		{"the hash label", func(p *corev1.PodTemplateSpec) { p.Labels[Label] = "x" }, true},
-		{"empty and absent", func(p *corev1.PodTemplateSpec) {
+		{"empty instead of absent", func(p *corev1.PodTemplateSpec) {
 			p.Annotations = map[string]string{}
 			p.Spec.Volumes = []corev1.Volume{}
 			p.Spec.Containers[0].Args = []string{}
 		}, true},
 		{"a label", func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "db" }, false},
-		{"a label more", func(p *corev1.PodTemplateSpec) { p.Labels["x"] = "" }, false},
+		{"additional label", func(p *corev1.PodTemplateSpec) { p.Labels["x"] = "" }, false},
 		{"an annotation", func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"a": "b"} }, false},
 		{"the image", func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "web:2" }, false},
-		{"false and absent", func(p *corev1.PodTemplateSpec) { p.Spec.EnableServiceLinks = new(false) }, false},
+		{"false instead of absent", func(p *corev1.PodTemplateSpec) { p.Spec.EnableServiceLinks = new(false) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	hashOf(t, template, nil)
 	Equal(template, newTemplate())
 	if template.Labels[Label] != "x" {
-		t.Error("the template has lost its label")
+		t.Error("the template was modified")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestHashProperties(t *testing.T) {
 		hash := hashOf(t, template, &collisions)
 		check(t, hash)
 		if again := hashOf(t, template.DeepCopy(), &collisions); again != hash {
-			t.Fatalf("hashes %s and %s of one template", hash, again)
+			t.Fatalf("different hashes %s and %s of one template", hash, again)
 		}
 		for what, other := range map[string]*int32{"none": nil, "the next": new(collisions + 1)} {
 			if hashOf(t, template, other) == hash {
@@ -108,7 +108,7 @@ func check(t interface{ Fatalf(string, ...any) }, hash string) {
 		t.Fatalf("hash %q, want %d characters of %s", hash, Length, alphabet)
 	}
 	if problems := validation.IsDNS1123Label("a-" + hash); len(problems) > 0 {
-		t.Fatalf("hash %q is not fit for names: %v", hash, problems)
+		t.Fatalf("hash %q is not valid in names: %v", hash, problems)
 	}
 }
 

@@ -40,11 +40,11 @@ func TestBackoff(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		stop()
 		if len(at) < 40 {
-			t.Fatalf("synced %d times in a day: given up", len(at))
+			t.Fatalf("%d syncs in a day, want at least 40", len(at))
 		}
 		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, MaxRetryDelay) {
 			if got := at[i] - at[i-1]; got != wait {
-				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
+				t.Fatalf("retry %d after %s, want %s", i, got, wait)
 			}
 		}
 	})
@@ -145,12 +145,12 @@ func TestOneSyncPerKeyAtATime(t *testing.T) {
 		loop.Add("ns/other")
 		synctest.Wait()
 		if other != 1 {
-			t.Error("another key was held up")
+			t.Error("another key was delayed")
 		}
 		time.Sleep(time.Minute)
 		stop()
 		if most != 1 || syncs != 2 {
-			t.Errorf("%d syncs, %d at once; want 2 (one for all that came meanwhile), 1 at once", syncs, most)
+			t.Errorf("%d syncs, %d concurrent; want 2 (one for all events during the first), 1 concurrent", syncs, most)
 		}
 	})
 }
@@ -202,7 +202,7 @@ func TestWaitsForCacheSync(t *testing.T) {
 		}()
 		time.Sleep(time.Hour)
 		if syncs.Load() != 0 {
-			t.Error("synced before the caches were")
+			t.Error("synced before the caches")
 		}
 		synced.Store(true)
 		time.Sleep(time.Second)
