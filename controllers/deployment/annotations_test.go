@@ -140,8 +140,8 @@ func TestWithInheritedAnnotations(t *testing.T) {
 		corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "9", historyAnnotation: "8",
 		desiredReplicasAnnotation: "9", maxReplicasAnnotation: "9", appsv1.DeprecatedRollbackTo: "1",
 	}
-	before := annotations{"note": "old", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
-	want := annotations{"team": "blue", "note": "new", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	before := annotations{"note": "old", "deleted": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	want := annotations{"team": "blue", "note": "new", "deleted": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
 	if diff := cmp.Diff(want, withInheritedAnnotations(before, deployment)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

@@ -89,12 +89,12 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 
 // availableCondition returns the condition Available, which is true if enough replicas
 // are available.
-func availableCondition(is bool) appsv1.DeploymentCondition {
+func availableCondition(available bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
 		Reason: reasonMinimumAvailable, Message: "Deployment has minimum availability.",
 	}
-	if !is {
+	if !available {
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonMinimumUnavailable, "Deployment does not have minimum availability."
 	}
 	return c

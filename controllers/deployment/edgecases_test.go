@@ -87,11 +87,11 @@ func TestScaleAfterPartialFailure(t *testing.T) {
 // TestLostResponses: if a ReplicaSet create succeeds but its response is an error, the
 // next sync finds the ReplicaSet and does not count a collision.
 func TestLostResponses(t *testing.T) {
-	for _, lag := range []bool{false, true} {
-		t.Run(fmt.Sprintf("lag %t", lag), func(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stale caches: %t", stale), func(t *testing.T) {
 			d := newDeployment(3)
 			r := newFixture(t, d)
-			r.lag = lag
+			r.cachesStale = stale
 			r.lostResponses[createCall(d)] = true
 			if err := r.sync(t.Context(), key); err == nil {
 				t.Fatal("the response was not lost")
@@ -99,7 +99,7 @@ func TestLostResponses(t *testing.T) {
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
-			r.lag = false
+			r.cachesStale = false
 			r.deliver()
 			settle(t, r)
 			if got := *r.onlyReplicaSet(t).Spec.Replicas; got != 3 {
@@ -147,7 +147,7 @@ func TestCollision(t *testing.T) {
 func TestCollisionIsCountedOnce(t *testing.T) {
 	d := newDeployment(3)
 	r := newFixture(t, d, withCollidingName(d))
-	r.lag = true
+	r.cachesStale = true
 	for range 3 {
 		if err := r.sync(t.Context(), key); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestRollback(t *testing.T) {
 			if got := replicas(r)[test.image]; got != 3 {
 				t.Errorf("%d replicas of %s, want 3", got, test.image)
 			}
-			if _, wished := rollbackTo(r.deployment().Annotations); wished {
+			if _, requested := rollbackTo(r.deployment().Annotations); requested {
 				t.Error("the rollback annotation was not removed")
 			}
 			if diff := cmp.Diff(test.event, r.events.recorded[0]); diff != "" || countRollbacks(r) != 1 {
@@ -212,7 +212,7 @@ func TestRollback(t *testing.T) {
 func TestRollbackHappensOnce(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
-	r.lag = true
+	r.cachesStale = true
 	for range 3 {
 		if err := r.sync(t.Context(), key); err != nil {
 			t.Fatal(err)

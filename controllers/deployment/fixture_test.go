@@ -29,7 +29,7 @@ const key = "ns/web"
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // fixture is a controller with a fake API server. deliver copies the state of the API
-// server to the caches; while lag is set, writes do not.
+// server to the caches; while cachesStale is set, a write does not.
 type fixture struct {
 	*Controller
 	t      testing.TB
@@ -40,7 +40,7 @@ type fixture struct {
 	version     int
 	deployments map[string]*appsv1.Deployment
 	sets        map[string]*appsv1.ReplicaSet
-	lag         bool
+	cachesStale bool
 	calls       []string
 	// callErrors holds the errors to return, by call. The last error of a call is
 	// repeated.
@@ -66,7 +66,7 @@ func newFixtureWithClock(t testing.TB, clock clock.PassiveClock, d *appsv1.Deplo
 		deployments: map[string]*appsv1.Deployment{}, sets: map[string]*appsv1.ReplicaSet{},
 	}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	controller, err := New(t.Context(), Config{
 		Client:      client,
@@ -137,7 +137,7 @@ func (r *fixture) onlyReplicaSet(t testing.TB) *appsv1.ReplicaSet {
 	return nil
 }
 
-func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
@@ -156,10 +156,10 @@ func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, erro
 			return true, nil, errs[0]
 		}
 	}
-	object, err := r.perform(action, name)
+	object, err := r.applyToReplicaSets(action, name)
 	if err == nil && action.GetVerb() != "get" {
 		r.onWrite(call)
-		if !r.lag {
+		if !r.cachesStale {
 			r.deliver()
 		}
 		if r.lostResponses[call] {
@@ -169,9 +169,9 @@ func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, erro
 	return true, object, err
 }
 
-func (r *fixture) perform(action clienttesting.Action, name string) (runtime.Object, error) {
+func (r *fixture) applyToReplicaSets(action clienttesting.Action, name string) (runtime.Object, error) {
 	if action.GetResource().Resource == deploymentsResource {
-		return r.performDeployment(action, name)
+		return r.applyToDeployments(action, name)
 	}
 	set, exists := r.sets[name]
 	if action.GetVerb() == "create" {
@@ -217,7 +217,7 @@ func (r *fixture) perform(action clienttesting.Action, name string) (runtime.Obj
 	}
 }
 
-func (r *fixture) performDeployment(action clienttesting.Action, name string) (runtime.Object, error) {
+func (r *fixture) applyToDeployments(action clienttesting.Action, name string) (runtime.Object, error) {
 	d, exists := r.deployments[name]
 	if !exists {
 		return nil, apierrors.NewNotFound(deploymentResource, name)

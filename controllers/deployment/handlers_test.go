@@ -49,9 +49,9 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"Deployment updated", func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
 		{"Deployment deleted", func(r *fixture) { r.deploymentDeleted(newDeployment(1)) }, []string{"ns/web"}},
 		{"ReplicaSet added", func(r *fixture) { r.replicaSetAdded(of()) }, []string{"ns/web"}},
-		{"orphan added enqueues all matching Deployments", func(r *fixture) { r.replicaSetAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that no Deployment selects", func(r *fixture) { r.replicaSetAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
-		{"terminating orphan", func(r *fixture) { r.replicaSetAdded(of(orphaned, terminating)) }, nil},
+		{"orphan added enqueues all matching Deployments", func(r *fixture) { r.replicaSetAdded(of(orphan)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that no Deployment selects", func(r *fixture) { r.replicaSetAdded(of(orphan, func(s set) set { s.Labels = nil; return s })) }, nil},
+		{"terminating orphan", func(r *fixture) { r.replicaSetAdded(of(orphan, terminating)) }, nil},
 		{"ReplicaSet of a deleted Deployment with the same name", func(r *fixture) { r.replicaSetAdded(of(by("web", "earlier"))) }, nil},
 		{"ReplicaSet with an owner of another kind", func(r *fixture) {
 			r.replicaSetAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s }))
@@ -59,14 +59,14 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"ReplicaSet updated", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion)) }, []string{"ns/web"}},
 		{"resync", func(r *fixture) { r.replicaSetUpdated(of(), of()) }, nil},
 		{"controllerRef changed", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"controllerRef removed enqueues the old owner and all matching Deployments", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan relabeled", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, relabeled)) }, []string{"ns/db"}},
-		{"other update of an orphan", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned)) }, nil},
-		{"orphan recreated", func(r *fixture) { r.replicaSetUpdated(of(orphaned), of(newerVersion, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
+		{"controllerRef removed enqueues the old owner and all matching Deployments", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, orphan)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan relabeled", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan, relabeled)) }, []string{"ns/db"}},
+		{"other update of an orphan", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan)) }, nil},
+		{"orphan recreated", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan, later)) }, []string{"ns/twin", "ns/web"}},
 		{"ReplicaSet recreated with another owner", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
 		{"ReplicaSet deleted", func(r *fixture) { r.replicaSetDeleted(of()) }, []string{"ns/web"}},
 		{"deletion missed", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
-		{"orphan deleted", func(r *fixture) { r.replicaSetDeleted(of(orphaned)) }, nil},
+		{"orphan deleted", func(r *fixture) { r.replicaSetDeleted(of(orphan)) }, nil},
 		{"tombstone with another type", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
 	}
 	for _, test := range tests {
@@ -88,20 +88,20 @@ func TestEnqueuedKeys(t *testing.T) {
 func TestPodEnded(t *testing.T) {
 	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }
-	gone := func(pod *corev1.Pod) func(*fixture) { return func(r *fixture) { r.podDeleted(pod) } }
+	deletePod := func(pod *corev1.Pod) func(*fixture) { return func(r *fixture) { r.podDeleted(pod) } }
 	tests := []struct {
 		name     string
 		strategy func(*appsv1.Deployment)
 		left     []*corev1.Pod
 		event    func(*fixture)
-		wakes    bool
+		enqueues bool
 	}{
-		{"last pod deleted", asRecreate, nil, gone(pod("a", corev1.PodRunning)), true},
+		{"last pod deleted", asRecreate, nil, deletePod(pod("a", corev1.PodRunning)), true},
 		{"deletion missed", asRecreate, nil, func(r *fixture) {
 			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", corev1.PodRunning)})
 		}, true},
-		{"another pod is running", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, gone(pod("a", corev1.PodRunning)), false},
-		{"only terminal pods are left", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, gone(pod("a", corev1.PodRunning)), true},
+		{"another pod is running", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, deletePod(pod("a", corev1.PodRunning)), false},
+		{"only terminal pods are left", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, deletePod(pod("a", corev1.PodRunning)), true},
 		{"last pod becomes terminal", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodRunning), pod("a", corev1.PodFailed))
 		}, true},
@@ -126,7 +126,7 @@ func TestPodEnded(t *testing.T) {
 			r.deliver()
 			r.podDeleted(pod("a", corev1.PodRunning))
 		}, false},
-		{"RollingUpdate does not wait", func(*appsv1.Deployment) {}, nil, gone(pod("a", corev1.PodRunning)), false},
+		{"RollingUpdate does not wait", func(*appsv1.Deployment) {}, nil, deletePod(pod("a", corev1.PodRunning)), false},
 		{"orphan", asRecreate, nil, func(r *fixture) {
 			orphan := pod("a", corev1.PodRunning)
 			orphan.OwnerReferences = nil
@@ -148,8 +148,8 @@ func TestPodEnded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newFixture(t, newDeployment(1, test.strategy), set)
 			r.setPods(t, test.left...)
-			if got := enqueuedKeys(t, r, func() { test.event(r) }); (len(got) > 0) != test.wakes {
-				t.Errorf("enqueued %v, want one key: %t", got, test.wakes)
+			if got := enqueuedKeys(t, r, func() { test.event(r) }); (len(got) > 0) != test.enqueues {
+				t.Errorf("enqueued %v, want one key: %t", got, test.enqueues)
 			}
 		})
 	}

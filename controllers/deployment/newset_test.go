@@ -49,10 +49,10 @@ func TestNewReplicaSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labelled := map[string]string{"app": "web", "pod-template-hash": hash}
+	labeled := map[string]string{"app": "web", "pod-template-hash": hash}
 	want := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "web-" + hash, Labels: labelled,
+			Namespace: "ns", Name: "web-" + hash, Labels: labeled,
 			Annotations: annotations{
 				"team": "blue", "deployment.kubernetes.io/revision": "4",
 				"deployment.kubernetes.io/desired-replicas": "10", "deployment.kubernetes.io/max-replicas": "13",
@@ -63,8 +63,8 @@ func TestNewReplicaSet(t *testing.T) {
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: new(int32(3)), MinReadySeconds: 7,
-			Selector: &metav1.LabelSelector{MatchLabels: labelled, MatchExpressions: d.Spec.Selector.MatchExpressions},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled}, Spec: d.Spec.Template.Spec},
+			Selector: &metav1.LabelSelector{MatchLabels: labeled, MatchExpressions: d.Spec.Selector.MatchExpressions},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labeled}, Spec: d.Spec.Template.Spec},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -142,7 +142,7 @@ func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	}
 }
 
-func orphaned(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
+func orphan(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
 
 func controlledByAnother(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	set.OwnerReferences[0].UID = "another"

@@ -114,11 +114,11 @@ func (r *rollout) setPausedOrResumed() {
 	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
 		return
 	}
-	known := c != nil && c.Reason == reasonPaused
-	switch is := r.deployment.Spec.Paused; {
-	case is && !known:
+	reported := c != nil && c.Reason == reasonPaused
+	switch paused := r.deployment.Spec.Paused; {
+	case paused && !reported:
 		r.setProgressing(corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
-	case !is && known:
+	case !paused && reported:
 		r.setProgressing(corev1.ConditionUnknown, reasonResumed, "Deployment is resumed")
 	}
 }

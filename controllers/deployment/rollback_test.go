@@ -11,12 +11,12 @@ import (
 )
 
 func TestRollbackTo(t *testing.T) {
-	if _, wished := rollbackTo(annotations{"a": "b"}); wished {
+	if _, requested := rollbackTo(annotations{"a": "b"}); requested {
 		t.Error("requested without the annotation")
 	}
 	for _, text := range []string{"", "0", "x"} {
-		if got, wished := rollbackTo(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
-			t.Errorf("annotation %q: requested %q, %t", text, got, wished)
+		if got, requested := rollbackTo(annotations{appsv1.DeprecatedRollbackTo: text}); !requested || got != text {
+			t.Errorf("annotation %q: requested %q, %t", text, got, requested)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func FuzzPlanRollback(f *testing.F) {
 			want = "v1"
 		}
 		plan := planRollback(d, sets, text)
-		if _, wished := rollbackTo(plan.deployment.Annotations); wished {
+		if _, requested := rollbackTo(plan.deployment.Annotations); requested {
 			t.Error("the rollback annotation was not removed")
 		}
 		if got := plan.deployment.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == reasonRollback) {
@@ -99,9 +99,9 @@ func TestWithTemplateOf(t *testing.T) {
 func TestWithoutRollbackTo(t *testing.T) {
 	d := newDeployment(1, annotated("a", "b"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutRollbackTo(d)); diff != "" {
-		t.Errorf("without the wish (-want +got):\n%s", diff)
+		t.Errorf("without the rollback annotation (-want +got):\n%s", diff)
 	}
-	if _, wished := rollbackTo(d.Annotations); !wished {
+	if _, requested := rollbackTo(d.Annotations); !requested {
 		t.Error("the cached Deployment was modified")
 	}
 }

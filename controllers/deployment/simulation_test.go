@@ -44,7 +44,7 @@ func TestSimulation(t *testing.T) {
 			"sync twice":               func(*rapid.T) { sim.syncOnce(); sim.syncOnce() },
 			"sync with errors":         sim.syncWithErrors,
 			"sync with lost responses": sim.syncWithLostResponses,
-			"lag":                      func(t *rapid.T) { sim.lag = rapid.Bool().Draw(t, "lag") },
+			"make caches stale or not": func(t *rapid.T) { sim.cachesStale = rapid.Bool().Draw(t, "stale") },
 			"deliver Deployments":      func(*rapid.T) { sim.deliverDeployments() },
 			"deliver ReplicaSets":      func(*rapid.T) { sim.deliverSets(); sim.outcomeUnknown = false },
 			"change pods":              sim.changePods,
@@ -114,7 +114,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 	withAvailablePods(n)(set)
 	set.Status.AvailableReplicas, set.Status.ReadyReplicas = available, available
 	sim.store(set)
-	if !sim.lag {
+	if !sim.cachesStale {
 		sim.deliver()
 	}
 	sim.recordSets()
@@ -145,7 +145,7 @@ func (sim *simulation) changeSpec(t *rapid.T) {
 	sim.version++
 	d.ResourceVersion = fmt.Sprint(sim.version)
 	sim.deployments[d.Name] = d
-	if !sim.lag {
+	if !sim.cachesStale {
 		sim.deliver()
 	}
 }
@@ -247,7 +247,7 @@ func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 // settleAndCheck stops all failures, syncs until nothing changes, and checks the final
 // state.
 func (sim *simulation) settleAndCheck() {
-	sim.lag, sim.outcomeUnknown = false, false
+	sim.cachesStale, sim.outcomeUnknown = false, false
 	sim.onWrite = func(string) {}
 	sim.updateSpec(func(d *appsv1.Deployment) { d.Spec.Paused = false })
 	settle(sim.t, sim.fixture)
@@ -277,7 +277,7 @@ func (sim *simulation) settleAndCheck() {
 	if c := findCondition(d.Status.Conditions, appsv1.DeploymentProgressing); c == nil || c.Reason != reasonNewReplicaSetAvailable {
 		sim.t.Fatalf("settled, but the condition Progressing is %v", c)
 	}
-	if _, wished := rollbackTo(d.Annotations); wished || countRollbacks(sim.fixture) > sim.rollbackRequests {
-		sim.t.Fatalf("%d rollback events for %d requests, annotation present: %t", countRollbacks(sim.fixture), sim.rollbackRequests, wished)
+	if _, requested := rollbackTo(d.Annotations); requested || countRollbacks(sim.fixture) > sim.rollbackRequests {
+		sim.t.Fatalf("%d rollback events for %d requests, annotation present: %t", countRollbacks(sim.fixture), sim.rollbackRequests, requested)
 	}
 }

@@ -49,7 +49,7 @@ func TestSync(t *testing.T) {
 		name       string
 		deployment *appsv1.Deployment
 		sets       sets
-		settled    bool // the Deployment's status matches the ReplicaSets
+		upToDate   bool // the Deployment's status matches the ReplicaSets
 		pods       []*corev1.Pod
 		before     func(*fixture)
 		answers    map[string][]error
@@ -58,102 +58,102 @@ func TestSync(t *testing.T) {
 		events     []string
 	}{
 		{
-			name: "settled", deployment: d3, sets: sets{old}, settled: true,
+			name: "up to date", deployment: d3, sets: sets{old}, upToDate: true,
 		},
 		{
 			name: "first rollout", deployment: d3, want: []string{createCall(d3), writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set " + newReplicaSetName(d3) + " from 0 to 3"},
 		},
 		{
-			name: "new template: creates a ReplicaSet", deployment: d3v2, sets: sets{old}, settled: true,
+			name: "new template: creates a ReplicaSet", deployment: d3v2, sets: sets{old}, upToDate: true,
 			want: []string{createCall(d3v2), writeStatus}, events: []string{"Normal ScalingReplicaSet Scaled up replica set " + newReplicaSetName(d3v2) + " from 0 to 1"},
 		},
 		{
 			name:       "scale-up takes precedence over scale-down",
-			deployment: d3v2, sets: sets{newSetOf(d3, "v1", 1, 2, withAvailablePods(2)), newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, settled: true,
+			deployment: d3v2, sets: sets{newSetOf(d3, "v1", 1, 2, withAvailablePods(2)), newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, upToDate: true,
 			want: []string{"update replicasets web-v2", writeStatus}, events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v2 from 1 to 2"},
 		},
 		{
-			name: "no scale-up possible: scale-down", deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, settled: true,
+			name: "no scale-up possible: scale-down", deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, upToDate: true,
 			want: []string{"update replicasets web-v1"}, events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
 		},
 		{
-			name: "neither scale-up nor scale-down: wait", deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1)}, settled: true,
+			name: "neither scale-up nor scale-down: wait", deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1)}, upToDate: true,
 		},
 		{
 			name:       "maxSurge 0: new ReplicaSet with 0 replicas, old one scaled down at once",
-			deployment: newDeployment(3, image("v2"), surgeAndUnavailable(0, 1)), sets: sets{newSetOf(newDeployment(3, surgeAndUnavailable(0, 1)), "v1", 1, 3, withAvailablePods(3))}, settled: true,
+			deployment: newDeployment(3, image("v2"), surgeAndUnavailable(0, 1)), sets: sets{newSetOf(newDeployment(3, surgeAndUnavailable(0, 1)), "v1", 1, 3, withAvailablePods(3))}, upToDate: true,
 			want:   []string{createCall(d3v2), "update replicasets web-v1", writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
 		},
 		{
 			name: "maxSurge and maxUnavailable: only scale-up", deployment: newDeployment(3, image("v2"), surgeAndUnavailable(1, 1)),
-			sets: sets{newSetOf(newDeployment(3, surgeAndUnavailable(1, 1)), "v1", 1, 3, withAvailablePods(3))}, settled: true,
+			sets: sets{newSetOf(newDeployment(3, surgeAndUnavailable(1, 1)), "v1", 1, 3, withAvailablePods(3))}, upToDate: true,
 			want:   []string{createCall(d3v2), writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set " + newReplicaSetName(d3v2) + " from 0 to 1"},
 		},
 		{
 			name:       "failed scale-down is an error, and the status is written",
-			deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, settled: true,
+			deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, upToDate: true,
 			answers: map[string][]error{"update replicasets web-v1": {errTooManyRequests}},
 			before:  func(r *fixture) { r.updateSpec(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 }) },
 			want:    []string{"update replicasets web-v1", writeStatus}, wantErr: "slow down",
 		},
 
 		{
-			name: "Recreate: old ReplicaSets to 0", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 3, withAvailablePods(3))}, settled: true,
+			name: "Recreate: old ReplicaSets to 0", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 3, withAvailablePods(3))}, upToDate: true,
 			want: []string{"update replicasets web-v1"}, events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 0"},
 		},
 		{
-			name: "Recreate: failed scale-down is an error", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 3, withAvailablePods(3))}, settled: true,
+			name: "Recreate: failed scale-down is an error", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 3, withAvailablePods(3))}, upToDate: true,
 			answers: map[string][]error{"update replicasets web-v1": {errTooManyRequests}}, want: []string{"update replicasets web-v1"}, wantErr: "slow down",
 		},
 		{
-			name: "Recreate: old status still has replicas", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0, withAvailablePods(1))}, settled: true,
+			name: "Recreate: old status still has replicas", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0, withAvailablePods(1))}, upToDate: true,
 		},
 		{
-			name: "Recreate: old pod is running", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0)}, settled: true,
+			name: "Recreate: old pod is running", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0)}, upToDate: true,
 			pods: []*corev1.Pod{podOf(old, "p", corev1.PodRunning)},
 		},
 		{
-			name: "Recreate: old pods are terminal", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0)}, settled: true,
+			name: "Recreate: old pods are terminal", deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0)}, upToDate: true,
 			pods:   []*corev1.Pod{podOf(old, "p", corev1.PodFailed)},
 			want:   []string{createCall(recreated), writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set " + newReplicaSetName(recreated) + " from 0 to 3"},
 		},
 		{
 			name:       "Recreate: reuses an existing ReplicaSet",
-			deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0), newSetOf(recreated, "v2", 2, 0)}, settled: true,
+			deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0), newSetOf(recreated, "v2", 2, 0)}, upToDate: true,
 			want: []string{"update replicasets web-v2", writeStatus}, events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v2 from 0 to 3"},
 		},
 		{
 			name:       "Recreate: pods of the new ReplicaSet do not count",
-			deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0), newSetOf(recreated, "v2", 2, 3, withAvailablePods(3))}, settled: true,
+			deployment: recreated, sets: sets{newSetOf(recreated, "v1", 1, 0), newSetOf(recreated, "v2", 2, 3, withAvailablePods(3))}, upToDate: true,
 			pods: []*corev1.Pod{podOf(newSetOf(recreated, "v2", 2, 3), "p", corev1.PodRunning)},
 		},
 
 		{
-			name: "scaling takes precedence over a new template", deployment: newDeployment(5, image("v2")), sets: sets{old}, settled: true,
+			name: "scaling takes precedence over a new template", deployment: newDeployment(5, image("v2")), sets: sets{old}, upToDate: true,
 			want: []string{"update replicasets web-v1", writeStatus}, events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v1 from 3 to 5"},
 		},
 		{
 			name:       "scaling during a rollout is proportional",
-			deployment: newDeployment(15, image("v2"), surgeAndUnavailable(5, 2)), sets: sets{newSetOf(newDeployment(10, surgeAndUnavailable(3, 2)), "v1", 1, 8, withAvailablePods(8)), newSetOf(newDeployment(10, surgeAndUnavailable(3, 2)), "v2", 2, 5)}, settled: true,
+			deployment: newDeployment(15, image("v2"), surgeAndUnavailable(5, 2)), sets: sets{newSetOf(newDeployment(10, surgeAndUnavailable(3, 2)), "v1", 1, 8, withAvailablePods(8)), newSetOf(newDeployment(10, surgeAndUnavailable(3, 2)), "v2", 2, 5)}, upToDate: true,
 			want:   []string{"update replicasets web-v1", "update replicasets web-v2", writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v1 from 8 to 12", "Normal ScalingReplicaSet Scaled up replica set web-v2 from 5 to 8"},
 		},
 
 		{
-			name: "paused: no new ReplicaSet", deployment: newDeployment(3, image("v2"), asPaused), sets: sets{old}, settled: true,
+			name: "paused: no new ReplicaSet", deployment: newDeployment(3, image("v2"), asPaused), sets: sets{old}, upToDate: true,
 			want: nil,
 		},
 		{
-			name: "paused: scaled", deployment: newDeployment(2, image("v2"), asPaused), sets: sets{old}, settled: true,
+			name: "paused: scaled", deployment: newDeployment(2, image("v2"), asPaused), sets: sets{old}, upToDate: true,
 			want: []string{"update replicasets web-v1"}, events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
 		},
 		{
 			name:       "paused: cleaned up",
-			deployment: newDeployment(3, asPaused, image("v2"), historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, settled: true,
+			deployment: newDeployment(3, asPaused, image("v2"), historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, upToDate: true,
 			want: []string{"delete replicasets web-v0"},
 		},
 		{
@@ -162,46 +162,46 @@ func TestSync(t *testing.T) {
 		},
 		{
 			name:       "paused with a rollback annotation: not cleaned up",
-			deployment: newDeployment(3, asPaused, historyLimit(0), annotated(appsv1.DeprecatedRollbackTo, "1")), sets: sets{newSetOf(d3, "v0", 0, 0), old}, settled: true,
+			deployment: newDeployment(3, asPaused, historyLimit(0), annotated(appsv1.DeprecatedRollbackTo, "1")), sets: sets{newSetOf(d3, "v0", 0, 0), old}, upToDate: true,
 			want: nil,
 		},
 
 		{
-			name: "terminating: status only", deployment: newDeployment(9, image("v2"), deleting), sets: sets{old, newSetOf(d3, "v0", 0, 0, orphaned)},
+			name: "terminating: status only", deployment: newDeployment(9, image("v2"), deleting), sets: sets{old, newSetOf(d3, "v0", 0, 0, orphan)},
 			want: []string{writeStatus},
 		},
 
 		{
 			name:       "complete: cleaned up",
-			deployment: newDeployment(3, historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), newSetOf(d3, "va", 1, 0), newSetOf(d3, "v1", 2, 3, withAvailablePods(3))}, settled: true,
+			deployment: newDeployment(3, historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), newSetOf(d3, "va", 1, 0), newSetOf(d3, "v1", 2, 3, withAvailablePods(3))}, upToDate: true,
 			want: []string{"delete replicasets web-v0"},
 		},
 		{
 			name:       "not complete: not cleaned up",
-			deployment: newDeployment(3, historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), newSetOf(d3, "va", 1, 0), newSetOf(d3, "v1", 2, 3, withAvailablePods(2))}, settled: true,
+			deployment: newDeployment(3, historyLimit(1)), sets: sets{newSetOf(d3, "v0", 0, 0), newSetOf(d3, "va", 1, 0), newSetOf(d3, "v1", 2, 3, withAvailablePods(2))}, upToDate: true,
 		},
 		{
-			name: "ReplicaSet already deleted", deployment: newDeployment(3, historyLimit(0)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, settled: true,
+			name: "ReplicaSet already deleted", deployment: newDeployment(3, historyLimit(0)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, upToDate: true,
 			answers: map[string][]error{"delete replicasets web-v0": {errNotFound}}, want: []string{"delete replicasets web-v0"},
 		},
 		{
-			name: "failed cleanup", deployment: newDeployment(3, historyLimit(0)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, settled: true,
+			name: "failed cleanup", deployment: newDeployment(3, historyLimit(0)), sets: sets{newSetOf(d3, "v0", 0, 0), old}, upToDate: true,
 			answers: map[string][]error{"delete replicasets web-v0": {errTooManyRequests}},
 			want:    []string{"delete replicasets web-v0"}, wantErr: "of an old revision: slow down",
 		},
 
 		{
-			name: "adoption reads the Deployment first", deployment: reporting(d3, old), sets: sets{newSetOf(d3, "v1", 1, 3, withAvailablePods(3), orphaned)},
+			name: "adoption reads the Deployment first", deployment: reporting(d3, old), sets: sets{newSetOf(d3, "v1", 1, 3, withAvailablePods(3), orphan)},
 			want: []string{read, "patch replicasets web-v1"},
 		},
 		{
 			name:       "adopted and written in one sync",
-			deployment: reporting(newDeployment(2), newSetOf(newDeployment(2), "v1", 1, 2, withAvailablePods(3))), sets: sets{newSetOf(newDeployment(2), "v1", 1, 3, withAvailablePods(3), orphaned)},
+			deployment: reporting(newDeployment(2), newSetOf(newDeployment(2), "v1", 1, 2, withAvailablePods(3))), sets: sets{newSetOf(newDeployment(2), "v1", 1, 3, withAvailablePods(3), orphan)},
 			want:   []string{read, "patch replicasets web-v1", "update replicasets web-v1"},
 			events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
 		},
 		{
-			name: "failed adoption ends the sync", deployment: newDeployment(9), sets: sets{newSetOf(d3, "v1", 1, 3, orphaned)},
+			name: "failed adoption ends the sync", deployment: newDeployment(9), sets: sets{newSetOf(d3, "v1", 1, 3, orphan)},
 			answers: map[string][]error{"patch replicasets web-v1": {errTooManyRequests}}, want: []string{read, "patch replicasets web-v1"}, wantErr: "slow down",
 		},
 		{
@@ -210,21 +210,21 @@ func TestSync(t *testing.T) {
 		},
 		{
 			name:       "ReplicaSets of other owners are not changed",
-			deployment: reporting(d3, old), sets: sets{old, newSetOf(d3, "v0", 0, 1, controlledByAnother), newSetOf(d3, "vx", 0, 1, orphaned, relabeled)},
+			deployment: reporting(d3, old), sets: sets{old, newSetOf(d3, "v0", 0, 1, controlledByAnother), newSetOf(d3, "vx", 0, 1, orphan, relabeled)},
 		},
 
 		{
 			name:       "minReadySeconds is copied to the new ReplicaSet",
-			deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5 }), sets: sets{old}, settled: true,
+			deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5 }), sets: sets{old}, upToDate: true,
 			want: []string{"update replicasets web-v1"},
 		},
 		{
-			name: "annotations are copied, also while paused", deployment: newDeployment(3, annotated("team", "blue"), asPaused), sets: sets{old}, settled: true,
+			name: "annotations are copied, also while paused", deployment: newDeployment(3, annotated("team", "blue"), asPaused), sets: sets{old}, upToDate: true,
 			want: []string{"update replicasets web-v1"},
 		},
 		{
 			name:       "reused ReplicaSet gets the highest revision",
-			deployment: newDeployment(3), sets: sets{newSetOf(d3, "v1", 1, 0), newSetOf(d3, "v2", 2, 3, withAvailablePods(3))}, settled: true,
+			deployment: newDeployment(3), sets: sets{newSetOf(d3, "v1", 1, 0), newSetOf(d3, "v2", 2, 3, withAvailablePods(3))}, upToDate: true,
 			want:   []string{"update replicasets web-v1", "update replicasets web-v1", writeStatus},
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set web-v1 from 0 to 1"},
 		},
@@ -246,7 +246,7 @@ func TestSync(t *testing.T) {
 
 		{
 			name:       "empty selector",
-			deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), sets: sets{newSetOf(d3, "v1", 1, 3, orphaned)},
+			deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }), sets: sets{newSetOf(d3, "v1", 1, 3, orphan)},
 			want: []string{writeStatus}, events: []string{"Warning SelectingAll This deployment is selecting all pods. A non-empty selector is required."},
 		},
 		{name: "malformed selector", deployment: newDeployment(3, func(d *appsv1.Deployment) {
@@ -254,13 +254,13 @@ func TestSync(t *testing.T) {
 		})},
 		{name: "unknown strategy", deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Slowly" }),
 			want: []string{writeStatus}, wantErr: `strategy "Slowly"`},
-		{name: "gone", deployment: d3, before: func(r *fixture) { delete(r.deployments, "web"); r.deliver() }},
+		{name: "deleted", deployment: d3, before: func(r *fixture) { delete(r.deployments, "web"); r.deliver() }},
 		{
-			name: "own ReplicaSet write not in the cache yet", deployment: d3v2, sets: sets{old}, settled: true,
+			name: "own ReplicaSet write not in the cache yet", deployment: d3v2, sets: sets{old}, upToDate: true,
 			before: func(r *fixture) { r.replicaSetWrites.Wrote(id, replicaSetsResource, "999") }, wantErr: "sync deferred",
 		},
 		{
-			name: "own deletion not in the cache yet", deployment: d3v2, sets: sets{old}, settled: true,
+			name: "own deletion not in the cache yet", deployment: d3v2, sets: sets{old}, upToDate: true,
 			before: func(r *fixture) { r.replicaSetWrites.Deleted(id, replicaSetsResource, "ns/web-v1", "uid-web-v1") }, wantErr: "sync deferred",
 		},
 		{
@@ -273,7 +273,7 @@ func TestSync(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := test.deployment
-			if test.settled {
+			if test.upToDate {
 				d = reporting(d, test.sets...)
 			}
 			r := newFixture(t, d.DeepCopy())

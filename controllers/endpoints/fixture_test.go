@@ -166,7 +166,7 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
 	r := &fixture{t: t, callErrors: map[string][]error{}, recorder: record.NewFakeRecorder(10)}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 	var err error
 	r.Controller, err = New(t.Context(), Config{
@@ -201,7 +201,7 @@ func (r *fixture) cache(objects ...runtime.Object) {
 	}
 }
 
-func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	time.Sleep(r.callDuration)

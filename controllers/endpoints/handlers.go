@@ -85,11 +85,11 @@ func (c *Controller) endpointsDeleted(object any) {
 }
 
 func (c *Controller) keyOf(object any) (string, bool) {
-	known, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
+	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
 		return "", false
 	}
-	return cache.MetaObjectToName(known).String(), true
+	return cache.MetaObjectToName(changed).String(), true
 }
 
 func (c *Controller) podDeleted(object any) {

@@ -57,7 +57,7 @@ func TestEnqueuedKeys(t *testing.T) {
 	hostname := func(p *corev1.Pod) { p.Spec.Hostname = "h" }
 	subdomain := func(p *corev1.Pod) { p.Spec.Subdomain = "s" }
 	moved := func(p *corev1.Pod) { p.Status.PodIPs[0].IP = "10.1.0.9" }
-	relabelled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "db", "x": "y"} }
+	relabeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "db", "x": "y"} }
 	bare := func(p *corev1.Pod) { p.Labels = nil }
 	tests := []struct {
 		name  string
@@ -84,15 +84,15 @@ func TestEnqueuedKeys(t *testing.T) {
 		// kube-controller-manager enqueues nothing for this event.
 		{"pod failed, condition Ready unchanged", updated(failed), []string{all, web}},
 		{"pod without an IP failed", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, failed)) }, nil},
-		{"relabeled: only Services that stopped or started selecting it", updated(relabelled), []string{db, web}},
+		{"relabeled: only Services that stopped or started selecting it", updated(relabeled), []string{db, web}},
 		{"all labels removed", updated(bare), []string{all, web}},
 		{"labels added", func(r *fixture) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"relabeled, same Services", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
-		{"relabeled and not ready", updated(relabelled, unready), []string{all, db, web}},
+		{"relabeled and not ready", updated(relabeled, unready), []string{all, db, web}},
 		{"relabeled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
-		{"relabeled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabelled)) }, nil},
+		{"relabeled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabeled)) }, nil},
 		{"pod recreated", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
-		{"pod recreated with other labels", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
+		{"pod recreated with other labels", updated(func(p *corev1.Pod) { p.UID = "later" }, relabeled), []string{all, db, web}},
 		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
 		{"failed pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip, failed)) }, nil},
 		{"pod deletion missed", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},

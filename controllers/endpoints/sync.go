@@ -36,11 +36,11 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.staleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
-	service, err := lookUp[*corev1.Service](c.services, key)
+	service, err := getCached[*corev1.Service](c.services, key)
 	if err != nil {
 		return err
 	}
-	current, err := lookUp[*endpoints](c.endpoints, key)
+	current, err := getCached[*endpoints](c.endpoints, key)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (c *Controller) staleReason(key string) string {
 	return stale
 }
 
-// lookUp returns the cached object under key, or nil if there is none.
-func lookUp[T any](from cache.Indexer, key string) (found T, err error) {
+// getCached returns the cached object under key, or nil if there is none.
+func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	object, exists, err := from.GetByKey(key)
 	if err != nil || !exists {
 		return found, err

@@ -19,7 +19,7 @@ import (
 // TestSync checks which calls a sync makes, in what order, and which event it emits.
 func TestSync(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
-	settled := newEndpoints(newService(), pods)
+	upToDate := newEndpoints(newService(), pods)
 	outdated := newEndpoints(newService(), nil)
 	objects := func(more ...runtime.Object) []runtime.Object { return append(more, pods[0]) }
 	tests := []struct {
@@ -33,7 +33,7 @@ func TestSync(t *testing.T) {
 		wantErr       string
 		wantEvent     string
 	}{
-		{name: "settled", cached: objects(newService(), settled)},
+		{name: "up to date", cached: objects(newService(), upToDate)},
 		{name: "no Endpoints yet", cached: objects(newService()), wantCalls: []string{create}},
 		{name: "no pods", cached: []runtime.Object{newService()}, wantCalls: []string{create}},
 		{name: "outdated", cached: objects(newService(), outdated), wantCalls: []string{update}},
@@ -42,15 +42,15 @@ func TestSync(t *testing.T) {
 		{name: "Service with an empty selector is ignored", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
 		{name: "Service with a selector takes precedence over a leader-election record", cached: objects(newService(), newEndpoints(newService(), nil, withLeaderElectionRecord)), wantCalls: []string{update}},
 
-		{name: "Service deleted", cached: objects(settled), wantCalls: []string{readService, remove}},
+		{name: "Service deleted", cached: objects(upToDate), wantCalls: []string{readService, remove}},
 		{name: "Service deleted, no Endpoints", wantCalls: []string{readService, readEndpoints}},
-		{name: "Service deleted, Endpoints not in the cache", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
-		{name: "Service deleted, Endpoints deleted meanwhile", cached: objects(settled), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
-		{name: "Service deleted, Endpoints updated meanwhile", cached: objects(settled), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
+		{name: "Service deleted, Endpoints not in the cache", liveEndpoints: upToDate, wantCalls: []string{readService, readEndpoints, remove}},
+		{name: "Service deleted, Endpoints deleted meanwhile", cached: objects(upToDate), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
+		{name: "Service deleted, Endpoints updated meanwhile", cached: objects(upToDate), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
 		{name: "Service deleted, leader-election record", cached: objects(newEndpoints(newService(), pods, withLeaderElectionRecord))},
 		{name: "Service deleted, leader-election record not in the cache", liveEndpoints: newEndpoints(newService(), pods, withLeaderElectionRecord), wantCalls: []string{readService, readEndpoints}},
-		{name: "Service not in the cache yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "sync deferred"},
-		{name: "reading the Service fails", cached: objects(settled), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
+		{name: "Service not in the cache yet", cached: objects(upToDate), liveService: newService(), wantCalls: []string{readService}, wantErr: "sync deferred"},
+		{name: "reading the Service fails", cached: objects(upToDate), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
 		{name: "reading the Endpoints fails", answers: map[string][]error{readEndpoints: {errTooManyRequests}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
 
 		{
@@ -141,13 +141,13 @@ func TestWaitsForOwnWrite(t *testing.T) {
 				if diff := cmp.Diff([]string{test.call}, r.calls); diff != "" {
 					t.Errorf("calls before the write is in the cache (-want +got):\n%s", diff)
 				}
-				shown := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
+				written := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
 				got := enqueuedAt(t, r, func() {
-					r.cache(shown)
-					r.endpointsObserved(shown)
+					r.cache(written)
+					r.endpointsObserved(written)
 				})
 				if diff := cmp.Diff(map[string][]time.Duration{key: {0}}, got); diff != "" {
-					t.Errorf("woken by its write (-want +got):\n%s", diff)
+					t.Errorf("enqueued by the write event (-want +got):\n%s", diff)
 				}
 				if err := r.sync(t.Context(), key); err != nil || len(r.calls) != 1 {
 					t.Errorf("with its write in the cache: error %v, calls %v", err, r.calls)

@@ -44,8 +44,8 @@ func TestTrigger(t *testing.T) {
 // one.
 func TestTriggerOfRecreatedService(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
-	namesake := newService(func(s *corev1.Service) { s.UID = "later" })
-	if got := changeTimesOf(namesake, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(serviceCreated) {
+	recreated := newService(func(s *corev1.Service) { s.UID = "later" })
+	if got := changeTimesOf(recreated, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(serviceCreated) {
 		t.Errorf("trigger %s, want the Service's creation, %s", got, serviceCreated)
 	}
 }

@@ -48,8 +48,8 @@ var catalog = []controllerDescriptor{
 	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, buildEndpoints},
 }
 
-// Known returns the names that --controllers accepts.
-func Known() []string {
+// ControllerNames returns the names that --controllers accepts.
+func ControllerNames() []string {
 	names := make([]string, len(catalog))
 	for i, e := range catalog {
 		names[i] = e.name

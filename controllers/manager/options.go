@@ -108,7 +108,7 @@ func NewOptions() *Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"Controllers to enable. '*' enables all controllers, 'foo' enables the controller named foo, '-foo' disables it. All controllers: "+strings.Join(Known(), ", "))
+		"Controllers to enable. '*' enables all controllers, 'foo' enables the controller named foo, '-foo' disables it. All controllers: "+strings.Join(ControllerNames(), ", "))
 	flags.IntVar(&o.ConcurrentRCSyncs, "concurrent-rc-syncs", o.ConcurrentRCSyncs, "Number of ReplicationControllers that are synced concurrently.")
 	flags.IntVar(&o.ConcurrentReplicaSetSyncs, "concurrent-replicaset-syncs", o.ConcurrentReplicaSetSyncs, "Number of ReplicaSets that are synced concurrently.")
 	flags.IntVar(&o.ConcurrentDeploymentSyncs, "concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs, "Number of Deployments that are synced concurrently.")
@@ -217,8 +217,8 @@ func (o *ServingOptions) validate() error {
 func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")
-		if given != "*" && !slices.Contains(Known(), name) {
-			return nil, fmt.Errorf("--controllers: unknown controller %q, expected '*' or one of %s", given, strings.Join(Known(), ", "))
+		if given != "*" && !slices.Contains(ControllerNames(), name) {
+			return nil, fmt.Errorf("--controllers: unknown controller %q, expected '*' or one of %s", given, strings.Join(ControllerNames(), ", "))
 		}
 		if given == name && slices.Contains(o.Controllers[i:], "-"+name) || given != name && slices.Contains(o.Controllers[i:], name) {
 			return nil, fmt.Errorf("--controllers: %s is both enabled and disabled", name)

@@ -55,7 +55,7 @@ func newFixtureWithClock(t *testing.T, clock clock.PassiveClock, set *appsv1.Rep
 	t.Helper()
 	r := &fixture{t: t, callErrors: map[string][]error{}, duringCall: map[string]func(){}, live: set}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	kind, err := ReplicaSets(client, factory.Apps().V1().ReplicaSets())
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *fixture) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Po
 	}
 }
 
-func (r *fixture) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")

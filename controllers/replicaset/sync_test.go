@@ -191,9 +191,9 @@ func TestRelatedPodsByNode(t *testing.T) {
 	}
 	r := newFixture(t, newSet(1, deployed("new")),
 		newPod("a", of("new"), node("n1")), newPod("b", of("new"), node("n2")),
-		newPod("c", of("old"), node("n1")), newPod("d", of("old"), node("n1"), terminating), newPod("e", of("stranger"), node("n1")))
+		newPod("c", of("old"), node("n1")), newPod("d", of("old"), node("n1"), terminating), newPod("e", of("other"), node("n1")))
 	r.cache(t, newSet(1, deployed("old")))
-	r.cache(t, newSet(1, func(s *appsv1.ReplicaSet) { s.Name, s.UID = "alone", "stranger" }))
+	r.cache(t, newSet(1, func(s *appsv1.ReplicaSet) { s.Name, s.UID = "alone", "other" }))
 	owner, err := r.kind.Owner(newSet(1, deployed("new")))
 	if err != nil {
 		t.Fatal(err)
@@ -315,8 +315,8 @@ func TestStalePodCache(t *testing.T) {
 				r.traits.ReadsOwnWrites = false
 				if test.shown > 0 {
 					time.AfterFunc(test.shown, func() {
-						stranger := newPod("b", controlledByAnother, func(p *corev1.Pod) { p.ResourceVersion = "1500" })
-						if err := r.pods.Add(stranger); err != nil {
+						other := newPod("b", controlledByAnother, func(p *corev1.Pod) { p.ResourceVersion = "1500" })
+						if err := r.pods.Add(other); err != nil {
 							t.Error(err)
 						}
 					})

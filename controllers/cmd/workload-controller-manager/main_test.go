@@ -28,7 +28,7 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 	want := manager.NewOptions()
 	want.Kubeconfig = "F"
-	want.Controllers = manager.Known()
+	want.Controllers = manager.ControllerNames()
 	want.KubeAPIQPS, want.KubeAPIBurst = 500, 1000
 	want.LeaderElection.ResourceName = "NAME"
 	want.Serving = manager.ServingOptions{BindAddress: "127.0.0.1", SecurePort: 10257, CertFile: "C", KeyFile: "K", AllowedPaths: []string{"/livez", "/metrics"}}

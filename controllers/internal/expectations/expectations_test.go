@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	owner    = ownership.ID{Key: "ns/a", UID: "1"}
-	namesake = ownership.ID{Key: "ns/a", UID: "2"}
-	start    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	owner     = ownership.ID{Key: "ns/a", UID: "1"}
+	recreated = ownership.ID{Key: "ns/a", UID: "2"}
+	start     = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 func TestSatisfied(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSatisfied(t *testing.T) {
 			e.ExpectDeletions(owner, []types.UID{"p", "q"})
 			e.DeletionObserved(owner, "p")
 			e.DeletionObserved(owner, "p")
-			e.DeletionObserved(owner, "stranger")
+			e.DeletionObserved(owner, "unknown")
 		}, owner, false},
 		{"deletes observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectDeletions(owner, []types.UID{"p", "q"})
@@ -101,11 +101,11 @@ func TestSatisfied(t *testing.T) {
 		}, owner, true},
 		{"recreated owner starts without expectations", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-		}, namesake, true},
+		}, recreated, true},
 		{"observations of a recreated owner do not count", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
-			e.CreationObserved(namesake, "p")
+			e.CreationObserved(recreated, "p")
 		}, owner, false},
 		{"forgotten with the owner", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
@@ -113,7 +113,7 @@ func TestSatisfied(t *testing.T) {
 		}, owner, true},
 		{"kept when a recreated owner is forgotten", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-			e.Forget(namesake)
+			e.Forget(recreated)
 		}, owner, false},
 		{"forgotten with the key", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
@@ -157,7 +157,7 @@ func TestUnmet(t *testing.T) {
 			if got := tracker.Unmet(owner); got != test.want {
 				t.Errorf("Unmet = %t, want %t", got, test.want)
 			}
-			if tracker.Unmet(namesake) {
+			if tracker.Unmet(recreated) {
 				t.Error("expectations of a recreated owner are unmet")
 			}
 		})
@@ -183,7 +183,7 @@ func TestCreationsInAnyOrder(t *testing.T) {
 		tracker := New(clocktesting.NewFakePassiveClock(start), func(string) bool { return false })
 		tracker.ExpectCreations(owner, n)
 		failed, answered, observed := map[int]bool{}, map[int]bool{}, map[int]bool{}
-		settled := 0
+		done := 0
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			i := rapid.IntRange(0, n-1).Draw(t, "create")
 			uid := types.UID(strconv.Itoa(i))
@@ -205,11 +205,11 @@ func TestCreationsInAnyOrder(t *testing.T) {
 		}
 		for i := range n {
 			if failed[i] || answered[i] && observed[i] {
-				settled++
+				done++
 			}
 		}
-		if got, want := tracker.Satisfied(owner), settled == n; got != want {
-			t.Fatalf("Satisfied = %t with %d of %d creates done", got, settled, n)
+		if got, want := tracker.Satisfied(owner), done == n; got != want {
+			t.Fatalf("Satisfied = %t with %d of %d creates done", got, done, n)
 		}
 	})
 }

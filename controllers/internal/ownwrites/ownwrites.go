@@ -71,9 +71,9 @@ func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.writesOf(owner)
-	known, recorded := w.versions[resource]
+	last, recorded := w.versions[resource]
 	if recorded {
-		if order, err := resourceversion.CompareResourceVersion(known, resourceVersion); err == nil && order >= 0 {
+		if order, err := resourceversion.CompareResourceVersion(last, resourceVersion); err == nil && order >= 0 {
 			return
 		}
 	}

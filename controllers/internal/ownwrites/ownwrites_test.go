@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	owner    = ownership.ID{Key: "ns/a", UID: "1"}
-	namesake = ownership.ID{Key: "ns/a", UID: "2"}
+	owner     = ownership.ID{Key: "ns/a", UID: "1"}
+	recreated = ownership.ID{Key: "ns/a", UID: "2"}
 )
 
 // fakeCache is a cache at one resourceVersion.
@@ -45,14 +45,14 @@ func TestStaleReason(t *testing.T) {
 		want  string
 	}{
 		{"no writes", fakeCache{version: "5"}, func(*Tracker) {}, ""},
-		{"cache behind", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, the last write of this controller is at 10"},
+		{"cache older than the write", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, the last write of this controller is at 10"},
 		{"cache at the write", fakeCache{version: "10"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"cache past the write", fakeCache{version: "11"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
 		{"newest write counts, in any order", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "11")
 			l.Wrote(owner, "pods", "9")
 		}, "the last write of this controller is at 11"},
-		{"another resource behind", fakeCache{version: "10"}, func(l *Tracker) {
+		{"cache of another resource older than the write", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(owner, "replicasets", "8")
 		}, "the informer cache of replicasets is at resourceVersion 7"},
@@ -70,7 +70,7 @@ func TestStaleReason(t *testing.T) {
 		{"deleted and gone", fakeCache{}, func(l *Tracker) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
 		{"recreated owner drops the earlier writes", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
-			l.Wrote(namesake, "pods", "9")
+			l.Wrote(recreated, "pods", "9")
 		}, ""},
 		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
@@ -78,7 +78,7 @@ func TestStaleReason(t *testing.T) {
 		}, ""},
 		{"kept when a recreated owner is forgotten", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
-			l.Forget(namesake)
+			l.Forget(recreated)
 		}, "the last write of this controller is at 10"},
 		{"forgotten with the key", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")

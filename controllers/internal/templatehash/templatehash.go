@@ -54,7 +54,7 @@ func Equal(a, b *corev1.PodTemplateSpec) bool {
 // withoutLabel returns template without Label. All other fields are shared with
 // template.
 func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	if _, labelled := template.Labels[Label]; !labelled {
+	if _, labeled := template.Labels[Label]; !labeled {
 		return template
 	}
 	bare := *template
