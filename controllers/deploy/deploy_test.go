@@ -15,7 +15,7 @@ import (
 )
 
 // TestManifestMatchesBinary checks that the flags, ports and probes of the manifest
-// match the binary, and that the RBAC objects name its lease.
+// match the binary. It also checks that the RBAC objects name the lease.
 func TestManifestMatchesBinary(t *testing.T) {
 	spec := podSpec(t)
 	container := spec.Containers[0]

@@ -84,8 +84,8 @@ func TestScaleAfterPartialFailure(t *testing.T) {
 	}
 }
 
-// TestLostResponses: if a ReplicaSet create succeeds but its response is an error, the
-// next sync finds the ReplicaSet and does not count a collision.
+// TestLostResponses: a ReplicaSet create succeeds, but its response is an error. The
+// next sync must find the ReplicaSet and not count a collision.
 func TestLostResponses(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stale caches: %t", stale), func(t *testing.T) {

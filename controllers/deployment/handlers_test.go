@@ -83,8 +83,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// TestPodEnded checks that only the end of the last running pod of a ReplicaSet
-// enqueues the Deployment, and only if the rollout waits for it.
+// TestPodEnded checks when the end of a pod enqueues the Deployment. It must be the
+// last running pod of a ReplicaSet, and the rollout must be waiting for it.
 func TestPodEnded(t *testing.T) {
 	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }

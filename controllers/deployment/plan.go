@@ -15,11 +15,13 @@ type size struct {
 	// available is status.availableReplicas, but at most replicas. Pods above replicas
 	// are about to be deleted, so they do not count as available.
 	available int
-	// desiredReplicas is the Deployment's replicas when the ReplicaSet was last
-	// scaled, from its annotation; none if the annotation is absent or malformed.
+	// desiredReplicas is the value of the annotation desired-replicas; none if it is
+	// absent or malformed. It is the Deployment's replicas when the ReplicaSet was
+	// last scaled.
 	desiredReplicas int
-	// maxReplicas is the Deployment's replicas plus maxSurge when the ReplicaSet was
-	// last scaled, from its annotation; 0 if the annotation is absent or malformed.
+	// maxReplicas is the value of the annotation max-replicas; 0 if it is absent or
+	// malformed. It is the Deployment's replicas plus maxSurge when the ReplicaSet was
+	// last scaled.
 	maxReplicas int
 }
 

@@ -25,8 +25,9 @@ func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	return time.Duration(*seconds) * time.Second, true
 }
 
-// complete reports whether status shows a complete rollout: all replicas are updated
-// and available, there are no other replicas, and the generation is observed.
+// complete reports whether status shows a complete rollout. All replicas must be
+// updated and available, there must be no other replicas, and the generation must be
+// observed.
 func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) bool {
 	return int(status.UpdatedReplicas) == l.replicas &&
 		int(status.Replicas) == l.replicas &&

@@ -113,8 +113,8 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	return &content
 }
 
-// rollBack rolls the Deployment back to the requested revision and removes the
-// rollback annotation, even if the rollback is not possible. If the current template
+// rollBack rolls the Deployment back to the requested revision. It removes the
+// rollback annotation even if the rollback is not possible. If the current template
 // has no ReplicaSet yet, rollBack first creates one without replicas. Otherwise users
 // could not return to that template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {

@@ -18,9 +18,8 @@ import (
 type simulation struct {
 	*fixture
 	t *rapid.T
-	// outcomeUnknown is set while a write has succeeded that the controller has no
-	// response for and that its cache does not contain. The limits are not checked in
-	// that time.
+	// outcomeUnknown is set while a successful write is neither known to the
+	// controller nor in its cache. The limits are not checked in that time.
 	outcomeUnknown   bool
 	rollbackRequests int
 	beforeWrite      map[string]*appsv1.ReplicaSet

@@ -113,7 +113,7 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a Recreate rollout: it scales the old ReplicaSets to
+// recreate takes the next step of a Recreate rollout. It scales the old ReplicaSets to
 // 0, waits until no old pod is running, and then scales the new ReplicaSet up.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {

@@ -21,8 +21,8 @@ func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 		return nil
 	}
 	status := r.status()
-	// If the create of the new ReplicaSet failed, the key is retried with backoff,
-	// which a deadline check must not preempt.
+	// After a failed create of the new ReplicaSet, the key is retried with backoff. A
+	// deadline check must not preempt that.
 	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
 		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
 		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
@@ -57,7 +57,7 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 }
 
 // deferWrite reports whether a write to the Deployment must wait because the informer
-// cache is stale; the write would be a conflict. deferWrite then enqueues the
+// cache is stale. The write would be a conflict. deferWrite then enqueues the
 // Deployment after StaleRetryDelay.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {

@@ -8,8 +8,8 @@
 // truncate.go and plan.go make decisions and call no API; sync.go carries them out.
 //
 // The controller does not write EndpointSlices. It never changes the Endpoints of a
-// Service without a selector, Endpoints that were created without a Service, or
-// leader-election records.
+// Service without a selector, or leader-election records. It ignores Endpoints without
+// a Service that are created while it is running.
 package endpoints
 
 import (

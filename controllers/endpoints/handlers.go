@@ -124,9 +124,9 @@ func (c *Controller) batchDelay(key string) time.Duration {
 }
 
 // affectedServices returns the keys of the Services whose Endpoints may change with a
-// pod. If the pod's contribution changes, these are all Services that select the pod
-// before or after. If only its labels change, these are the Services that select it
-// either before or after. If the pod contributes nothing before and after, there are
+// pod update. If the pod's contribution changed, it returns all Services that select
+// the old or the new pod. If only the labels changed, it returns the Services that
+// select one of the two, but not both. If neither contributes anything, it returns
 // none.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)

@@ -174,8 +174,8 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// TestBatchDelay checks that, without a batch period, pod events are batched for the
-// duration of the last write, up to a limit. Other events are not delayed.
+// TestBatchDelay checks how long pod events are batched without a batch period: for
+// the duration of the last write, up to a limit. Other events are not delayed.
 func TestBatchDelay(t *testing.T) {
 	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
 	shown := func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }

@@ -84,8 +84,8 @@ func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "entries")
 }
 
-// TestPackProperties checks that packing keeps the content of the entries, and that
-// the result depends neither on their order nor on packing twice.
+// TestPackProperties checks that packing keeps the content of the entries. The result
+// must not depend on their order or on packing twice.
 func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t, 0, 3)

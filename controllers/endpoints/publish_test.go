@@ -118,8 +118,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// FuzzIP checks that any IP in a pod's status leads to an address of the requested
-// family that the API server accepts.
+// FuzzIP checks the address that is published for any IP in a pod's status. It must
+// have the requested family, and the API server must accept it.
 func FuzzIP(f *testing.F) {
 	for _, ip := range []string{"10.1.0.1", "fd00::1", "", "010.1.0.1", "::ffff:10.1.0.1", "fe80::1%eth0", "1.2.3", "x"} {
 		f.Add(ip, true)

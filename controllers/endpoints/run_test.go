@@ -164,7 +164,7 @@ func TestServiceNotYetCached(t *testing.T) {
 }
 
 // TestRecoversAfterLongOutage checks that the controller recovers from a long outage
-// without an event, after at most about the duration of the outage.
+// without an event. The recovery must take at most about as long as the outage.
 func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

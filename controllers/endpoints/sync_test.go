@@ -120,7 +120,7 @@ func TestDeletionIsConditional(t *testing.T) {
 }
 
 // TestWaitsForOwnWrite checks that a sync is deferred until the cache contains the
-// last write, and that the event of that write enqueues the key at once.
+// last write. The event of that write must enqueue the key at once.
 func TestWaitsForOwnWrite(t *testing.T) {
 	for _, test := range []struct {
 		name   string

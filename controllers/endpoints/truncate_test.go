@@ -95,8 +95,9 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestTruncateProperties checks that the result fits, contains only given addresses,
-// prefers ready addresses, is packed, and does not change when truncated again.
+// TestTruncateProperties checks properties of truncated subsets. They must fit,
+// contain only given addresses, prefer ready addresses, be packed, and not change when
+// truncated again.
 func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Either all entries of a Service have ports, or none has.

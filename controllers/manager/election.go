@@ -47,8 +47,8 @@ func runWhenElected(ctx context.Context, client kubernetes.Interface, options Le
 		RetryPeriod:   options.RetryPeriod,
 		WatchDog:      watchdog,
 		Name:          options.ResourceName,
-		// Do not set ReleaseOnCancel: client-go would report a lost lease only after
-		// trying to release it, and another replica may hold it by then.
+		// Do not set ReleaseOnCancel: client-go would try to release a lost lease
+		// before it reports the loss. Another replica may hold the lease by then.
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { elected <- leading },
 			OnStoppedLeading: func() {},

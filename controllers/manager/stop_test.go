@@ -15,7 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// blockedRun is a run whose only worker is in the middle of a sync: pod creates block
+// blockedRun is a run whose only worker is in the middle of a sync. Pod creates block
 // until release is called.
 type blockedRun struct {
 	leases  *fake.Clientset

@@ -18,8 +18,7 @@ type step struct {
 	deletes int
 }
 
-// plan returns how many pods to create or delete to get from active to wanted pods, at
-// most burst at a time.
+// plan returns how many pods to create or delete, at most burst.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}

@@ -187,7 +187,7 @@ func TestRankIsTotalOrder(t *testing.T) {
 }
 
 // TestPodsToDeleteIgnoresListOrder checks that the choice does not depend on the order
-// of the cached pods, and that no pod that is kept ranks before one that is deleted.
+// of the cached pods. No pod that is kept may rank before one that is deleted.
 func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)

@@ -37,8 +37,8 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 }
 
-// TestRunReportsErrors checks that an error is one line that names the flag, and that
-// the exit code distinguishes usage errors from failures.
+// TestRunReportsErrors checks that an error is one line that names the flag. The exit
+// code must distinguish usage errors from failures.
 func TestRunReportsErrors(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
 	missing := filepath.Join(t.TempDir(), "kubeconfig")

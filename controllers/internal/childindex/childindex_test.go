@@ -90,8 +90,8 @@ func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	return found, err
 }
 
-// TestCandidatesWhileControllerRefChanges checks that a child that moves between the
-// indexes while they are read is returned once, in its most recent version.
+// TestCandidatesWhileControllerRefChanges: a child moves between the indexes while
+// they are read. It must be returned once, in its most recent version.
 func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// OwnerLookup finds cached owners of one kind: the owner that a controllerRef names,
-// or the owners that could adopt an orphan.
+// OwnerLookup finds cached owners of one kind. It finds the owner that a controllerRef
+// names, and the owners that could adopt an orphan.
 type OwnerLookup struct {
 	// Cache is the informer's cache of owners, indexed by namespace.
 	Cache cache.Indexer

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Active reports whether a pod counts as a replica: it is not terminating, and its
-// phase is neither Succeeded nor Failed.
+// Active reports whether a pod counts as a replica. It must not be terminating, and
+// its phase must be neither Succeeded nor Failed.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Terminal(pod)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestTrim checks that every function of this package returns the same for a trimmed
-// pod, and that all other fields are removed.
+// pod. All other fields must be removed.
 func TestTrim(t *testing.T) {
 	since := metav1.NewTime(time.Unix(1_000_000, 0))
 	whole := &corev1.Pod{

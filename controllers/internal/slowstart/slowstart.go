@@ -1,6 +1,5 @@
-// Package slowstart makes calls in batches of 1, 2, 4, 8, … and stops after the
-// first batch in which a call fails. If all calls fail for one reason, such as an
-// exhausted quota, only a few are made.
+// Package slowstart makes calls in batches of 1, 2, 4, 8, … until a batch fails. If
+// all calls fail for one reason, such as an exhausted quota, only a few are made.
 package slowstart
 
 import (

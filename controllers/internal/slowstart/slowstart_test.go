@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRunCounts checks that Run makes the calls of the batches 1, 2, 4, … up to and
-// including the first batch with a failing call.
+// TestRunCounts checks the number of calls. Run must make the calls of the batches 1,
+// 2, 4, … up to and including the first batch with a failing call.
 func TestRunCounts(t *testing.T) {
 	boom := errors.New("boom")
 	ctx := t.Context()
@@ -41,8 +41,8 @@ func TestRunCounts(t *testing.T) {
 	})
 }
 
-// TestRunBatches checks that all calls of a batch run concurrently, and that the next
-// batch starts only after they have returned.
+// TestRunBatches checks that all calls of a batch run concurrently. The next batch
+// must start only after they have returned.
 func TestRunBatches(t *testing.T) {
 	var mu sync.Mutex
 	begun := sync.NewCond(&mu)

@@ -81,8 +81,8 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	}
 }
 
-// TestHashProperties checks that a hash is valid in label values and names, that equal
-// templates share a hash, and that collision counts change it.
+// TestHashProperties checks that a hash is valid in label values and names. Equal
+// templates must share a hash, and collision counts must change it.
 func TestHashProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := newTemplate(func(p *corev1.PodTemplateSpec) {

@@ -1,5 +1,5 @@
-// Package workloop runs the syncs of a controller: a work queue of keys, the workers
-// that process them, and retries with exponential backoff.
+// Package workloop runs the syncs of a controller. It has a work queue of keys,
+// workers that process the keys, and retries with exponential backoff.
 //
 // Two workers never sync one key at the same time, and a failing key does not delay
 // other keys. Retries of one key wait 5 ms, doubling to MaxRetryDelay. Retries that
