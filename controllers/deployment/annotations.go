@@ -13,10 +13,11 @@ import (
 
 // Annotations that users and clients read.
 const (
-	// revisionAnnotation is the revision of a ReplicaSet. A Deployment has the
-	// revision of its new ReplicaSet.
+	// revisionAnnotation holds the revision of a ReplicaSet. On a Deployment, it holds
+	// the revision of the new ReplicaSet.
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation lists the earlier revisions of a ReplicaSet.
+	// historyAnnotation holds the earlier revisions of a ReplicaSet, separated by
+	// commas.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
 	// desiredReplicasAnnotation and maxReplicasAnnotation record, when a ReplicaSet is
 	// scaled, the Deployment's replicas without and with maxSurge.
@@ -27,8 +28,8 @@ const (
 // maxHistoryLength is the maximum length of a revision history, in characters.
 const maxHistoryLength = 2000
 
-// annotationsToSkip are the annotations that are never copied between a Deployment and
-// its ReplicaSets. All others are.
+// annotationsToSkip are never copied between a Deployment and its ReplicaSets. All
+// other annotations are.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -47,8 +48,8 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns annotations with the replicas annotations set from
-// l.
+// withReplicasAnnotations returns annotations with desired-replicas and max-replicas
+// set from l.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -56,8 +57,8 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns annotations with at least the given revision. It appends a
-// revision that it replaces to the history. A revision never decreases, because
+// withRevision returns annotations with at least the given revision. The revision that
+// it replaces is appended to the history. A revision never decreases, because
 // ReplicaSets with higher revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
@@ -98,8 +99,8 @@ func withInheritedAnnotations(annotations, deployment map[string]string) map[str
 }
 
 // annotationsAfterRollback returns the annotations of a Deployment that rolls back to
-// a ReplicaSet. These are the ReplicaSet's annotations except annotationsToSkip, and
-// the Deployment's own annotationsToSkip. The rollback annotation itself is removed.
+// a ReplicaSet. It takes annotationsToSkip from the Deployment, without the rollback
+// annotation, and all others from the ReplicaSet.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -120,8 +121,8 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with the entries of changed set. It returns the same
-// map if nothing changes, and a new map otherwise.
+// withEntries returns annotations plus the entries of changed, which take precedence.
+// It returns the same map if nothing changes, and a new map otherwise.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

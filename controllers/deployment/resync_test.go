@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runController runs the controller for d of a synctest bubble's time and calls
+// runController runs the controller for d of simulated time and calls
 // halfway after half of it. It enqueues the key once at the start. After that, only
 // the controller's own writes enqueue it.
 func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {

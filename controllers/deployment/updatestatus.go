@@ -32,8 +32,8 @@ func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	return c.writeStatus(ctx, r, status)
 }
 
-// writeStatus writes status together with the Deployment's revision annotation. The
-// status subresource accepts annotations.
+// writeStatus writes status and the Deployment's revision annotation in one request.
+// An update of the status subresource may change annotations.
 func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.DeploymentStatus) error {
 	d := *r.deployment
 	d.Status = status

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// runLoop runs a loop for d of a synctest bubble's time.
+// runLoop runs a loop for d of simulated time.
 func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})

@@ -262,7 +262,7 @@ func TestRecordsItsWrites(t *testing.T) {
 	}
 }
 
-// runFixture runs the controller for d of a synctest bubble's time.
+// runFixture runs the controller for d of simulated time.
 func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	r.synced = nil // the informers of the fixture never start
