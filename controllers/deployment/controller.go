@@ -36,7 +36,8 @@ import (
 // EventSource is the source component of events.
 const EventSource = "deployment-controller"
 
-// Names of the work queue in metrics, and of resources in recorded writes.
+// queueName is the name of the work queue in metrics. The others are resource names, as
+// package ownwrites uses them.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"

@@ -12,7 +12,7 @@ type (
 )
 
 const (
-	// resource is the resource name of Endpoints in recorded writes.
+	// resource is the resource name of Endpoints, as package ownwrites uses it.
 	resource = "endpoints"
 	// EventSource is the source component of events and the value of managedByLabel.
 	EventSource = "endpoint-controller"

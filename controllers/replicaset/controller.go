@@ -28,7 +28,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// podsResource is the resource name of pods in recorded writes.
+// podsResource is the resource name of pods, as package ownwrites uses it.
 const podsResource = "pods"
 
 // Config holds what a Controller needs. Every field is required.

@@ -39,7 +39,7 @@ type Kind interface {
 type Traits struct {
 	// GVK is the group, version and kind used in the controllerRefs of pods.
 	GVK schema.GroupVersionKind
-	// Resource is the plural resource name in recorded writes.
+	// Resource is the plural resource name, as package ownwrites uses it.
 	Resource string
 	// Queue is the name of the work queue in metrics.
 	Queue string
