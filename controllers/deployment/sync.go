@@ -90,7 +90,7 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	case recreates(d):
 		return c.recreate(ctx, r)
 	default:
-		return fmt.Errorf("Deployment %s/%s has strategy %q, expected RollingUpdate or Recreate", d.Namespace, d.Name, d.Spec.Strategy.Type)
+		return fmt.Errorf("unexpected strategy %q in Deployment %s/%s, expected RollingUpdate or Recreate", d.Spec.Strategy.Type, d.Namespace, d.Name)
 	}
 }
 
