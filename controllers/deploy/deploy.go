@@ -1,5 +1,5 @@
-// Package deploy holds the manifest that runs workload-controller-manager on a
-// cluster. The rights that it needs there are in package rbac.
+// Package deploy embeds the manifest that runs workload-controller-manager as a
+// DaemonSet. Package rbac has the RBAC objects.
 package deploy
 
 import _ "embed"

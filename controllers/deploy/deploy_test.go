@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 )
 
-// What the manifest says of the binary must be true: its flags, where it serves
-// health, and the lease that its rights name.
-func TestManifestFitsTheBinary(t *testing.T) {
+// TestManifestMatchesBinary checks that the flags, ports and probes of the manifest
+// match the binary. It also checks that the RBAC objects name the lease.
+func TestManifestMatchesBinary(t *testing.T) {
 	spec := podSpec(t)
 	container := spec.Containers[0]
 	options := manager.NewOptions()
@@ -29,12 +29,12 @@ func TestManifestFitsTheBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(container.Ports) != 1 || int(container.Ports[0].ContainerPort) != options.Serving.SecurePort {
-		t.Errorf("ports %v, the binary serves on %d", container.Ports, options.Serving.SecurePort)
+		t.Errorf("ports %v, want %d as in the options", container.Ports, options.Serving.SecurePort)
 	}
 	for path, probe := range map[string]*corev1.Probe{"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
 		get := probe.HTTPGet
 		if get.Path != path || get.Scheme != corev1.URISchemeHTTPS || get.Port != intstr.FromString(container.Ports[0].Name) {
-			t.Errorf("the probe of %s asks %+v", path, get)
+			t.Errorf("the probe of %s has %+v", path, get)
 		}
 	}
 	_, lease, err := rbac.Roles(options.LeaderElection.ResourceNamespace, options.LeaderElection.ResourceName)
@@ -43,7 +43,7 @@ func TestManifestFitsTheBinary(t *testing.T) {
 	}
 	if !options.LeaderElection.Enabled || !bytes.Contains(rbac.Manifest, []byte("namespace: "+lease.Namespace)) ||
 		!bytes.Contains(rbac.Manifest, []byte("resourceNames: ["+options.LeaderElection.ResourceName+"]")) {
-		t.Errorf("rbac.yaml does not grant the lease %s/%s", lease.Namespace, options.LeaderElection.ResourceName)
+		t.Errorf("rbac.yaml has no permission for Lease %s/%s", lease.Namespace, options.LeaderElection.ResourceName)
 	}
 	var account corev1.ServiceAccount
 	for document := range bytes.SplitSeq(rbac.Manifest, []byte("\n---\n")) {

@@ -11,25 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations that users and their tools read.
+// Annotations that users and clients read.
 const (
-	// revisionAnnotation numbers the templates of a Deployment, on each
-	// ReplicaSet and, with the newest, on the Deployment.
+	// revisionAnnotation holds the revision of a ReplicaSet. On a Deployment, it holds
+	// the revision of the new ReplicaSet.
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation lists the revisions that a ReplicaSet had before.
+	// historyAnnotation holds the earlier revisions of a ReplicaSet, separated by
+	// commas.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
-	// desiredReplicasAnnotation and maxReplicasAnnotation say for which number
-	// of replicas, without and with surge, a ReplicaSet was sized.
+	// desiredReplicasAnnotation and maxReplicasAnnotation record, when a ReplicaSet is
+	// scaled, the Deployment's replicas without and with maxSurge.
 	desiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
 	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// historyLengthMax is the length of a revision history, in characters.
-const historyLengthMax = 2000
+// maxHistoryLength is the maximum length of a revision history, in characters.
+const maxHistoryLength = 2000
 
-// own are the annotations that the Deployment and its ReplicaSets each have for
-// themselves; all others go from one to the other.
-var own = []string{
+// annotationsToSkip are never copied between a Deployment and its ReplicaSets. All
+// other annotations are.
+var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
 	historyAnnotation,
@@ -38,8 +39,8 @@ var own = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// count reads a number of replicas from an annotation.
-func count(text string) (int, bool) {
+// parseReplicas parses a number of replicas from an annotation.
+func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
 		return 0, false
@@ -47,17 +48,18 @@ func count(text string) (int, bool) {
 	return int(n), true
 }
 
-// withSize returns annotations that say for which limits a ReplicaSet is sized.
-func withSize(annotations map[string]string, l limits) map[string]string {
-	return with(annotations, map[string]string{
+// withReplicasAnnotations returns annotations with desired-replicas and max-replicas
+// set from l.
+func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
+	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
-		maxReplicasAnnotation:     strconv.Itoa(l.most()),
+		maxReplicasAnnotation:     strconv.Itoa(l.maxReplicas()),
 	})
 }
 
-// withRevision returns annotations that give at least revision, and keep in the
-// history the one that it replaces. A revision is never lowered: ReplicaSets
-// with higher ones may have been deleted.
+// withRevision returns annotations with at least the given revision. The revision that
+// it replaces is appended to the history. A revision never decreases, because
+// ReplicaSets with higher revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -65,42 +67,43 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	}
 	changed := map[string]string{revisionAnnotation: strconv.FormatInt(revision, 10)}
 	if had {
-		changed[historyAnnotation] = remember(annotations[historyAnnotation], strconv.FormatInt(before, 10))
+		changed[historyAnnotation] = appendRevision(annotations[historyAnnotation], strconv.FormatInt(before, 10))
 	}
-	return with(annotations, changed)
+	return withEntries(annotations, changed)
 }
 
-// remember appends a revision to a history, and drops the oldest ones as far as
-// length demands.
-func remember(history, revision string) string {
+// appendRevision appends a revision to a history and drops the oldest revisions if the
+// history gets too long.
+func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
 	}
 	history += "," + revision
-	for len(history) > historyLengthMax {
+	for len(history) > maxHistoryLength {
 		_, history, _ = strings.Cut(history, ",")
 	}
 	return history
 }
 
-// revisionOf reads the revision; a malformed or absent one is none.
+// revisionOf returns the revision annotation. It returns false if the annotation is
+// absent or malformed.
 func revisionOf(annotations map[string]string) (int64, bool) {
 	revision, err := strconv.ParseInt(annotations[revisionAnnotation], 10, 64)
 	return revision, err == nil
 }
 
-// withInherited returns the annotations of a ReplicaSet with those of its
-// Deployment added. None is taken away.
-func withInherited(annotations, deployment map[string]string) map[string]string {
-	return with(annotations, shared(deployment))
+// withInheritedAnnotations returns a ReplicaSet's annotations with those of its
+// Deployment added. It removes none.
+func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
+	return withEntries(annotations, inheritable(deployment))
 }
 
-// rolledBack returns the annotations of a Deployment that goes back to the
-// template of a ReplicaSet: its own, and what that ReplicaSet once had from it.
-// The wish to roll back is fulfilled, and gone.
-func rolledBack(deployment, set map[string]string) map[string]string {
-	annotations := shared(set)
-	for _, key := range own {
+// annotationsAfterRollback returns the annotations of a Deployment that rolls back to
+// a ReplicaSet. It takes annotationsToSkip from the Deployment, without the rollback
+// annotation, and all others from the ReplicaSet.
+func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
+	annotations := inheritable(set)
+	for _, key := range annotationsToSkip {
 		if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {
 			annotations[key] = value
 		}
@@ -108,19 +111,19 @@ func rolledBack(deployment, set map[string]string) map[string]string {
 	return annotations
 }
 
-func shared(annotations map[string]string) map[string]string {
+func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
-		if !slices.Contains(own, key) {
+		if !slices.Contains(annotationsToSkip, key) {
 			rest[key] = value
 		}
 	}
 	return rest
 }
 
-// with returns annotations with changed on top: the same map if that changes
-// nothing, a new one otherwise.
-func with(annotations, changed map[string]string) map[string]string {
+// withEntries returns annotations plus the entries of changed, which take precedence.
+// It returns the same map if nothing changes, and a new map otherwise.
+func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {
 		if had, has := annotations[key]; !has || had != value {

@@ -23,17 +23,17 @@ func TestWithRevision(t *testing.T) {
 		revision int64
 		want     annotations
 	}{
-		{"the first", nil, 1, annotations{revisionAnnotation: "1"}},
-		{"the same", annotations{revisionAnnotation: "2"}, 2, annotations{revisionAnnotation: "2"}},
-		{"never lower", annotations{revisionAnnotation: "7"}, 3, annotations{revisionAnnotation: "7"}},
-		{"in use again", annotations{revisionAnnotation: "1"}, 3, annotations{revisionAnnotation: "3", historyAnnotation: "1"}},
-		{"and again", annotations{revisionAnnotation: "3", historyAnnotation: "1"}, 5, annotations{revisionAnnotation: "5", historyAnnotation: "1,3"}},
-		{"malformed: replaced and forgotten", annotations{revisionAnnotation: "x"}, 3, annotations{revisionAnnotation: "3"}},
-		{"numbers, not text", annotations{revisionAnnotation: "9"}, 10, annotations{revisionAnnotation: "10", historyAnnotation: "9"}},
-		{"others stay", annotations{"a": "b"}, 1, annotations{"a": "b", revisionAnnotation: "1"}},
-		{"a history that is full loses its oldest", annotations{revisionAnnotation: "1001", historyAnnotation: long}, 1002,
+		{"first revision", nil, 1, annotations{revisionAnnotation: "1"}},
+		{"same revision", annotations{revisionAnnotation: "2"}, 2, annotations{revisionAnnotation: "2"}},
+		{"lower revision is ignored", annotations{revisionAnnotation: "7"}, 3, annotations{revisionAnnotation: "7"}},
+		{"reused ReplicaSet gets a new revision", annotations{revisionAnnotation: "1"}, 3, annotations{revisionAnnotation: "3", historyAnnotation: "1"}},
+		{"reused once more", annotations{revisionAnnotation: "3", historyAnnotation: "1"}, 5, annotations{revisionAnnotation: "5", historyAnnotation: "1,3"}},
+		{"malformed revision is replaced and not recorded", annotations{revisionAnnotation: "x"}, 3, annotations{revisionAnnotation: "3"}},
+		{"revisions are compared as numbers", annotations{revisionAnnotation: "9"}, 10, annotations{revisionAnnotation: "10", historyAnnotation: "9"}},
+		{"other annotations stay", annotations{"a": "b"}, 1, annotations{"a": "b", revisionAnnotation: "1"}},
+		{"full history drops its oldest revision", annotations{revisionAnnotation: "1001", historyAnnotation: long}, 1002,
 			annotations{revisionAnnotation: "1002", historyAnnotation: long[len("1000,"):] + ",1001"}},
-		{"a history that was too long", annotations{revisionAnnotation: "7", historyAnnotation: strings.Repeat("x", 5000)}, 8,
+		{"history above the limit", annotations{revisionAnnotation: "7", historyAnnotation: strings.Repeat("x", 5000)}, 8,
 			annotations{revisionAnnotation: "8", historyAnnotation: "7"}},
 	}
 	for _, test := range tests {
@@ -45,80 +45,81 @@ func TestWithRevision(t *testing.T) {
 	}
 }
 
-// A history grows by what it is given, loses only its oldest, and has its limit.
-func TestHistoryHasTwoThousandCharacters(t *testing.T) {
-	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999
-	if got := remember(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
-		t.Errorf("%d characters, want all 2000", len(got))
+// TestHistoryIsLimitedTo2000Characters checks that a history drops only its oldest
+// revisions when it exceeds the limit.
+func TestHistoryIsLimitedTo2000Characters(t *testing.T) {
+	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999 characters
+	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
+		t.Errorf("history has %d characters, want 2000", len(got))
 	}
-	if got := remember(full, "8"); !strings.HasPrefix(got, "123") {
-		t.Errorf("%d characters, want the oldest revision gone", len(got))
+	if got := appendRevision(full, "8"); !strings.HasPrefix(got, "123") {
+		t.Errorf("history has %d characters, want the oldest revision dropped", len(got))
 	}
 }
 
-func TestRemember(t *testing.T) {
+func TestAppendRevision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		revisions := rapid.SliceOfN(rapid.Int64Range(1, 1e12), 1, 400).Draw(t, "revisions")
 		history := ""
 		var all []string
 		for _, revision := range revisions {
 			text := strconv.FormatInt(revision, 10)
-			history = remember(history, text)
+			history = appendRevision(history, text)
 			all = append(all, text)
 		}
 		kept := strings.Split(history, ",")
 		if !slices.Equal(kept, all[len(all)-len(kept):]) {
 			t.Fatalf("history %q of %v", history, all)
 		}
-		if len(history) > historyLengthMax {
+		if len(history) > maxHistoryLength {
 			t.Fatalf("%d characters", len(history))
 		}
-		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= historyLengthMax {
-			t.Fatalf("%s was lost, with room for it in %d characters", all[lost-1], len(history))
+		if lost := len(all) - len(kept); lost > 0 && len(history)+1+len(all[lost-1]) <= maxHistoryLength {
+			t.Fatalf("revision %s was dropped, although it fits into %d characters", all[lost-1], len(history))
 		}
 	})
 }
 
-func FuzzRemember(f *testing.F) {
+func FuzzAppendRevision(f *testing.F) {
 	f.Add("", "1")
 	f.Add(strings.Repeat(",", 3000), "18446744073709551615")
 	f.Fuzz(func(t *testing.T, history, revision string) {
 		if len(revision) > 20 || revision == "" || strings.Contains(revision, ",") {
 			t.Skip("no revision")
 		}
-		got := remember(history, revision)
-		if len(got) > historyLengthMax || !strings.HasSuffix(","+got, ","+revision) {
-			t.Errorf("remember gives %q", got)
+		got := appendRevision(history, revision)
+		if len(got) > maxHistoryLength || !strings.HasSuffix(","+got, ","+revision) {
+			t.Errorf("appendRevision = %q", got)
 		}
 	})
 }
 
-func TestCount(t *testing.T) {
+func TestParseReplicas(t *testing.T) {
 	for text, want := range map[string]int{
-		"0": 0, "7": 7, "2147483647": 2147483647, // and what is no number of replicas:
+		"0": 0, "7": 7, "2147483647": 2147483647, // and values that are not valid numbers of replicas:
 		"": none, "-1": none, "x": none, "1.5": none, "2147483648": none, "99999999999": none, " 1": none,
 	} {
-		got, ok := count(text)
+		got, ok := parseReplicas(text)
 		if !ok {
 			got = none
 		}
 		if got != want {
-			t.Errorf("count(%q) = %d, want %d", text, got, want)
+			t.Errorf("parseReplicas(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
 
-func FuzzCount(f *testing.F) {
+func FuzzParseReplicas(f *testing.F) {
 	f.Add("12")
 	f.Add("+0")
 	f.Fuzz(func(t *testing.T, text string) {
-		if n, ok := count(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
-			t.Errorf("count(%q) = %d", text, n)
+		if n, ok := parseReplicas(text); ok && (n < 0 || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(n), "0")) {
+			t.Errorf("parseReplicas(%q) = %d", text, n)
 		}
 	})
 }
 
-// A revision is read as it is written, or not at all.
+// FuzzRevision checks that a revision annotation is parsed exactly or rejected.
 func FuzzRevision(f *testing.F) {
 	for _, text := range []string{"", "0", "7", "-7", "007", "+7", "x", "9223372036854775808"} {
 		f.Add(text)
@@ -133,40 +134,40 @@ func FuzzRevision(f *testing.F) {
 	})
 }
 
-func TestWithInherited(t *testing.T) {
+func TestWithInheritedAnnotations(t *testing.T) {
 	deployment := annotations{
 		"team": "blue", "note": "new",
 		corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "9", historyAnnotation: "8",
 		desiredReplicasAnnotation: "9", maxReplicasAnnotation: "9", appsv1.DeprecatedRollbackTo: "1",
 	}
-	before := annotations{"note": "old", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
-	want := annotations{"team": "blue", "note": "new", "gone": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
-	if diff := cmp.Diff(want, withInherited(before, deployment)); diff != "" {
+	before := annotations{"note": "old", "deleted": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	want := annotations{"team": "blue", "note": "new", "deleted": "kept", revisionAnnotation: "2", desiredReplicasAnnotation: "3"}
+	if diff := cmp.Diff(want, withInheritedAnnotations(before, deployment)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if before["note"] != "old" {
-		t.Error("the annotations given were changed")
+		t.Error("withRevision modified its argument")
 	}
 }
 
-func TestRolledBack(t *testing.T) {
+func TestAnnotationsAfterRollback(t *testing.T) {
 	deployment := annotations{"cause": "edit", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2", appsv1.DeprecatedRollbackTo: "1"}
 	set := annotations{"cause": "create", revisionAnnotation: "1", historyAnnotation: "0", desiredReplicasAnnotation: "3", maxReplicasAnnotation: "4"}
 	want := annotations{"cause": "create", corev1.LastAppliedConfigAnnotation: "{}", revisionAnnotation: "2"}
-	if diff := cmp.Diff(want, rolledBack(deployment, set)); diff != "" {
+	if diff := cmp.Diff(want, annotationsAfterRollback(deployment, set)); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 }
 
-func TestWithSharesWhatIsTheSame(t *testing.T) {
+func TestWithEntriesReturnsUnchangedMap(t *testing.T) {
 	before := annotations{"a": "1"}
-	if same := with(before, annotations{"a": "1"}); len(same) != 1 {
+	if same := withEntries(before, annotations{"a": "1"}); len(same) != 1 {
 		t.Errorf("annotations %v", same)
 	}
-	if changed := with(before, annotations{"a": "", "b": ""}); before["a"] != "1" || len(before) != 1 || len(changed) != 2 {
+	if changed := withEntries(before, annotations{"a": "", "b": ""}); before["a"] != "1" || len(before) != 1 || len(changed) != 2 {
 		t.Errorf("before %v, changed %v", before, changed)
 	}
-	if got := with(nil, annotations{"a": ""}); len(got) != 1 {
-		t.Errorf("an empty value is not added: %v", got)
+	if got := withEntries(nil, annotations{"a": ""}); len(got) != 1 {
+		t.Errorf("the entry with an empty value was not added: %v", got)
 	}
 }

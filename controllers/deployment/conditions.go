@@ -9,24 +9,24 @@ import (
 
 // Reasons of the condition Available.
 const (
-	minimumAvailable   = "MinimumReplicasAvailable"
-	minimumUnavailable = "MinimumReplicasUnavailable"
+	reasonMinimumAvailable   = "MinimumReplicasAvailable"
+	reasonMinimumUnavailable = "MinimumReplicasUnavailable"
 )
 
 // Reasons of the condition Progressing.
 const (
-	newSetCreated    = "NewReplicaSetCreated"
-	newSetFound      = "FoundNewReplicaSet"
-	newSetAvailable  = "NewReplicaSetAvailable"
-	setUpdated       = "ReplicaSetUpdated"
-	setCreateError   = "ReplicaSetCreateError"
-	deadlineExceeded = "ProgressDeadlineExceeded"
-	paused           = "DeploymentPaused"
-	resumed          = "DeploymentResumed"
+	reasonNewReplicaSetCreated     = "NewReplicaSetCreated"
+	reasonFoundNewReplicaSet       = "FoundNewReplicaSet"
+	reasonNewReplicaSetAvailable   = "NewReplicaSetAvailable"
+	reasonReplicaSetUpdated        = "ReplicaSetUpdated"
+	reasonReplicaSetCreateError    = "ReplicaSetCreateError"
+	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	reasonPaused                   = "DeploymentPaused"
+	reasonResumed                  = "DeploymentResumed"
 )
 
-// condition returns the condition of a type, or nil. It is read only.
-func condition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+// findCondition returns the condition of the given type, or nil. Do not modify it.
+func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
 			return &conditions[i]
@@ -35,21 +35,20 @@ func condition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentCond
 	return nil
 }
 
-// withCondition returns conditions with c in place of the one of its type,
-// which it leaves alone if status and reason are the same: then nothing has
-// happened, whatever the message.
+// withCondition returns conditions with c added or replaced. If the existing condition
+// of that type has the same status and reason, it stays, even if the message differs.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
-	if before := condition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
+	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
 	}
-	return withNews(conditions, c)
+	return withRefreshedCondition(conditions, c)
 }
 
-// withNews is withCondition for something that has happened, be it once more.
-// The transition is that of the status.
-func withNews(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+// withRefreshedCondition returns conditions with c added or replaced, even if status
+// and reason are the same. lastTransitionTime changes only with the status.
+func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
-	before := condition(conditions, c.Type)
+	before := findCondition(conditions, c.Type)
 	if before == nil {
 		return append(conditions, c)
 	}
@@ -64,9 +63,9 @@ func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deploym
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }
 
-// replicaFailure returns what ReplicaSets say of failing to create or delete
-// pods: the new one before all others, then the oldest. ok is false when none
-// does.
+// replicaFailure returns the condition ReplicaFailure of the Deployment's ReplicaSets.
+// The new ReplicaSet takes precedence over all others, then the oldest. ok is false if
+// no ReplicaSet has the condition.
 func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet) (c appsv1.DeploymentCondition, ok bool) {
 	if newSet != nil {
 		oldestFirst = append([]*appsv1.ReplicaSet{newSet}, oldestFirst...)
@@ -88,14 +87,15 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 	return appsv1.DeploymentCondition{}, false
 }
 
-// available is the condition that tells whether the least available are.
-func available(is bool) appsv1.DeploymentCondition {
+// availableCondition returns the condition Available, which is true if enough replicas
+// are available.
+func availableCondition(available bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
-		Reason: minimumAvailable, Message: "Deployment has minimum availability.",
+		Reason: reasonMinimumAvailable, Message: "Deployment has minimum availability.",
 	}
-	if !is {
-		c.Status, c.Reason, c.Message = corev1.ConditionFalse, minimumUnavailable, "Deployment does not have minimum availability."
+	if !available {
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonMinimumUnavailable, "Deployment does not have minimum availability."
 	}
 	return c
 }

@@ -24,18 +24,18 @@ func TestReplicaFailure(t *testing.T) {
 	tests := []struct {
 		name string
 		sets []*appsv1.ReplicaSet
-		want string // reason
+		want string // expected reason
 	}{
 		{"none", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0), newSetOf(d, "v3", 3, 1)}, ""},
-		{"the new one's before others", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},
-		{"an old one's", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("oldest")), newSetOf(d, "v2", 2, 1, failing("old")), newSetOf(d, "v3", 3, 1)}, "oldest"},
-		{"with no new one", []*appsv1.ReplicaSet{newSetOf(d, "v2", 2, 1, failing("old"))}, "old"},
+		{"new ReplicaSet takes precedence", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},
+		{"condition of an old ReplicaSet", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("oldest")), newSetOf(d, "v2", 2, 1, failing("old")), newSetOf(d, "v3", 3, 1)}, "oldest"},
+		{"no new ReplicaSet", []*appsv1.ReplicaSet{newSetOf(d, "v2", 2, 1, failing("old"))}, "old"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rolloutOf(t, d, test.sets...)
-			r.estimates = true
-			got := condition(r.status().Conditions, appsv1.DeploymentReplicaFailure)
+			r.estimateProgress = true
+			got := findCondition(r.status().Conditions, appsv1.DeploymentReplicaFailure)
 			if test.want == "" {
 				if got != nil {
 					t.Errorf("condition %v, want none", got)
@@ -53,20 +53,20 @@ func TestReplicaFailure(t *testing.T) {
 	}
 }
 
-func TestReplicaFailureGoes(t *testing.T) {
+func TestReplicaFailureIsRemoved(t *testing.T) {
 	d := newDeployment(1)
 	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue}, {Type: "Mine"}}
-	r := rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(1)))
-	r.estimates = true
+	r := rolloutOf(t, d, newSetOf(d, "v1", 1, 1, withAvailablePods(1)))
+	r.estimateProgress = true
 	conditions := r.status().Conditions
-	if condition(conditions, appsv1.DeploymentReplicaFailure) != nil {
-		t.Error("it stays")
+	if findCondition(conditions, appsv1.DeploymentReplicaFailure) != nil {
+		t.Error("condition ReplicaFailure was not removed")
 	}
-	if condition(conditions, "Mine") == nil {
-		t.Error("a condition of somebody else has gone with it")
+	if findCondition(conditions, "Mine") == nil {
+		t.Error("a condition of another type was removed")
 	}
 	if len(d.Status.Conditions) != 2 {
-		t.Error("the cached Deployment was changed")
+		t.Error("the cached Deployment was modified")
 	}
 }
 
@@ -84,10 +84,10 @@ func TestWithCondition(t *testing.T) {
 		c    appsv1.DeploymentCondition
 		want appsv1.DeploymentCondition
 	}{
-		{"another status", withCondition, at("False", "B", "m", 0, 0), at("False", "B", "m", 0, 0)},
-		{"another reason is no transition", withCondition, at("True", "B", "m", 0, 0), at("True", "B", "m", 0, time.Hour)},
-		{"the same keeps message and times", withCondition, at("True", "A", "m", 0, 0), before},
-		{"the same, but news", withNews, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
+		{"status differs", withCondition, at("False", "B", "m", 0, 0), at("False", "B", "m", 0, 0)},
+		{"reason differs: lastTransitionTime stays", withCondition, at("True", "B", "m", 0, 0), at("True", "B", "m", 0, time.Hour)},
+		{"same status and reason: nothing changes", withCondition, at("True", "A", "m", 0, 0), before},
+		{"same status and reason, refreshed", withRefreshedCondition, at("True", "A", "m", 0, 0), at("True", "A", "m", 0, time.Hour)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWithCondition(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, all[1]); diff != "" {
-				t.Errorf("the argument was changed (-before +after):\n%s", diff)
+				t.Errorf("the argument was modified (-before +after):\n%s", diff)
 			}
 		})
 	}

@@ -1,14 +1,19 @@
-// Package deployment rolls Deployments out: it makes a ReplicaSet for each new
-// pod template, moves replicas from the old ReplicaSets to the new one within
-// the limits that the user sets, and tells how it goes.
+// Package deployment implements the Deployment controller. It creates a ReplicaSet for
+// each new pod template and moves replicas from the old ReplicaSets to the new one. It
+// respects maxSurge and maxUnavailable and reports progress in conditions and events.
 //
-// Every decision takes and returns values: what to roll in rolling.go and
-// recreate.go, how to spread a change of scale in scale.go, which ReplicaSet is
-// new and which are to be deleted in newset.go and history.go, what to say of
-// progress in progress.go. sync.go carries them out, with the calls of sets.go
-// and report.go.
+// The decisions are functions of values and call no API:
 //
-// It never touches pods; package replicaset does.
+//   - rolling.go and recreate.go decide the next step of a rollout.
+//   - scale.go distributes a change of replicas over the ReplicaSets.
+//   - newset.go finds or builds the new ReplicaSet.
+//   - history.go selects old ReplicaSets to delete.
+//   - progress.go computes the condition Progressing.
+//
+// sync.go carries the decisions out, with the API calls in sets.go, rollback.go and
+// updatestatus.go.
+//
+// The controller never creates or deletes pods; package replicaset does.
 package deployment
 
 import (
@@ -28,50 +33,51 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EventSource is the component that events come from.
+// EventSource is the source component of events.
 const EventSource = "deployment-controller"
 
-// Names of the work queue in metrics, and of the resources written.
+// queueName is the name of the work queue in metrics. The others are resource names, as
+// package ownwrites uses them.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"
 	replicaSetsResource = "replicasets"
 )
 
-// gvk is the kind as ReplicaSets name it in their controllerRef.
+// gvk is the group, version and kind used in the controllerRefs of ReplicaSets.
 var gvk = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// Config is what a Controller is made of. Every field is required.
+// Config holds what a Controller needs. Every field is required.
 type Config struct {
 	// Client writes ReplicaSets and Deployments.
 	Client kubernetes.Interface
-	// Deployments, ReplicaSets and Pods are the shared informers of all these.
+	// Deployments, ReplicaSets and Pods are the shared informers of these resources.
 	Deployments cache.SharedIndexInformer
 	ReplicaSets cache.SharedIndexInformer
 	Pods        cache.SharedIndexInformer
-	// Events receives what users are told.
+	// Events records events about Deployments.
 	Events record.EventRecorder
-	// Clock gives the time.
+	// Clock provides the current time.
 	Clock clock.PassiveClock
 }
 
-// Controller serves Deployments.
+// Controller syncs Deployments.
 type Controller struct {
-	client      kubernetes.Interface
-	deployments cache.Indexer
-	owners      ownership.Owners // the same, as ReplicaSets name and match them
-	replicaSets cache.Indexer
-	pods        cache.Indexer
-	synced      []cache.InformerSynced
-	events      record.EventRecorder
-	clock       clock.PassiveClock
-	setWrites   *ownwrites.Log // of ReplicaSets
-	ownWrites   *ownwrites.Log // of the Deployments themselves
-	loop        *workloop.Loop
-	logger      klog.Logger // of handlers, which have no context
+	client           kubernetes.Interface
+	deployments      cache.Indexer
+	ownerLookup      ownership.OwnerLookup // finds Deployments for ReplicaSets
+	replicaSets      cache.Indexer
+	pods             cache.Indexer
+	synced           []cache.InformerSynced
+	events           record.EventRecorder
+	clock            clock.PassiveClock
+	replicaSetWrites *ownwrites.Tracker // writes to ReplicaSets
+	deploymentWrites *ownwrites.Tracker // writes to Deployments
+	loop             *workloop.Loop
+	logger           klog.Logger // for event handlers, which have no context
 }
 
-// New returns a Controller that has its handlers on the informers, which must
+// New returns a Controller and adds its event handlers to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	for _, informer := range []cache.SharedIndexInformer{config.ReplicaSets, config.Pods} {
@@ -82,7 +88,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c := &Controller{
 		client:      config.Client,
 		deployments: config.Deployments.GetIndexer(),
-		owners: ownership.Owners{
+		ownerLookup: ownership.OwnerLookup{
 			Cache: config.Deployments.GetIndexer(),
 			Kind:  gvk.Kind,
 			Selector: func(object any) (labels.Selector, error) {
@@ -95,23 +101,23 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 		clock:       config.Clock,
 		logger:      klog.LoggerWithValues(klog.FromContext(ctx), "controller", queueName),
 	}
-	c.setWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
-	c.ownWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
+	c.replicaSetWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
+	c.deploymentWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
 	c.loop = workloop.New(queueName, c.sync)
-	// Handlers come last: they may be called from here on.
+	// Add the event handlers last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(config)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
-// HasSynced reports whether every handler has seen the whole of the first lists.
+// HasSynced reports whether every event handler has received its initial list.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
-// Run serves Deployments with workers until all of those have stopped. Nothing
-// is done before HasSynced. Closing drain lets workers finish the syncs that
-// they are at; cancelling ctx aborts those.
+// Run syncs Deployments with the given number of workers until all workers have
+// stopped. The workers start once HasSynced is true. Closing drain lets workers finish
+// their current syncs; canceling ctx aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

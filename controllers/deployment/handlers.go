@@ -13,24 +13,24 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sources is what wakes Deployments: their own events, those of ReplicaSets,
-// and the end of pods.
-func (c *Controller) sources(config Config) []workloop.Source {
-	return []workloop.Source{
+// eventHandlers returns the handlers of Deployment, ReplicaSet and pod events, which
+// enqueue Deployments.
+func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
+	return []workloop.EventHandler{
 		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { c.changed(object.(*appsv1.Deployment)) },
-			UpdateFunc: func(old, object any) { c.updated(old.(*appsv1.Deployment), object.(*appsv1.Deployment)) },
-			DeleteFunc: c.deleted,
+			AddFunc:    func(object any) { c.enqueue(object.(*appsv1.Deployment)) },
+			UpdateFunc: func(old, object any) { c.deploymentUpdated(old.(*appsv1.Deployment), object.(*appsv1.Deployment)) },
+			DeleteFunc: c.deploymentDeleted,
 		}},
 		{Resource: replicaSetsResource, Informer: config.ReplicaSets, Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { c.setAdded(object.(*appsv1.ReplicaSet)) },
-			UpdateFunc: func(old, object any) { c.setUpdated(old.(*appsv1.ReplicaSet), object.(*appsv1.ReplicaSet)) },
-			DeleteFunc: c.setDeleted,
+			AddFunc:    func(object any) { c.replicaSetAdded(object.(*appsv1.ReplicaSet)) },
+			UpdateFunc: func(old, object any) { c.replicaSetUpdated(old.(*appsv1.ReplicaSet), object.(*appsv1.ReplicaSet)) },
+			DeleteFunc: c.replicaSetDeleted,
 		}},
 		{Resource: "pods", Informer: config.Pods, Handler: cache.ResourceEventHandlerFuncs{
 			UpdateFunc: func(old, object any) { c.podUpdated(old.(*corev1.Pod), object.(*corev1.Pod)) },
@@ -39,71 +39,71 @@ func (c *Controller) sources(config Config) []workloop.Source {
 	}
 }
 
-func (c *Controller) changed(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
+func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// updated also notices a Deployment that was deleted and made anew while the
-// watch was down, which the informer tells as one update.
-func (c *Controller) updated(old, d *appsv1.Deployment) {
+// deploymentUpdated handles updates of a Deployment. If a Deployment was deleted and
+// recreated while the watch was down, the informer reports both as one update.
+func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
 	}
-	c.changed(d)
+	c.enqueue(d)
 }
 
-// deleted has the key synced as well: a sync that is under way may yet note a
-// write, and only a later one can drop that.
-func (c *Controller) deleted(object any) {
+// deploymentDeleted drops the recorded writes and enqueues the key. A sync that is
+// still running may record another write, and only a later sync drops that one.
+func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
-		c.changed(d)
+		c.enqueue(d)
 	}
 }
 
 func (c *Controller) forget(owner ownership.ID) {
-	c.setWrites.Forget(owner)
-	c.ownWrites.Forget(owner)
+	c.replicaSetWrites.Forget(owner)
+	c.deploymentWrites.Forget(owner)
 }
 
-func (c *Controller) setAdded(set *appsv1.ReplicaSet) {
+func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
-		c.wake(set.Namespace, ref)
+		c.enqueueController(set.Namespace, ref)
 	} else {
-		c.owners.Offer(c.logger, set, c.loop.Add)
+		c.ownerLookup.EnqueueMatching(c.logger, set, c.loop.Add)
 	}
 }
 
-func (c *Controller) setUpdated(old, set *appsv1.ReplicaSet) {
+func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
-		return // a resync
+		return // resync
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(set)
-	moved := !equality.Semantic.DeepEqual(oldRef, ref)
-	if moved {
-		c.wake(old.Namespace, oldRef)
+	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
+	if controllerRefChanged {
+		c.enqueueController(old.Namespace, oldRef)
 	}
 	switch {
 	case ref != nil:
-		c.wake(set.Namespace, ref)
-	case moved || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):
-		c.owners.Offer(c.logger, set, c.loop.Add)
+		c.enqueueController(set.Namespace, ref)
+	case controllerRefChanged || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):
+		c.ownerLookup.EnqueueMatching(c.logger, set, c.loop.Add)
 	}
 }
 
-func (c *Controller) setDeleted(object any) {
+func (c *Controller) replicaSetDeleted(object any) {
 	if set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](c.logger, object); ok {
-		c.wake(set.Namespace, metav1.GetControllerOfNoCopy(set))
+		c.enqueueController(set.Namespace, metav1.GetControllerOfNoCopy(set))
 	}
 }
 
-// wake has the Deployment that ref names synced, if it is one.
-func (c *Controller) wake(namespace string, ref *metav1.OwnerReference) {
-	if owner, ok := c.owners.Named(namespace, ref); ok {
+// enqueueController enqueues the Deployment that ref names, if it names one.
+func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerReference) {
+	if owner, ok := c.ownerLookup.ResolveControllerRef(namespace, ref); ok {
 		c.loop.Add(owner.Key)
 	}
 }
 
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
-	if old.UID != pod.UID || podfacts.Terminal(pod) && !podfacts.Terminal(old) {
+	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)
 	}
 }
@@ -114,11 +114,14 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podEnded wakes a Recreate Deployment when one of its ReplicaSets has no pod
-// left that runs: it may wait for that. Pods that have come to their end, but
-// are not deleted, must not keep it waiting. As long as the ReplicaSet asks for
-// pods, or counts some, nobody waits for their end yet, and the change of that
-// wakes the Deployment anyway: pods are not looked through for each that ends.
+// podEnded enqueues a Recreate Deployment when no pod of one of its old ReplicaSets is
+// running any more. The rollout may be waiting for that. Terminal pods that still
+// exist do not count.
+//
+// While the ReplicaSet's spec or status still has replicas, the rollout does not wait
+// for this pod alone. A later ReplicaSet event then enqueues the Deployment. podEnded
+// returns early in that case, so that it does not list the pods for every pod that
+// ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {
@@ -132,7 +135,7 @@ func (c *Controller) podEnded(pod *corev1.Pod) {
 	if ptr.Deref(set.Spec.Replicas, 1) > 0 || set.Status.Replicas > 0 {
 		return
 	}
-	owner, ok := c.owners.Named(set.Namespace, metav1.GetControllerOfNoCopy(set))
+	owner, ok := c.ownerLookup.ResolveControllerRef(set.Namespace, metav1.GetControllerOfNoCopy(set))
 	if !ok || set.UID != ref.UID {
 		return
 	}
@@ -142,9 +145,9 @@ func (c *Controller) podEnded(pod *corev1.Pod) {
 	}
 	left, err := childindex.ControlledBy[*corev1.Pod](c.pods, set.UID)
 	if err != nil {
-		c.logger.Error(err, "Cannot tell whether pods are left", "replicaSet", klog.KObj(set))
+		c.logger.Error(err, "Listing the pods of a ReplicaSet failed", "replicaSet", klog.KObj(set))
 	}
-	if err != nil || !anyRuns(left) {
+	if err != nil || !anyRunning(left) {
 		c.loop.Add(owner.Key)
 	}
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// woken returns the keys that an event puts on the queue, sorted.
-func woken(t *testing.T, r *rig, event func()) []string {
+// enqueuedKeys returns the keys that an event enqueues, sorted.
+func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
-	return looptest.Woken(t, func(loop *workloop.Loop) {
+	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
 		r.loop = loop
 		event()
 	})
 }
 
-func named(name string, uid types.UID, app string) *appsv1.Deployment {
+func deploymentNamed(name string, uid types.UID, app string) *appsv1.Deployment {
 	return newDeployment(1, func(d *appsv1.Deployment) {
 		d.Name, d.UID, d.Spec.Selector.MatchLabels["app"] = name, uid, app
 	})
 }
 
-func version(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.ResourceVersion = "11"; return set }
+func newerVersion(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.ResourceVersion = "11"; return set }
 
-func TestWakeUps(t *testing.T) {
+func TestEnqueuedKeys(t *testing.T) {
 	type set = *appsv1.ReplicaSet
 	of := func(change ...func(set) set) set { return newSetOf(newDeployment(1), "v1", 1, 1, change...) }
 	by := func(name string, uid types.UID) func(set) set {
@@ -42,132 +42,134 @@ func TestWakeUps(t *testing.T) {
 	later := func(s set) set { s.UID = "later"; return s }
 	tests := []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []string
 	}{
-		{"Deployment added", func(r *rig) { r.changed(newDeployment(1)) }, []string{"ns/web"}},
-		{"Deployment changed", func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
-		{"Deployment deleted", func(r *rig) { r.deleted(newDeployment(1)) }, []string{"ns/web"}},
-		{"ReplicaSet added", func(r *rig) { r.setAdded(of()) }, []string{"ns/web"}},
-		{"orphan added wakes all that match", func(r *rig) { r.setAdded(of(orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that none selects", func(r *rig) { r.setAdded(of(orphaned, func(s set) set { s.Labels = nil; return s })) }, nil},
-		{"terminating orphan", func(r *rig) { r.setAdded(of(orphaned, terminating)) }, nil},
-		{"ReplicaSet of an earlier Deployment of the name", func(r *rig) { r.setAdded(of(by("web", "earlier"))) }, nil},
-		{"ReplicaSet of another kind of owner", func(r *rig) { r.setAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s })) }, nil},
-		{"ReplicaSet changed", func(r *rig) { r.setUpdated(of(), of(version)) }, []string{"ns/web"}},
-		{"resync", func(r *rig) { r.setUpdated(of(), of()) }, nil},
-		{"ReplicaSet changed hands", func(r *rig) { r.setUpdated(of(), of(version, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"ReplicaSet stripped of its owner wakes that, and all that match", func(r *rig) { r.setUpdated(of(), of(version, orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan relabelled", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned, relabelled)) }, []string{"ns/db"}},
-		{"orphan changed otherwise", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned)) }, nil},
-		{"orphan replaced by a namesake", func(r *rig) { r.setUpdated(of(orphaned), of(version, orphaned, later)) }, []string{"ns/twin", "ns/web"}},
-		{"ReplicaSet replaced by a namesake of another", func(r *rig) { r.setUpdated(of(), of(version, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
-		{"ReplicaSet deleted", func(r *rig) { r.setDeleted(of()) }, []string{"ns/web"}},
-		{"its deletion missed", func(r *rig) { r.setDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
-		{"orphan deleted", func(r *rig) { r.setDeleted(of(orphaned)) }, nil},
-		{"tombstone of something else", func(r *rig) { r.setDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
+		{"Deployment added", func(r *fixture) { r.enqueue(newDeployment(1)) }, []string{"ns/web"}},
+		{"Deployment updated", func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) }, []string{"ns/web"}},
+		{"Deployment deleted", func(r *fixture) { r.deploymentDeleted(newDeployment(1)) }, []string{"ns/web"}},
+		{"ReplicaSet added", func(r *fixture) { r.replicaSetAdded(of()) }, []string{"ns/web"}},
+		{"orphan added enqueues all matching Deployments", func(r *fixture) { r.replicaSetAdded(of(orphan)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that no Deployment selects", func(r *fixture) { r.replicaSetAdded(of(orphan, func(s set) set { s.Labels = nil; return s })) }, nil},
+		{"terminating orphan", func(r *fixture) { r.replicaSetAdded(of(orphan, terminating)) }, nil},
+		{"ReplicaSet of a deleted Deployment with the same name", func(r *fixture) { r.replicaSetAdded(of(by("web", "earlier"))) }, nil},
+		{"ReplicaSet with an owner of another kind", func(r *fixture) {
+			r.replicaSetAdded(of(func(s set) set { s.OwnerReferences[0].Kind = "Rollout"; return s }))
+		}, nil},
+		{"ReplicaSet updated", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion)) }, []string{"ns/web"}},
+		{"resync", func(r *fixture) { r.replicaSetUpdated(of(), of()) }, nil},
+		{"controllerRef changed", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"controllerRef removed enqueues the old owner and all matching Deployments", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, orphan)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan relabeled", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan, relabeled)) }, []string{"ns/db"}},
+		{"other update of an orphan", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan)) }, nil},
+		{"orphan recreated", func(r *fixture) { r.replicaSetUpdated(of(orphan), of(newerVersion, orphan, later)) }, []string{"ns/twin", "ns/web"}},
+		{"ReplicaSet recreated with another owner", func(r *fixture) { r.replicaSetUpdated(of(), of(newerVersion, later, by("db", "db"))) }, []string{"ns/db", "ns/web"}},
+		{"ReplicaSet deleted", func(r *fixture) { r.replicaSetDeleted(of()) }, []string{"ns/web"}},
+		{"deletion missed", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: of()}) }, []string{"ns/web"}},
+		{"orphan deleted", func(r *fixture) { r.replicaSetDeleted(of(orphan)) }, nil},
+		{"tombstone with another type", func(r *fixture) { r.replicaSetDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web-v1", Obj: "?"}) }, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newDeployment(1))
-			for _, d := range []*appsv1.Deployment{named("twin", "twin", "web"), named("db", "db", "db")} {
+			r := newFixture(t, newDeployment(1))
+			for _, d := range []*appsv1.Deployment{deploymentNamed("twin", "twin", "web"), deploymentNamed("db", "db", "db")} {
 				r.deployments[d.Name] = d
 			}
 			r.deliver()
-			if diff := cmp.Diff(test.want, woken(t, r, func() { test.event(r) })); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, enqueuedKeys(t, r, func() { test.event(r) })); diff != "" {
+				t.Errorf("enqueued keys (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Only the end of the last running pod of a ReplicaSet matters, and only where
-// the rollout waits for it.
-func TestPodsThatEnd(t *testing.T) {
+// TestPodEnded checks when the end of a pod enqueues the Deployment. It must be the
+// last running pod of a ReplicaSet, and the rollout must be waiting for it.
+func TestPodEnded(t *testing.T) {
 	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }
-	gone := func(pod *corev1.Pod) func(*rig) { return func(r *rig) { r.podDeleted(pod) } }
+	deletePod := func(pod *corev1.Pod) func(*fixture) { return func(r *fixture) { r.podDeleted(pod) } }
 	tests := []struct {
 		name     string
 		strategy func(*appsv1.Deployment)
 		left     []*corev1.Pod
-		event    func(*rig)
-		wakes    bool
+		event    func(*fixture)
+		enqueues bool
 	}{
-		{"the last one is deleted", asRecreate, nil, gone(pod("a", corev1.PodRunning)), true},
-		{"its deletion is missed", asRecreate, nil, func(r *rig) {
+		{"last pod deleted", asRecreate, nil, deletePod(pod("a", corev1.PodRunning)), true},
+		{"deletion missed", asRecreate, nil, func(r *fixture) {
 			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", corev1.PodRunning)})
 		}, true},
-		{"another one runs", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, gone(pod("a", corev1.PodRunning)), false},
-		{"those left have ended", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, gone(pod("a", corev1.PodRunning)), true},
-		{"the last one ends, and stays", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *rig) {
+		{"another pod is running", asRecreate, []*corev1.Pod{pod("b", corev1.PodRunning)}, deletePod(pod("a", corev1.PodRunning)), false},
+		{"only terminal pods are left", asRecreate, []*corev1.Pod{pod("b", corev1.PodFailed), pod("c", corev1.PodSucceeded)}, deletePod(pod("a", corev1.PodRunning)), true},
+		{"last pod becomes terminal", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodRunning), pod("a", corev1.PodFailed))
 		}, true},
-		{"it changes otherwise", asRecreate, []*corev1.Pod{pod("a", corev1.PodRunning)}, func(r *rig) {
+		{"other pod update", asRecreate, []*corev1.Pod{pod("a", corev1.PodRunning)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodPending), pod("a", corev1.PodRunning))
 		}, false},
-		{"it had ended before", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *rig) {
+		{"pod was terminal before", asRecreate, []*corev1.Pod{pod("a", corev1.PodFailed)}, func(r *fixture) {
 			r.podUpdated(pod("a", corev1.PodFailed), pod("a", corev1.PodFailed))
 		}, false},
-		{"a namesake of another takes its place", asRecreate, nil, func(r *rig) {
+		{"pod recreated without an owner", asRecreate, nil, func(r *fixture) {
 			later := pod("a", corev1.PodRunning)
 			later.UID, later.OwnerReferences = "later", nil
 			r.podUpdated(pod("a", corev1.PodRunning), later)
 		}, true},
-		{"its ReplicaSet asks for another", asRecreate, nil, func(r *rig) {
+		{"ReplicaSet has replicas", asRecreate, nil, func(r *fixture) {
 			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 1)
 			r.deliver()
 			r.podDeleted(pod("a", corev1.PodRunning))
 		}, false},
-		{"its ReplicaSet has not seen it end", asRecreate, nil, func(r *rig) {
-			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 0, having(1))
+		{"ReplicaSet status still has replicas", asRecreate, nil, func(r *fixture) {
+			r.sets[set.Name] = newSetOf(newDeployment(1), "v1", 1, 0, withAvailablePods(1))
 			r.deliver()
 			r.podDeleted(pod("a", corev1.PodRunning))
 		}, false},
-		{"a rolling update does not wait", func(*appsv1.Deployment) {}, nil, gone(pod("a", corev1.PodRunning)), false},
-		{"a pod of nobody", asRecreate, nil, func(r *rig) {
+		{"RollingUpdate does not wait", func(*appsv1.Deployment) {}, nil, deletePod(pod("a", corev1.PodRunning)), false},
+		{"orphan", asRecreate, nil, func(r *fixture) {
 			orphan := pod("a", corev1.PodRunning)
 			orphan.OwnerReferences = nil
 			r.podDeleted(orphan)
 		}, false},
-		{"a pod of an earlier ReplicaSet of the name", asRecreate, nil, func(r *rig) {
+		{"pod of a deleted ReplicaSet with the same name", asRecreate, nil, func(r *fixture) {
 			earlier := pod("a", corev1.PodRunning)
 			earlier.OwnerReferences[0].UID = "earlier"
 			r.podDeleted(earlier)
 		}, false},
-		{"a pod of a ReplicationController of the name", asRecreate, nil, func(r *rig) {
+		{"pod of a ReplicationController with the same name", asRecreate, nil, func(r *fixture) {
 			other := pod("a", corev1.PodRunning)
 			other.OwnerReferences[0].Kind = "ReplicationController"
 			r.podDeleted(other)
 		}, false},
-		{"a tombstone of something else", asRecreate, nil, func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: "?"}) }, false},
+		{"tombstone with another type", asRecreate, nil, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: "?"}) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newDeployment(1, test.strategy), set)
+			r := newFixture(t, newDeployment(1, test.strategy), set)
 			r.setPods(t, test.left...)
-			if got := woken(t, r, func() { test.event(r) }); (len(got) > 0) != test.wakes {
-				t.Errorf("woken %v, want one: %t", got, test.wakes)
+			if got := enqueuedKeys(t, r, func() { test.event(r) }); (len(got) > 0) != test.enqueues {
+				t.Errorf("enqueued %v, want one key: %t", got, test.enqueues)
 			}
 		})
 	}
 }
 
-func TestForgetsWithTheDeployment(t *testing.T) {
-	for name, event := range map[string]func(*rig){
-		"deleted":                 func(r *rig) { r.deleted(newDeployment(1)) },
-		"its deletion missed":     func(r *rig) { r.deleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
-		"replaced by a namesake":  func(r *rig) { r.updated(newDeployment(1), named("web", "later", "web")) },
-		"found gone by the sync":  func(r *rig) { clear(r.deployments); r.deliver(); _ = r.sync(r.t.Context(), key) },
-		"but not when it changes": func(r *rig) { r.updated(newDeployment(1), newDeployment(2)) },
+func TestRecordedWritesAreDropped(t *testing.T) {
+	for name, event := range map[string]func(*fixture){
+		"deleted":             func(r *fixture) { r.deploymentDeleted(newDeployment(1)) },
+		"deletion missed":     func(r *fixture) { r.deploymentDeleted(cache.DeletedFinalStateUnknown{Key: key, Obj: newDeployment(1)}) },
+		"recreated":           func(r *fixture) { r.deploymentUpdated(newDeployment(1), deploymentNamed("web", "later", "web")) },
+		"not found by a sync": func(r *fixture) { clear(r.deployments); r.deliver(); _ = r.sync(r.t.Context(), key) },
+		"updated":             func(r *fixture) { r.deploymentUpdated(newDeployment(1), newDeployment(2)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, newDeployment(1))
+			r := newFixture(t, newDeployment(1))
 			owner := ownership.ID{Key: key, UID: "deployment"}
-			r.ownWrites.Wrote(owner, deploymentsResource, "999")
+			r.deploymentWrites.Wrote(owner, deploymentsResource, "999")
 			event(r)
-			if remembers := r.ownWrites.Missing(key) != ""; remembers != (name == "but not when it changes") {
-				t.Errorf("remembers: %t", remembers)
+			if remembers := r.deploymentWrites.StaleReason(key) != ""; remembers != (name == "updated") {
+				t.Errorf("recorded writes are kept: %t", remembers)
 			}
 		})
 	}

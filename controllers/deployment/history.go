@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// oldestFirst returns sets by age, and by name where that is equal.
+// oldestFirst returns sets sorted by creationTimestamp and then by name.
 func oldestFirst(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return slices.SortedFunc(slices.Values(sets), byAge)
 }
@@ -18,7 +18,8 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// nextRevision is the revision of the new ReplicaSet: one above all old ones.
+// nextRevision returns the revision of the new ReplicaSet: the highest old revision
+// plus one.
 func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	var highest int64
 	for _, set := range old {
@@ -29,10 +30,11 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	return highest + 1
 }
 
-// surplus returns the old ReplicaSets to delete: of those above the limit, the
-// ones with the lowest revisions, that is, but for any that still counts or
-// asks for replicas, or whose spec has not been seen by its controller.
-func surplus(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
+// revisionsToDelete returns the old ReplicaSets to delete because of
+// revisionHistoryLimit. Of the ReplicaSets above the limit, those with the lowest
+// revisions are deleted. It skips ReplicaSets that have replicas in spec or status, or
+// whose generation has not been observed.
+func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil
 	}

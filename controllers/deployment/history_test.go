@@ -26,7 +26,7 @@ func TestOldestFirst(t *testing.T) {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	if sets[0].Name != "c" {
-		t.Error("the order of the argument was changed")
+		t.Error("the argument was reordered")
 	}
 }
 
@@ -44,9 +44,9 @@ func TestNextRevision(t *testing.T) {
 		old  []*appsv1.ReplicaSet
 		want int64
 	}{
-		{"the first", nil, 1},
-		{"above all", []*appsv1.ReplicaSet{newSetOf(d, "v1", 3, 0), newSetOf(d, "v2", 10, 0), newSetOf(d, "v3", 9, 0)}, 11},
-		{"malformed ones do not count", []*appsv1.ReplicaSet{newSetOf(d, "v1", 3, 0), newSetOf(d, "v2", 1, 0, revision("x")), newSetOf(d, "v3", 1, 0, revision(""))}, 4},
+		{"first revision", nil, 1},
+		{"above all others", []*appsv1.ReplicaSet{newSetOf(d, "v1", 3, 0), newSetOf(d, "v2", 10, 0), newSetOf(d, "v3", 9, 0)}, 11},
+		{"malformed revisions are ignored", []*appsv1.ReplicaSet{newSetOf(d, "v1", 3, 0), newSetOf(d, "v2", 1, 0, revision("x")), newSetOf(d, "v3", 1, 0, revision(""))}, 4},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestNextRevision(t *testing.T) {
 	}
 }
 
-func TestSurplus(t *testing.T) {
+func TestRevisionsToDelete(t *testing.T) {
 	d := newDeployment(1)
 	old := func(change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 		return []*appsv1.ReplicaSet{newSetOf(d, "v3", 3, 0), newSetOf(d, "v1", 1, 0, change...), newSetOf(d, "v2", 2, 0)}
@@ -75,22 +75,22 @@ func TestSurplus(t *testing.T) {
 		want  []string
 	}{
 		{"no limit", old(), nil, nil},
-		{"the largest number is no limit", old(), new(int32(math.MaxInt32)), nil},
+		{"the largest number means no limit", old(), new(int32(math.MaxInt32)), nil},
 		{"below", old(), new(int32(4)), nil},
 		{"at it", old(), new(int32(3)), nil},
 		{"lowest revision first", old(), new(int32(1)), []string{"web-v1", "web-v2"}},
-		{"none is to be kept", old(), new(int32(0)), []string{"web-v1", "web-v2", "web-v3"}},
-		{"one that has pods is skipped, and no other taken for it", old(having(1)), new(int32(2)), nil},
-		{"one that asks for pods is skipped", old(asking), new(int32(1)), []string{"web-v2"}},
-		{"one that has not been looked at is skipped", old(unseen), new(int32(1)), []string{"web-v2"}},
-		{"one that is going anyway does not count", old(terminating), new(int32(1)), []string{"web-v2"}},
-		{"a malformed revision is the lowest", old(revision("x")), new(int32(2)), []string{"web-v1"}},
-		{"equal revisions: the oldest", old(revision("2")), new(int32(2)), []string{"web-v1"}},
-		{"nothing old", nil, new(int32(0)), nil},
+		{"limit 0", old(), new(int32(0)), []string{"web-v1", "web-v2", "web-v3"}},
+		{"ReplicaSet with pods is skipped without a replacement", old(withAvailablePods(1)), new(int32(2)), nil},
+		{"ReplicaSet with replicas is skipped", old(asking), new(int32(1)), []string{"web-v2"}},
+		{"ReplicaSet with an unobserved generation is skipped", old(unseen), new(int32(1)), []string{"web-v2"}},
+		{"terminating ReplicaSet does not count", old(terminating), new(int32(1)), []string{"web-v2"}},
+		{"malformed revision is the lowest", old(revision("x")), new(int32(2)), []string{"web-v1"}},
+		{"equal revisions: oldest first", old(revision("2")), new(int32(2)), []string{"web-v1"}},
+		{"no old ReplicaSets", nil, new(int32(0)), nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, names(surplus(test.old, test.limit))); diff != "" {
+			if diff := cmp.Diff(test.want, names(revisionsToDelete(test.old, test.limit))); diff != "" {
 				t.Errorf("surplus (-want +got):\n%s", diff)
 			}
 		})

@@ -9,25 +9,26 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// limits is what the user and the strategy allow, in replicas.
+// limits holds the rollout limits of a Deployment, in replicas.
 type limits struct {
-	// replicas is how many are wanted.
+	// replicas is the desired number of replicas.
 	replicas int
-	// surge is how many more there may be while rolling.
-	surge int
-	// unavailable is how many of those wanted may be missing while rolling, at
-	// most replicas.
-	unavailable int
+	// maxSurge is how many replicas above the desired number may exist during a
+	// rolling update.
+	maxSurge int
+	// maxUnavailable is how many of the desired replicas may be unavailable during a
+	// rolling update. It is at most replicas.
+	maxUnavailable int
 }
 
-// most is how many replicas there may be in all.
-func (l limits) most() int { return min(l.replicas+l.surge, math.MaxInt32) }
+// maxReplicas returns the maximum number of replicas of all ReplicaSets together.
+func (l limits) maxReplicas() int { return min(l.replicas+l.maxSurge, math.MaxInt32) }
 
-// leastAvailable is how many replicas are to be available at any time.
-func (l limits) leastAvailable() int { return l.replicas - l.unavailable }
+// minAvailable returns the minimum number of available replicas.
+func (l limits) minAvailable() int { return l.replicas - l.maxUnavailable }
 
-// limitsOf resolves the limits of a Deployment. Without a rolling update there
-// is no surge, and all that are wanted are to be available.
+// limitsOf returns the limits of a Deployment. With another strategy than
+// RollingUpdate, maxSurge and maxUnavailable are 0.
 func limitsOf(d *appsv1.Deployment) (limits, error) {
 	l := limits{replicas: int(ptr.Deref(d.Spec.Replicas, 1))}
 	if !rolls(d) {
@@ -35,17 +36,18 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 	}
 	rolling := ptr.Deref(d.Spec.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
 	var err error
-	if l.surge, err = share(rolling.MaxSurge, l.replicas, true); err != nil {
+	if l.maxSurge, err = resolveIntOrPercent(rolling.MaxSurge, l.replicas, true); err != nil {
 		return limits{}, fmt.Errorf("maxSurge: %w", err)
 	}
-	if l.unavailable, err = share(rolling.MaxUnavailable, l.replicas, false); err != nil {
+	if l.maxUnavailable, err = resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, false); err != nil {
 		return limits{}, fmt.Errorf("maxUnavailable: %w", err)
 	}
-	if l.surge == 0 && l.unavailable == 0 {
-		// Nothing could ever move. Surge may be out of reach for lack of quota.
-		l.unavailable = 1
+	if l.maxSurge == 0 && l.maxUnavailable == 0 {
+		// If both were 0, a rollout could never proceed. Upstream raises
+		// maxUnavailable rather than maxSurge, because a quota may forbid surge pods.
+		l.maxUnavailable = 1
 	}
-	l.unavailable = min(l.unavailable, l.replicas)
+	l.maxUnavailable = min(l.maxUnavailable, l.replicas)
 	return l, nil
 }
 
@@ -57,8 +59,9 @@ func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// share is a number, or a percentage of whole; 0 when absent.
-func share(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
+// resolveIntOrPercent returns a number, or a percentage of whole. It returns 0 if of
+// is nil.
+func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil
 	}

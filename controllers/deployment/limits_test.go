@@ -16,19 +16,19 @@ func TestLimits(t *testing.T) {
 		surge, unavailable string
 		want               limits
 	}{
-		{"percentages, surge up and unavailable down", 10, "25%", "25%", limits{10, 3, 2}},
+		{"percentages: maxSurge rounds up, maxUnavailable rounds down", 10, "25%", "25%", limits{10, 3, 2}},
 		{"numbers", 10, "3", "2", limits{10, 3, 2}},
-		{"both round to 0", 1, "0%", "1%", limits{1, 0, 1}},
+		{"both are 0", 1, "0%", "1%", limits{1, 0, 1}},
 		{"both 0", 5, "0", "0", limits{5, 0, 1}},
-		{"surge of 1 % is 1", 1, "1%", "25%", limits{1, 1, 0}},
-		{"none unavailable", 2, "1%", "0%", limits{2, 1, 0}},
-		{"all unavailable", 4, "0", "100%", limits{4, 0, 4}},
-		{"more unavailable than there are", 2, "1", "5", limits{2, 1, 2}},
-		{"over 100 % of surge", 4, "150%", "0", limits{4, 6, 0}},
-		{"no replicas, percentages", 0, "25%", "25%", limits{0, 0, 0}},
-		{"no replicas, numbers", 0, "3", "2", limits{0, 3, 0}},
+		{"maxSurge 1% rounds up to 1", 1, "1%", "25%", limits{1, 1, 0}},
+		{"maxUnavailable 0", 2, "1%", "0%", limits{2, 1, 0}},
+		{"maxUnavailable 100%", 4, "0", "100%", limits{4, 0, 4}},
+		{"maxUnavailable above replicas", 2, "1", "5", limits{2, 1, 2}},
+		{"maxSurge above 100%", 4, "150%", "0", limits{4, 6, 0}},
+		{"0 replicas, percentages", 0, "25%", "25%", limits{0, 0, 0}},
+		{"0 replicas, numbers", 0, "3", "2", limits{0, 3, 0}},
 		{"exact percentages do not round", 4, "25%", "25%", limits{4, 1, 1}},
-		{"just above and below", 99, "1%", "1%", limits{99, 1, 0}},
+		{"rounding just above and below an integer", 99, "1%", "1%", limits{99, 1, 0}},
 		{"negative numbers are 0", 3, "-1", "-1", limits{3, 0, 1}},
 		{"absent", 3, "", "", limits{3, 0, 1}},
 	}
@@ -54,14 +54,14 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsOfOddSpecs(t *testing.T) {
+func TestLimitsOfUnusualSpecs(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.Deployment)
 		want   limits
 	}{
-		"no replicas named": {func(d *appsv1.Deployment) { d.Spec.Replicas = nil; fences(1, 0)(d) }, limits{1, 1, 0}},
-		"no parameters":     {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, limits{3, 0, 1}},
-		"recreate":          {asRecreate, limits{3, 0, 0}},
+		"replicas not set":      {func(d *appsv1.Deployment) { d.Spec.Replicas = nil; surgeAndUnavailable(1, 0)(d) }, limits{1, 1, 0}},
+		"rollingUpdate not set": {func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }, limits{3, 0, 1}},
+		"recreate":              {asRecreate, limits{3, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := limitsOf(newDeployment(3, test.change)); err != nil || got != test.want {
@@ -77,21 +77,21 @@ func TestMalformedLimits(t *testing.T) {
 			d.Spec.Strategy.RollingUpdate.MaxSurge = &intstr.IntOrString{Type: intstr.String, StrVal: text}
 		})
 		if _, err := limitsOf(d); err == nil {
-			t.Errorf("maxSurge %q is accepted", text)
+			t.Errorf("maxSurge %q: no error", text)
 		}
 	}
 }
 
-// Whatever the strategy says, a rollout can move, and availability is a promise
-// that can be kept.
+// checkLimits checks that a rollout with limits l can proceed, and that minAvailable
+// can be met.
 func checkLimits(t interface{ Fatalf(string, ...any) }, l limits) {
 	switch {
-	case l.replicas > 0 && l.surge+l.unavailable == 0:
-		t.Fatalf("%+v: nothing can move", l)
-	case l.surge < 0 || l.unavailable < 0 || l.unavailable > l.replicas:
+	case l.replicas > 0 && l.maxSurge+l.maxUnavailable == 0:
+		t.Fatalf("%+v: maxSurge and maxUnavailable are both 0", l)
+	case l.maxSurge < 0 || l.maxUnavailable < 0 || l.maxUnavailable > l.replicas:
 		t.Fatalf("%+v: out of range", l)
-	case l.most() < l.replicas || l.leastAvailable() < 0:
-		t.Fatalf("%+v: most %d, least %d", l, l.most(), l.leastAvailable())
+	case l.maxReplicas() < l.replicas || l.minAvailable() < 0:
+		t.Fatalf("%+v: maxReplicas %d, minAvailable %d", l, l.maxReplicas(), l.minAvailable())
 	}
 }
 
@@ -101,7 +101,7 @@ func FuzzLimits(f *testing.F) {
 	f.Add(int32(1), "-5%", "0x10")
 	f.Fuzz(func(t *testing.T, replicas int32, surge, unavailable string) {
 		if replicas < 0 {
-			t.Skip("the API server takes none")
+			t.Skip("the API server rejects negative numbers")
 		}
 		d := newDeployment(replicas, func(d *appsv1.Deployment) {
 			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.Parse(surge)), MaxUnavailable: new(intstr.Parse(unavailable))}
@@ -112,9 +112,9 @@ func FuzzLimits(f *testing.F) {
 	})
 }
 
-// anyLimits draws limits as limitsOf resolves them.
-func anyLimits(t *rapid.T) limits {
-	d := newDeployment(rapid.Int32Range(0, 40).Draw(t, "replicas"), fences(
+// drawLimits draws limits that limitsOf could return.
+func drawLimits(t *rapid.T) limits {
+	d := newDeployment(rapid.Int32Range(0, 40).Draw(t, "replicas"), surgeAndUnavailable(
 		rapid.Int32Range(0, 15).Draw(t, "surge"), rapid.Int32Range(0, 15).Draw(t, "unavailable")))
 	l, err := limitsOf(d)
 	if err != nil {

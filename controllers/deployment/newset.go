@@ -14,19 +14,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// findNew returns the index of the new ReplicaSet, the first that has template,
-// or none. Several may have it; that the oldest is taken makes the choice last.
-func findNew(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
+// findNewReplicaSet returns the index of the new ReplicaSet, or none. If several
+// ReplicaSets have the template, it returns the oldest, so that the result does not
+// change when another one is created.
+func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
 	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
 		return templatehash.Equal(template, &set.Spec.Template)
 	})
 }
 
-// adjust returns set with what the new ReplicaSet of d is to have: at least the
-// revision, d's annotations and its minReadySeconds. It returns set itself if
-// it has them.
+// adjust returns set with the annotations, revision and minReadySeconds that the new
+// ReplicaSet of d must have. It returns set itself if nothing changes.
 func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
-	annotations := withRevision(withInherited(set.Annotations, d.Annotations), revision)
+	annotations := withRevision(withInheritedAnnotations(set.Annotations, d.Annotations), revision)
 	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {
 		return set
 	}
@@ -43,15 +43,15 @@ func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64)
 		return nil, err
 	}
 	template := *d.Spec.Template.DeepCopy()
-	template.Labels = with(template.Labels, map[string]string{templatehash.Label: hash})
+	template.Labels = withEntries(template.Labels, map[string]string{templatehash.Label: hash})
 	selector := d.Spec.Selector.DeepCopy()
-	selector.MatchLabels = with(selector.MatchLabels, map[string]string{templatehash.Label: hash})
+	selector.MatchLabels = withEntries(selector.MatchLabels, map[string]string{templatehash.Label: hash})
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       d.Namespace,
-			Name:            setName(d.Name, hash),
+			Name:            replicaSetName(d.Name, hash),
 			Labels:          template.Labels,
-			Annotations:     withSize(withRevision(withInherited(nil, d.Annotations), revision), l),
+			Annotations:     withReplicasAnnotations(withRevision(withInheritedAnnotations(nil, d.Annotations), revision), l),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, gvk)},
 		},
 		Spec: appsv1.ReplicaSetSpec{
@@ -63,9 +63,10 @@ func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64)
 	}, nil
 }
 
-// setName is the name of the ReplicaSet of a Deployment's template. It depends
-// on nothing else, so that a create that is repeated finds the first one.
-func setName(deployment, hash string) string {
+// replicaSetName returns the name of the ReplicaSet for a Deployment and a template
+// hash. A repeated create therefore uses the same name and finds the existing
+// ReplicaSet.
+func replicaSetName(deployment, hash string) string {
 	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); len(deployment) > room {
 		deployment = strings.TrimRight(deployment[:room], "-.")
 	}

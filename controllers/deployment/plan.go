@@ -5,72 +5,75 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that is not there.
+// none is the index of a ReplicaSet that does not exist.
 const none = -1
 
-// size is what planning knows of one ReplicaSet.
+// size is the size of one ReplicaSet as the decisions use it.
 type size struct {
-	// replicas is what its spec asks for.
+	// replicas is spec.replicas.
 	replicas int
-	// available is how many of those its status shows as available, at most
-	// replicas: more than that are about to be deleted, and are not counted on.
+	// available is status.availableReplicas, but at most replicas. Pods above replicas
+	// are about to be deleted, so they do not count as available.
 	available int
-	// desired is the Deployment's replicas when it was last sized, by its
-	// annotation; none when unknown.
-	desired int
-	// most is the Deployment's replicas with surge when it was last sized, by
-	// its annotation; 0 when unknown.
-	most int
+	// desiredReplicas is the value of the annotation desired-replicas; none if it is
+	// absent or malformed. It is the Deployment's replicas when the ReplicaSet was
+	// last scaled.
+	desiredReplicas int
+	// maxReplicas is the value of the annotation max-replicas; 0 if it is absent or
+	// malformed. It is the Deployment's replicas plus maxSurge when the ReplicaSet was
+	// last scaled.
+	maxReplicas int
 }
 
-// fleet is the sizes of all ReplicaSets of a Deployment, oldest first.
-type fleet struct {
+// replicaSetSizes holds the sizes of all ReplicaSets of a Deployment, oldest first.
+type replicaSetSizes struct {
 	sizes []size
-	// current is the index of the new ReplicaSet, the one that has the
-	// Deployment's template; none while it is not there.
-	current int
+	// newIndex is the index of the new ReplicaSet, which has the Deployment's
+	// template; none if it does not exist.
+	newIndex int
 }
 
-// change gives a ReplicaSet another size.
+// change is a new size for one ReplicaSet.
 type change struct {
-	index int // in the fleet
-	to    int // replicas
+	index int // in replicaSetSizes
+	to    int // new spec.replicas
 }
 
-// sizeOf reads the size of a ReplicaSet.
+// sizeOf returns the size of a ReplicaSet.
 func sizeOf(set *appsv1.ReplicaSet) size {
 	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
-	s := size{replicas: replicas, available: min(int(set.Status.AvailableReplicas), replicas), desired: none}
-	if desired, ok := count(set.Annotations[desiredReplicasAnnotation]); ok {
-		s.desired = desired
+	s := size{replicas: replicas, available: min(int(set.Status.AvailableReplicas), replicas), desiredReplicas: none}
+	if desired, ok := parseReplicas(set.Annotations[desiredReplicasAnnotation]); ok {
+		s.desiredReplicas = desired
 	}
-	if most, ok := count(set.Annotations[maxReplicasAnnotation]); ok {
-		s.most = most
+	if most, ok := parseReplicas(set.Annotations[maxReplicasAnnotation]); ok {
+		s.maxReplicas = most
 	}
 	return s
 }
 
-// total is how many replicas the specs ask for.
-func (f fleet) total() int {
+// total returns the sum of spec.replicas.
+func (rs replicaSetSizes) total() int {
 	total := 0
-	for _, s := range f.sizes {
+	for _, s := range rs.sizes {
 		total += s.replicas
 	}
 	return total
 }
 
-// newSize is the size of the new ReplicaSet, nothing while it is not there.
-func (f fleet) newSize() size {
-	if f.current == none {
+// newSize returns the size of the new ReplicaSet, or the zero size if it does not
+// exist.
+func (rs replicaSetSizes) newSize() size {
+	if rs.newIndex == none {
 		return size{}
 	}
-	return f.sizes[f.current]
+	return rs.sizes[rs.newIndex]
 }
 
-// active returns the indexes of the ReplicaSets that ask for replicas.
-func (f fleet) active() []int {
+// active returns the indexes of the ReplicaSets with replicas.
+func (rs replicaSetSizes) active() []int {
 	var active []int
-	for i, s := range f.sizes {
+	for i, s := range rs.sizes {
 		if s.replicas > 0 {
 			active = append(active, i)
 		}

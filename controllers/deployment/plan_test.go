@@ -21,12 +21,12 @@ func TestSizeOf(t *testing.T) {
 		set  *appsv1.ReplicaSet
 		want size
 	}{
-		{"as it was sized", set(new(int32(5)), 4, sizedFor("7", "9")), size{replicas: 5, available: 4, desired: 7, most: 9}},
-		{"those about to be deleted are not counted on", set(new(int32(2)), 5, sizedFor("7", "9")), size{replicas: 2, available: 2, desired: 7, most: 9}},
-		{"annotations that say nothing", set(new(int32(2)), 2, sizedFor("x", "-1")), size{replicas: 2, available: 2, desired: none}},
-		{"no annotations", set(new(int32(0)), 0, nil), size{desired: none}},
-		{"sized for none", set(new(int32(0)), 0, sizedFor("0", "0")), size{}},
-		{"no replicas named", set(nil, 0, nil), size{replicas: 1, desired: none}},
+		{"annotations present", set(new(int32(5)), 4, sizedFor("7", "9")), size{replicas: 5, available: 4, desiredReplicas: 7, maxReplicas: 9}},
+		{"pods above replicas do not count as available", set(new(int32(2)), 5, sizedFor("7", "9")), size{replicas: 2, available: 2, desiredReplicas: 7, maxReplicas: 9}},
+		{"malformed annotations", set(new(int32(2)), 2, sizedFor("x", "-1")), size{replicas: 2, available: 2, desiredReplicas: none}},
+		{"no annotations", set(new(int32(0)), 0, nil), size{desiredReplicas: none}},
+		{"annotations with 0", set(new(int32(0)), 0, sizedFor("0", "0")), size{}},
+		{"replicas not set", set(nil, 0, nil), size{replicas: 1, desiredReplicas: none}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

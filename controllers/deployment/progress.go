@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// afterDeadline is how long after a deadline it is looked at, so that a timer
-// that is early does not find it still ahead.
-const afterDeadline = 100 * time.Millisecond
+// deadlineCheckDelay is how long after a progress deadline the Deployment is synced
+// again. Without the delay, a timer that fires early would find the deadline not yet
+// exceeded.
+const deadlineCheckDelay = 100 * time.Millisecond
 
-// deadlineOf returns within what time a rollout must show progress; ok is false
-// when there is no such limit.
+// deadlineOf returns the progress deadline of a Deployment. ok is false if it has
+// none.
 func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	seconds := d.Spec.ProgressDeadlineSeconds
 	if seconds == nil || *seconds == math.MaxInt32 {
@@ -24,8 +25,9 @@ func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	return time.Duration(*seconds) * time.Second, true
 }
 
-// complete reports whether status shows a rollout at its end: all replicas are
-// new and available, and there are no others.
+// complete reports whether status shows a complete rollout. All replicas must be
+// updated and available, there must be no other replicas, and the generation must be
+// observed.
 func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) bool {
 	return int(status.UpdatedReplicas) == l.replicas &&
 		int(status.Replicas) == l.replicas &&
@@ -33,8 +35,7 @@ func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) b
 		status.ObservedGeneration >= d.Generation
 }
 
-// progressed reports whether a rollout has come closer to its end from one
-// status to the next.
+// progressed reports whether a rollout progressed from status before to status after.
 func progressed(before, after *appsv1.DeploymentStatus) bool {
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
@@ -42,51 +43,52 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// due returns how long after now the deadline that runs since c, the condition
-// Progressing, is to be looked at; not above 0 when it has passed. ok is false
-// when none is running: there is nothing to measure from, the rollout had its
-// end (a new one starts with a new condition), or the verdict is known.
-func due(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
-	if c == nil || c.Reason == newSetAvailable || c.Reason == deadlineExceeded {
+// untilDeadlineCheck returns the time until the progress deadline is to be checked. c
+// is the condition Progressing, which the deadline starts from. The result is not
+// positive if the deadline has passed. ok is false if no deadline is running: the
+// condition is absent, the last rollout is complete, or the deadline was already
+// exceeded.
+func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
+	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false
 	}
-	return c.LastUpdateTime.Add(deadline).Add(afterDeadline).Sub(now), true
+	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// judge returns the conditions of after, with Progressing as it follows from
-// how replicas went from the reported status to after.
-func (r *rollout) judge(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
+// progressConditions returns the conditions of after with Progressing updated. It
+// compares the replicas of the reported status with those of after.
+func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
 		return withoutCondition(after.Conditions, appsv1.DeploymentProgressing)
 	}
-	before := condition(after.Conditions, appsv1.DeploymentProgressing)
-	if before != nil && before.Reason == newSetAvailable && after.Replicas == after.UpdatedReplicas {
-		return after.Conditions // it has ended; pods that fail since are no rollout
+	before := findCondition(after.Conditions, appsv1.DeploymentProgressing)
+	if before != nil && before.Reason == reasonNewReplicaSetAvailable && after.Replicas == after.UpdatedReplicas {
+		return after.Conditions // The rollout is complete; pods that fail later do not start a new one.
 	}
-	wait, running := due(before, deadline, r.now)
+	wait, running := untilDeadlineCheck(before, deadline, r.now)
 	switch {
 	case complete(r.deployment, r.limits, after):
-		return withCondition(after.Conditions, r.progress(corev1.ConditionTrue, newSetAvailable, "%s has successfully progressed.", r.subject()))
+		return withCondition(after.Conditions, r.progressingCondition(corev1.ConditionTrue, reasonNewReplicaSetAvailable, "%s has successfully progressed.", r.progressSubject()))
 	case progressed(&r.deployment.Status, after):
-		return withNews(after.Conditions, r.progress(corev1.ConditionTrue, setUpdated, "%s is progressing.", r.subject()))
+		return withRefreshedCondition(after.Conditions, r.progressingCondition(corev1.ConditionTrue, reasonReplicaSetUpdated, "%s is progressing.", r.progressSubject()))
 	case running && wait <= 0:
-		return withCondition(after.Conditions, r.progress(corev1.ConditionFalse, deadlineExceeded, "%s has timed out progressing.", r.subject()))
+		return withCondition(after.Conditions, r.progressingCondition(corev1.ConditionFalse, reasonProgressDeadlineExceeded, "%s has timed out progressing.", r.progressSubject()))
 	default:
 		return after.Conditions
 	}
 }
 
-// subject is what messages about progress are about.
-func (r *rollout) subject() string {
+// progressSubject returns the object that messages of the condition Progressing name.
+func (r *rollout) progressSubject() string {
 	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)
 	}
 	return fmt.Sprintf("Deployment %q", r.deployment.Name)
 }
 
-// progress makes a condition Progressing.
-func (r *rollout) progress(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
+// progressingCondition returns a condition Progressing with the current time.
+func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
 	now := metav1.NewTime(r.now)
 	return appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentProgressing, Status: status, LastUpdateTime: now, LastTransitionTime: now,
@@ -94,37 +96,40 @@ func (r *rollout) progress(status corev1.ConditionStatus, reason, format string,
 	}
 }
 
-// note has this sync report a condition Progressing, if the Deployment has a
-// deadline and so the condition at all.
-func (r *rollout) note(status corev1.ConditionStatus, reason, format string, args ...any) {
+// setProgressing sets the condition Progressing that this sync reports. It does
+// nothing if the Deployment has no progress deadline, because then it has no such
+// condition.
+func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format string, args ...any) {
 	if _, limited := deadlineOf(r.deployment); limited {
-		c := r.progress(status, reason, format, args...)
+		c := r.progressingCondition(status, reason, format, args...)
 		r.progressing = &c
 	}
 }
 
-// notePause reports that the Deployment has been paused, or goes on, since its
-// status was written: time that passes while it is paused is not lack of
-// progress. A rollout that has missed its deadline has done so.
-func (r *rollout) notePause() {
-	c := condition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
-	if c != nil && c.Reason == deadlineExceeded {
+// setPausedOrResumed sets the condition Progressing if the Deployment was paused or
+// resumed since the last status update. Time while the Deployment is paused does not
+// count against the progress deadline. A rollout that has already exceeded its
+// deadline keeps that reason.
+func (r *rollout) setPausedOrResumed() {
+	c := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
 		return
 	}
-	known := c != nil && c.Reason == paused
-	switch is := r.deployment.Spec.Paused; {
-	case is && !known:
-		r.note(corev1.ConditionUnknown, paused, "Deployment is paused")
-	case !is && known:
-		r.note(corev1.ConditionUnknown, resumed, "Deployment is resumed")
+	reported := c != nil && c.Reason == reasonPaused
+	switch paused := r.deployment.Spec.Paused; {
+	case paused && !reported:
+		r.setProgressing(corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
+	case !paused && reported:
+		r.setProgressing(corev1.ConditionUnknown, reasonResumed, "Deployment is resumed")
 	}
 }
 
-// noteFound starts the clock for a Deployment that has its new ReplicaSet, but
-// no condition to measure from: it may have got its deadline later.
-func (r *rollout) noteFound() {
-	before := condition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+// setFoundNewReplicaSet starts the progress deadline of a Deployment whose new
+// ReplicaSet exists but whose condition Progressing does not. That happens if
+// progressDeadlineSeconds was set later.
+func (r *rollout) setFoundNewReplicaSet() {
+	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {
-		r.note(corev1.ConditionTrue, newSetFound, "Found new replica set %q", set.Name)
+		r.setProgressing(corev1.ConditionTrue, reasonFoundNewReplicaSet, "Found new replica set %q", set.Name)
 	}
 }

@@ -19,11 +19,11 @@ func TestComplete(t *testing.T) {
 		change func(*appsv1.DeploymentStatus)
 		want   bool
 	}{
-		{"all are new and available", func(*appsv1.DeploymentStatus) {}, true},
-		{"an old one is left", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, false},
-		{"one is not new", func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 2 }, false},
-		{"one is not available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
-		{"of an earlier spec", func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 }, false},
+		{"all replicas updated and available", func(*appsv1.DeploymentStatus) {}, true},
+		{"old replica left", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, false},
+		{"replica not updated", func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 2 }, false},
+		{"replica not available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+		{"generation not observed", func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,13 +44,13 @@ func TestProgressed(t *testing.T) {
 		want   bool
 	}{
 		{"nothing", func(*appsv1.DeploymentStatus) {}, false},
-		{"a new one", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 6, 3 }, true},
-		{"an old one less", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, true},
-		{"a new one less", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, false},
-		{"an old one more", func(s *appsv1.DeploymentStatus) { s.Replicas = 6 }, false},
-		{"one more ready", func(s *appsv1.DeploymentStatus) { s.ReadyReplicas = 4 }, true},
-		{"one more available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 4 }, true},
-		{"one less available", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
+		{"updated replica added", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 6, 3 }, true},
+		{"old replica removed", func(s *appsv1.DeploymentStatus) { s.Replicas = 4 }, true},
+		{"updated replica removed", func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas = 4, 1 }, false},
+		{"old replica added", func(s *appsv1.DeploymentStatus) { s.Replicas = 6 }, false},
+		{"ready replica added", func(s *appsv1.DeploymentStatus) { s.ReadyReplicas = 4 }, true},
+		{"available replica added", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 4 }, true},
+		{"available replica lost", func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 2 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestDeadlineOf(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
+func TestUntilDeadlineCheck(t *testing.T) {
 	of := func(reason string, ago time.Duration) *appsv1.DeploymentCondition {
 		return &appsv1.DeploymentCondition{Reason: reason, LastUpdateTime: metav1.NewTime(now.Add(-ago))}
 	}
@@ -85,36 +85,36 @@ func TestDue(t *testing.T) {
 		want    time.Duration
 		running bool
 	}{
-		{"nothing to measure from", nil, 0, false},
-		{"just begun", of(newSetCreated, 0), time.Minute + afterDeadline, true},
-		{"half-way", of(setUpdated, 30*time.Second), 30*time.Second + afterDeadline, true},
-		{"at the deadline", of(setUpdated, time.Minute), afterDeadline, true},
-		{"past it", of(resumed, time.Minute+afterDeadline), 0, true},
-		{"long past it", of(setCreateError, time.Hour), time.Minute + afterDeadline - time.Hour, true},
-		{"the last rollout has ended", of(newSetAvailable, time.Hour), 0, false},
-		{"the verdict is known", of(deadlineExceeded, time.Hour), 0, false},
+		{"no condition Progressing", nil, 0, false},
+		{"deadline just started", of(reasonNewReplicaSetCreated, 0), time.Minute + deadlineCheckDelay, true},
+		{"half-way", of(reasonReplicaSetUpdated, 30*time.Second), 30*time.Second + deadlineCheckDelay, true},
+		{"at the deadline", of(reasonReplicaSetUpdated, time.Minute), deadlineCheckDelay, true},
+		{"past it", of(reasonResumed, time.Minute+deadlineCheckDelay), 0, true},
+		{"long past the deadline", of(reasonReplicaSetCreateError, time.Hour), time.Minute + deadlineCheckDelay - time.Hour, true},
+		{"last rollout is complete", of(reasonNewReplicaSetAvailable, time.Hour), 0, false},
+		{"deadline already exceeded", of(reasonProgressDeadlineExceeded, time.Hour), 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, running := due(test.c, time.Minute, now)
+			got, running := untilDeadlineCheck(test.c, time.Minute, now)
 			if got != test.want || running != test.running {
-				t.Errorf("due in %s, %t; want %s, %t", got, running, test.want, test.running)
+				t.Errorf("check in %s, %t; want %s, %t", got, running, test.want, test.running)
 			}
 		})
 	}
 }
 
-// What is said of progress, from the condition that was, and the way from the
-// status reported to the one now.
-func TestJudge(t *testing.T) {
+// TestProgressConditions checks the new condition Progressing for an old condition and
+// a change of status.
+func TestProgressConditions(t *testing.T) {
 	rolling := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	further := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	done := appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	type want struct {
 		reason     string
 		status     corev1.ConditionStatus
-		updated    time.Duration // ago
-		transition time.Duration // ago
+		updated    time.Duration // time since lastUpdateTime
+		transition time.Duration // time since lastTransitionTime
 		message    string
 	}
 	const minute = time.Minute
@@ -125,26 +125,26 @@ func TestJudge(t *testing.T) {
 		before, after appsv1.DeploymentStatus
 		want          *want
 	}{
-		{"nothing moves", setUpdated, minute, rolling, rolling, &want{setUpdated, "True", minute, minute, ""}},
-		{"nothing moves, nothing known", "", 0, rolling, rolling, nil},
-		{"progress", newSetCreated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
-		{"progress again restarts the clock", setUpdated, minute, rolling, further, &want{setUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
-		{"progress after the deadline", deadlineExceeded, minute, rolling, further, &want{setUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
-		{"complete", setUpdated, minute, rolling, done, &want{newSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"complete after all", deadlineExceeded, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"complete when resumed", resumed, minute, done, done, &want{newSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
-		{"it has ended", newSetAvailable, minute, done, done, &want{newSetAvailable, "True", minute, minute, ""}},
-		{"pods that come back after the end are no rollout", newSetAvailable, time.Hour,
-			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"nor those of which only some do", newSetAvailable, time.Hour,
+		{"no progress", reasonReplicaSetUpdated, minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", minute, minute, ""}},
+		{"no progress, no condition", "", 0, rolling, rolling, nil},
+		{"progress", reasonNewReplicaSetCreated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"further progress restarts the deadline", reasonReplicaSetUpdated, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, minute, `ReplicaSet "web-v1" is progressing.`}},
+		{"progress after the deadline", reasonProgressDeadlineExceeded, minute, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, 0, `ReplicaSet "web-v1" is progressing.`}},
+		{"complete", reasonReplicaSetUpdated, minute, rolling, done, &want{reasonNewReplicaSetAvailable, "True", 0, minute, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete after the deadline", reasonProgressDeadlineExceeded, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete when resumed", reasonResumed, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", 0, 0, `ReplicaSet "web-v1" has successfully progressed.`}},
+		{"complete before", reasonNewReplicaSetAvailable, minute, done, done, &want{reasonNewReplicaSetAvailable, "True", minute, minute, ""}},
+		{"pods recovering after completion are not a rollout", reasonNewReplicaSetAvailable, time.Hour,
+			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1}, done, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"some pods recovering after completion are not a rollout", reasonNewReplicaSetAvailable, time.Hour,
 			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 1},
-			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2, ObservedGeneration: 1}, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"the next rollout", newSetAvailable, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the next one starts no verdict from the last one's clock", newSetAvailable, time.Hour, rolling, rolling, &want{newSetAvailable, "True", time.Hour, time.Hour, ""}},
-		{"before the deadline", setUpdated, 10 * minute, rolling, rolling, &want{setUpdated, "True", 10 * minute, 10 * minute, ""}},
-		{"after it", setUpdated, 10*minute + time.Second, rolling, rolling, &want{deadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
-		{"after it, but it moves", setUpdated, time.Hour, rolling, further, &want{setUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
-		{"the verdict stands", deadlineExceeded, time.Hour, rolling, rolling, &want{deadlineExceeded, "False", time.Hour, time.Hour, ""}},
+			appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 2, ObservedGeneration: 1}, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"next rollout", reasonNewReplicaSetAvailable, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"next rollout does not use the last rollout's deadline", reasonNewReplicaSetAvailable, time.Hour, rolling, rolling, &want{reasonNewReplicaSetAvailable, "True", time.Hour, time.Hour, ""}},
+		{"before the deadline", reasonReplicaSetUpdated, 10 * minute, rolling, rolling, &want{reasonReplicaSetUpdated, "True", 10 * minute, 10 * minute, ""}},
+		{"after the deadline", reasonReplicaSetUpdated, 10*minute + time.Second, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", 0, 0, `ReplicaSet "web-v1" has timed out progressing.`}},
+		{"after the deadline, with progress", reasonReplicaSetUpdated, time.Hour, rolling, further, &want{reasonReplicaSetUpdated, "True", 0, time.Hour, `ReplicaSet "web-v1" is progressing.`}},
+		{"deadline stays exceeded", reasonProgressDeadlineExceeded, time.Hour, rolling, rolling, &want{reasonProgressDeadlineExceeded, "False", time.Hour, time.Hour, ""}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestJudge(t *testing.T) {
 			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
 			after := test.after
 			after.Conditions = d.Status.Conditions
-			got := condition(r.judge(&after), appsv1.DeploymentProgressing)
+			got := findCondition(r.progressConditions(&after), appsv1.DeploymentProgressing)
 			if test.want == nil {
 				if got != nil {
 					t.Errorf("condition %v, want none", got)
@@ -176,30 +176,30 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeWithoutDeadline(t *testing.T) {
-	d := newDeployment(3, progressing(setUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
-	r := &rollout{deployment: d, limits: limits{3, 1, 0}, current: none, now: now}
-	if got := condition(r.judge(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
+func TestProgressConditionsWithoutDeadline(t *testing.T) {
+	d := newDeployment(3, progressing(reasonReplicaSetUpdated, time.Hour), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
+	r := &rollout{deployment: d, limits: limits{3, 1, 0}, newIndex: none, now: now}
+	if got := findCondition(r.progressConditions(d.Status.DeepCopy()), appsv1.DeploymentProgressing); got != nil {
 		t.Errorf("condition %v, want none", got)
 	}
 }
 
-func TestNotePause(t *testing.T) {
+func TestSetPausedOrResumed(t *testing.T) {
 	tests := []struct {
 		name   string
 		paused bool
 		reason string // "" for no condition
-		want   string // "" for none set
+		want   string // "" if none is set
 	}{
-		{"goes on", false, setUpdated, ""},
-		{"is paused", true, setUpdated, paused},
-		{"is paused after its end", true, newSetAvailable, paused},
-		{"is paused, with nothing known", true, "", paused},
-		{"still paused", true, paused, ""},
-		{"is resumed", false, paused, resumed},
-		{"has been resumed", false, resumed, ""},
-		{"is paused too late", true, deadlineExceeded, ""},
-		{"is resumed too late", false, deadlineExceeded, ""},
+		{"goes on", false, reasonReplicaSetUpdated, ""},
+		{"paused", true, reasonReplicaSetUpdated, reasonPaused},
+		{"paused after completion", true, reasonNewReplicaSetAvailable, reasonPaused},
+		{"paused without a condition", true, "", reasonPaused},
+		{"still paused", true, reasonPaused, ""},
+		{"resumed", false, reasonPaused, reasonResumed},
+		{"resumed before", false, reasonResumed, ""},
+		{"paused after the deadline", true, reasonProgressDeadlineExceeded, ""},
+		{"resumed after the deadline", false, reasonProgressDeadlineExceeded, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,42 +208,42 @@ func TestNotePause(t *testing.T) {
 				progressing(test.reason, time.Hour)(d)
 			}
 			r := &rollout{deployment: d, now: now}
-			r.notePause()
+			r.setPausedOrResumed()
 			got := ""
 			if r.progressing != nil {
 				got = r.progressing.Reason
 				if r.progressing.Status != corev1.ConditionUnknown || !r.progressing.LastUpdateTime.Time.Equal(now) {
-					t.Errorf("condition %v, want it unknown from now on", r.progressing)
+					t.Errorf("condition %v, want status Unknown as of now", r.progressing)
 				}
 			}
 			if got != test.want {
-				t.Errorf("set to %q, want %q", got, test.want)
+				t.Errorf("reason %q, want %q", got, test.want)
 			}
 		})
 	}
 	r := &rollout{deployment: newDeployment(3, asPaused), now: now}
-	if r.notePause(); r.progressing != nil {
+	if r.setPausedOrResumed(); r.progressing != nil {
 		t.Errorf("without a deadline: %v", r.progressing)
 	}
 }
 
-func TestNoteFound(t *testing.T) {
+func TestSetFoundNewReplicaSet(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*appsv1.Deployment)
 		want   bool
 	}{
-		{"nothing to measure from", deadline(600), true},
+		{"no condition Progressing", deadline(600), true},
 		{"no deadline", func(*appsv1.Deployment) {}, false},
-		{"measured already", progressing(setUpdated, time.Hour), false},
-		{"its template has no ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
+		{"condition exists", progressing(reasonReplicaSetUpdated, time.Hour), false},
+		{"no new ReplicaSet", func(d *appsv1.Deployment) { deadline(600)(d); image("v2")(d) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDeployment(3, test.change)
 			r := &rollout{deployment: d, now: now}
 			r.setSets([]*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 3)})
-			if r.noteFound(); (r.progressing != nil) != test.want {
+			if r.setFoundNewReplicaSet(); (r.progressing != nil) != test.want {
 				t.Errorf("condition %v, want one: %t", r.progressing, test.want)
 			}
 			if test.want && r.progressing.Message != `Found new replica set "web-v1"` {

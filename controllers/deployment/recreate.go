@@ -4,37 +4,37 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// stop returns how the old ReplicaSets are to be brought to nothing.
-func stop(f fleet) []change {
+// scaleOldToZero returns the changes that scale all old ReplicaSets to 0.
+func scaleOldToZero(rs replicaSetSizes) []change {
 	var changes []change
-	for _, i := range f.active() {
-		if i != f.current {
+	for _, i := range rs.active() {
+		if i != rs.newIndex {
 			changes = append(changes, change{i, 0})
 		}
 	}
 	return changes
 }
 
-// stopped reports whether nothing old runs any more, and nothing old will: no old
-// ReplicaSet counts a replica, each has been seen by its controller to ask for
-// none, which might still be creating pods for it otherwise, and every pod of
-// theirs has come to its end. Pods that have, but are still there, do not count:
-// nobody may ever delete them.
-func stopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
+// oldPodsStopped reports whether no old pod is running and none can be created any
+// more. Every old ReplicaSet must have no replicas in its status and an observed
+// generation: a controller that has not observed the scale-down may still create pods.
+// All their pods must be terminal. Terminal pods that still exist do not count,
+// because they may never be deleted.
+func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {
 			return false
 		}
 	}
-	return !anyRuns(pods)
+	return !anyRunning(pods)
 }
 
-func anyRuns(pods []*corev1.Pod) bool {
+func anyRunning(pods []*corev1.Pod) bool {
 	for _, pod := range pods {
-		if !podfacts.Terminal(pod) {
+		if !podutil.Terminal(pod) {
 			return true
 		}
 	}

@@ -8,19 +8,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestStop(t *testing.T) {
-	f := fleet{current: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
-	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, stop(f), opaque); diff != "" {
+func TestScaleOldToZero(t *testing.T) {
+	f := replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2}, {replicas: 3}, {}, {replicas: 1}}}
+	if diff := cmp.Diff([]change{{0, 0}, {3, 0}}, scaleOldToZero(f), unexportedFields); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if changes := stop(without(sizes())); len(changes) > 0 {
-		t.Errorf("changes %v to nothing", changes)
+	if changes := scaleOldToZero(withoutNew(sizes())); len(changes) > 0 {
+		t.Errorf("changes %v for no ReplicaSets", changes)
 	}
 }
 
-func TestStopped(t *testing.T) {
+func TestOldPodsStopped(t *testing.T) {
 	d := newDeployment(1)
-	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, having(1))
+	empty, full := newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 0, withAvailablePods(1))
 	unseen := newSetOf(d, "v2", 2, 0, func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.Generation++; return set })
 	pods := func(phases ...corev1.PodPhase) (pods []*corev1.Pod) {
 		for _, phase := range phases {
@@ -34,21 +34,21 @@ func TestStopped(t *testing.T) {
 		pods []*corev1.Pod
 		want bool
 	}{
-		{"nothing old", nil, nil, true},
+		{"no old ReplicaSets", nil, nil, true},
 		{"no pods left", []*appsv1.ReplicaSet{empty}, nil, true},
-		{"still counted", []*appsv1.ReplicaSet{empty, full}, nil, false},
-		{"its controller may still create some", []*appsv1.ReplicaSet{empty, unseen}, nil, false},
+		{"status still has replicas", []*appsv1.ReplicaSet{empty, full}, nil, false},
+		{"generation not observed", []*appsv1.ReplicaSet{empty, unseen}, nil, false},
 		{"pending", []*appsv1.ReplicaSet{empty}, pods(corev1.PodPending), false},
 		{"running", []*appsv1.ReplicaSet{empty}, pods(corev1.PodRunning), false},
 		{"unknown", []*appsv1.ReplicaSet{empty}, pods(corev1.PodUnknown), false},
-		{"no phase yet", []*appsv1.ReplicaSet{empty}, pods(""), false},
-		{"at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodSucceeded), true},
-		{"one runs among those at their end", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodRunning), false},
+		{"pod without a phase", []*appsv1.ReplicaSet{empty}, pods(""), false},
+		{"terminal pods", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodSucceeded), true},
+		{"running pod among terminal pods", []*appsv1.ReplicaSet{empty}, pods(corev1.PodFailed, corev1.PodRunning), false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := stopped(test.old, test.pods); got != test.want {
-				t.Errorf("stopped = %t, want %t", got, test.want)
+			if got := oldPodsStopped(test.old, test.pods); got != test.want {
+				t.Errorf("oldPodsStopped = %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// live runs the controller of a rig for a while of a bubble's time, starting
-// with one wake-up and with nothing but its own writes to wake it again. then is
-// done when half of that has passed.
-func live(t *testing.T, r *rig, d time.Duration, then func()) {
-	r.wrote = func(string) { r.loop.Add(key) }
-	r.synced = nil // the rig's informers never start
+// runController runs the controller for d of simulated time and calls
+// halfway after half of it. It enqueues the key once at the start. After that, only
+// the controller's own writes enqueue it.
+func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
+	r.onWrite = func(string) { r.loop.Add(key) }
+	r.synced = nil // the informers of the fixture never start
 	r.loop.Add(key)
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -24,81 +24,82 @@ func live(t *testing.T, r *rig, d time.Duration, then func()) {
 		r.Run(t.Context(), drain, 1)
 	}()
 	time.Sleep(d / 2)
-	synctest.Wait() // what then reads has been written before
-	then()
+	synctest.Wait() // halfway may read what has been written
+	halfway()
 	time.Sleep(d / 2)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
-// Recreate goes on when the last running pod is gone, though pods that have
-// failed are left (#128798).
+// TestRecreateWithFailedPodsLeft: a Recreate rollout continues when the last running
+// pod is gone, even if failed pods are left (kubernetes/kubernetes#128798).
 func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(2, asRecreate, image("v2"))
 		old := newSetOf(d, "v1", 1, 0)
 		running, failed := podOf(old, "a", corev1.PodRunning), podOf(old, "b", corev1.PodFailed)
-		r := newRigAt(t, clock.RealClock{}, d, old)
+		r := newFixtureWithClock(t, clock.RealClock{}, d, old)
 		r.setPods(t, running, failed)
-		live(t, r, time.Minute, func() {
-			if slices.Contains(r.calls, creates(d)) {
-				t.Error("created while an old pod runs")
+		runController(t, r, time.Minute, func() {
+			if slices.Contains(r.calls, createCall(d)) {
+				t.Error("created the new ReplicaSet while an old pod is running")
 			}
 			r.setPods(t, failed)
 			r.podDeleted(running)
 		})
-		if !slices.Contains(r.calls, creates(d)) {
-			t.Errorf("calls %v, want %s", r.calls, creates(d))
+		if !slices.Contains(r.calls, createCall(d)) {
+			t.Errorf("calls %v, want %s", r.calls, createCall(d))
 		}
 	})
 }
 
-// A failure to scale down is not forgotten, even when the status cannot be
-// written after it, either.
+// TestFailedScaleDownIsRetried: a failed scale-down is retried, even if the status
+// update after it fails, too.
 func TestFailedScaleDownIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, image("v2"))
-		r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(3)), newSetOf(d, "v2", 2, 1, having(1)))
-		r.answers["update replicasets web-v1"] = []error{refused, nil}
-		r.answers[writeStatus] = []error{refused, nil}
-		live(t, r, time.Minute, func() {})
+		r := newFixtureWithClock(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)), newSetOf(d, "v2", 2, 1, withAvailablePods(1)))
+		r.callErrors["update replicasets web-v1"] = []error{errTooManyRequests, nil}
+		r.callErrors[writeStatus] = []error{errTooManyRequests, nil}
+		runController(t, r, time.Minute, func() {})
 		if got := *r.sets["web-v1"].Spec.Replicas; got != 2 {
-			t.Errorf("the old one has %d replicas, want 2", got)
+			t.Errorf("the old ReplicaSet has %d replicas, want 2", got)
 		}
 	})
 }
 
-// A long outage needs no nudge when it is over: keys are not given up.
-func TestOutage(t *testing.T) {
+// TestRecoversAfterOutage: the controller recovers from a long outage without an
+// event, because it never stops retrying a key.
+func TestRecoversAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, deadline(60))
-		r := newRigAt(t, clock.RealClock{}, d)
-		r.answers[creates(d)], r.answers[writeStatus] = []error{refused}, []error{refused}
-		live(t, r, 4*time.Hour, func() {
+		r := newFixtureWithClock(t, clock.RealClock{}, d)
+		r.callErrors[createCall(d)], r.callErrors[writeStatus] = []error{errTooManyRequests}, []error{errTooManyRequests}
+		runController(t, r, 4*time.Hour, func() {
 			if tries := len(r.calls); tries < 240 || tries > 300 {
-				t.Errorf("%d calls in an outage of two hours: given up, or too eager", tries)
+				t.Errorf("%d calls in an outage of two hours, want 240 to 300", tries)
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			clear(r.answers)
+			clear(r.callErrors)
 		})
-		if got := *r.only(t).Spec.Replicas; got != 3 {
+		if got := *r.onlyReplicaSet(t).Spec.Replicas; got != 3 {
 			t.Errorf("%d replicas, want 3", got)
 		}
 	})
 }
 
-// A status that was put off because the cache lags is written in the end, even
-// if no event tells that the cache has caught up.
-func TestStatusPutOffIsWritten(t *testing.T) {
+// TestDeferredStatusIsWritten: a status update that was deferred because of a stale
+// cache is written later, even if no event arrives.
+func TestDeferredStatusIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3)
-		r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(3)))
-		r.ownWrites.Wrote(id, deploymentsResource, "999")
-		live(t, r, time.Minute, func() {
+		r := newFixtureWithClock(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))
+		r.deploymentWrites.Wrote(id, deploymentsResource, "999")
+		runController(t, r, time.Minute, func() {
 			if len(r.calls) > 0 {
-				t.Errorf("calls %v, want none: the cache lags", r.calls)
+				t.Errorf("calls %v, want none while the cache is stale", r.calls)
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -111,24 +112,24 @@ func TestStatusPutOffIsWritten(t *testing.T) {
 	})
 }
 
-// A rollout that is stuck is told to be so just after its deadline, though no
-// event comes; and it was not before.
-func TestDeadlineIsLookedAt(t *testing.T) {
+// TestDeadlineIsRechecked: a stuck rollout is reported just after its progress
+// deadline, and not before, although no event arrives.
+func TestDeadlineIsRechecked(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		want  string
-	}{{599 * time.Second, setUpdated}, {601 * time.Second, deadlineExceeded}} {
+	}{{599 * time.Second, reasonReplicaSetUpdated}, {601 * time.Second, reasonProgressDeadlineExceeded}} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDeployment(3, deadline(600))
 			now := time.Now()
-			progressing(setUpdated, 0)(d)
+			progressing(reasonReplicaSetUpdated, 0)(d)
 			d.Status.Conditions[0].LastUpdateTime.Time = now
-			r := newRigAt(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, having(2)))
-			if err := r.sync(t.Context(), key); err != nil { // ready pods are progress
+			r := newFixtureWithClock(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, withAvailablePods(2)))
+			if err := r.sync(t.Context(), key); err != nil { // counts the ready pods, which is progress
 				t.Fatal(err)
 			}
-			live(t, r, test.after, func() {})
-			if got := condition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != test.want {
+			runController(t, r, test.after, func() {})
+			if got := findCondition(r.deployment().Status.Conditions, appsv1.DeploymentProgressing).Reason; got != test.want {
 				t.Errorf("after %s: %s, want %s", test.after, got, test.want)
 			}
 		})

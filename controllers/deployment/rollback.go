@@ -14,55 +14,56 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// Reasons of the events about a rollback.
+// Reasons of rollback events.
 const (
-	rollbackDone              = "DeploymentRollback"
-	rollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
-	rollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
+	reasonRollback                  = "DeploymentRollback"
+	reasonRollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
+	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackWish returns to which revision the user wants a Deployment to go back,
-// as it is written; wished is false when it is to stay where it is.
-func rollbackWish(annotations map[string]string) (revision string, wished bool) {
-	revision, wished = annotations[appsv1.DeprecatedRollbackTo]
-	return revision, wished
+// rollbackTo returns the revision from the rollback annotation, unparsed. requested is
+// false if the annotation is absent.
+func rollbackTo(annotations map[string]string) (revision string, requested bool) {
+	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
+	return revision, requested
 }
 
-// rollback is what comes of a wish to roll back.
+// rollback is the result of planRollback.
 type rollback struct {
-	// to is the Deployment to write, without the wish.
-	to *appsv1.Deployment
-	// kind, reason and message are the event that tells of it.
-	kind, reason, message string
+	// deployment is the Deployment to write, without the rollback annotation.
+	deployment *appsv1.Deployment
+	// eventType, reason and message describe the event to emit.
+	eventType, reason, message string
 }
 
-// planRollback takes d back to a revision that sets has, 0 for the last one
-// before the newest. A revision that is not there, or is no number, leaves d as
-// it is but for the wish: a wish that stays would stand in the way for ever.
-func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, wish string) rollback {
-	stay := func(reason, message string) rollback {
-		return rollback{withoutWish(d), corev1.EventTypeWarning, reason, message}
+// planRollback plans the rollback of d to the requested revision; revision 0 is the
+// one before the newest. If the revision does not exist or is not a number, only the
+// rollback annotation is removed. An annotation that stayed would block every later
+// sync.
+func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
+	rejected := func(reason, message string) rollback {
+		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
 	}
-	revision, err := strconv.ParseInt(wish, 10, 64)
+	revision, err := strconv.ParseInt(requested, 10, 64)
 	if err != nil {
-		return stay(rollbackRevisionNotFound, fmt.Sprintf("Unable to find the revision to rollback to: expected a number, got %q", wish))
+		return rejected(reasonRollbackRevisionNotFound, fmt.Sprintf("Unable to find the revision to rollback to: expected a number, got %q", requested))
 	}
 	switch set := findRevision(sets, revision); {
 	case set == nil && revision == 0:
-		return stay(rollbackRevisionNotFound, "Unable to find last revision.")
+		return rejected(reasonRollbackRevisionNotFound, "Unable to find last revision.")
 	case set == nil:
-		return stay(rollbackRevisionNotFound, "Unable to find the revision to rollback to.")
+		return rejected(reasonRollbackRevisionNotFound, "Unable to find the revision to rollback to.")
 	case templatehash.Equal(&d.Spec.Template, &set.Spec.Template):
-		return stay(rollbackTemplateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
+		return rejected(reasonRollbackTemplateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
 	default:
 		found, _ := revisionOf(set.Annotations)
-		return rollback{withTemplateOf(d, set), corev1.EventTypeNormal, rollbackDone,
+		return rollback{withTemplateOf(d, set), corev1.EventTypeNormal, reasonRollback,
 			fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, found)}
 	}
 }
 
-// findRevision returns the ReplicaSet of a revision, the last one before the
-// newest for 0, or nil.
+// findRevision returns the ReplicaSet with the given revision, or nil. For revision 0
+// it returns the one before the newest.
 func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet {
 	if revision == 0 {
 		revision = lastRevision(sets)
@@ -75,7 +76,7 @@ func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet 
 	return nil
 }
 
-// lastRevision returns the second highest revision, 0 when there is none.
+// lastRevision returns the second highest revision, or 0 if there is none.
 func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
 	for _, set := range sets {
@@ -90,18 +91,18 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns d with the template and the annotations that set had
-// from it, and without the wish to roll back.
+// withTemplateOf returns d with the template of set and the annotations that set
+// inherited, without the rollback annotation.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
-	back.Annotations = rolledBack(d.Annotations, set.Annotations)
+	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
 	back.Spec.Template = *set.Spec.Template.DeepCopy()
 	delete(back.Spec.Template.Labels, templatehash.Label)
 	return &back
 }
 
-// withoutWish returns d without the wish to roll back.
-func withoutWish(d *appsv1.Deployment) *appsv1.Deployment {
+// withoutRollbackTo returns d without the rollback annotation.
+func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))
 	for key, value := range d.Annotations {
@@ -112,26 +113,27 @@ func withoutWish(d *appsv1.Deployment) *appsv1.Deployment {
 	return &content
 }
 
-// rollBack takes the Deployment back to the template of a revision, and clears
-// the wish whatever comes of it. The template that is left gets a ReplicaSet
-// first, without replicas, or there would be no way back to it.
-func (c *Controller) rollBack(ctx context.Context, r *rollout, wish string) error {
-	if c.putOff(ctx, r, "rollback") {
-		return nil // the wish may have been fulfilled already
+// rollBack rolls the Deployment back to the requested revision. It removes the
+// rollback annotation even if the rollback is not possible. If the current template
+// has no ReplicaSet yet, rollBack first creates one without replicas. Otherwise users
+// could not return to that template.
+func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
+	if c.deferWrite(ctx, r, "rollback") {
+		return nil // The rollback may already be done, and the cache may not contain it yet.
 	}
-	if r.current == none {
+	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {
 			return err
 		}
 	}
 	d := r.deployment
-	plan := planRollback(d, r.sets, wish)
-	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, plan.to, metav1.UpdateOptions{})
+	plan := planRollback(d, r.sets, requested)
+	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(ctx, plan.deployment, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("rolling back Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	r.superseded = true
-	c.ownWrites.Wrote(ownership.IDOf(d), deploymentsResource, written.ResourceVersion)
-	c.events.Event(d, plan.kind, plan.reason, plan.message)
+	r.deploymentWritten = true
+	c.deploymentWrites.Wrote(ownership.IDOf(d), deploymentsResource, written.ResourceVersion)
+	c.events.Event(d, plan.eventType, plan.reason, plan.message)
 	return nil
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-func TestRollbackWish(t *testing.T) {
-	if _, wished := rollbackWish(annotations{"a": "b"}); wished {
-		t.Error("nothing is a wish")
+func TestRollbackTo(t *testing.T) {
+	if _, requested := rollbackTo(annotations{"a": "b"}); requested {
+		t.Error("requested without the annotation")
 	}
 	for _, text := range []string{"", "0", "x"} {
-		if got, wished := rollbackWish(annotations{appsv1.DeprecatedRollbackTo: text}); !wished || got != text {
-			t.Errorf("%q is a wish for %q: %t", text, got, wished)
+		if got, requested := rollbackTo(annotations{appsv1.DeprecatedRollbackTo: text}); !requested || got != text {
+			t.Errorf("annotation %q: requested %q, %t", text, got, requested)
 		}
 	}
 }
 
-// Whatever the annotation says, it goes; and the Deployment goes where it says,
-// or nowhere.
+// FuzzPlanRollback checks that the rollback annotation is always removed. The template
+// must be that of the requested revision, or unchanged.
 func FuzzPlanRollback(f *testing.F) {
 	for _, text := range []string{"", "0", "1", "2", "3", "+1", "01", "-1", "x", "1.0", "1 ", "9223372036854775808"} {
 		f.Add(text)
@@ -40,11 +40,11 @@ func FuzzPlanRollback(f *testing.F) {
 			want = "v1"
 		}
 		plan := planRollback(d, sets, text)
-		if _, wished := rollbackWish(plan.to.Annotations); wished {
-			t.Error("the wish stays")
+		if _, requested := rollbackTo(plan.deployment.Annotations); requested {
+			t.Error("the rollback annotation was not removed")
 		}
-		if got := plan.to.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == rollbackDone) {
-			t.Errorf("%q leads to %s with event %s, want %s", text, got, plan.reason, want)
+		if got := plan.deployment.Spec.Template.Spec.Containers[0].Image; got != want || (want != "v3") != (plan.reason == reasonRollback) {
+			t.Errorf("annotation %q: image %s with event %s, want %s", text, got, plan.reason, want)
 		}
 	})
 }
@@ -60,15 +60,15 @@ func TestFindRevision(t *testing.T) {
 		want *appsv1.ReplicaSet
 	}{
 		{"by number", []*appsv1.ReplicaSet{v1, v3, v7}, 1, v1},
-		{"the newest", []*appsv1.ReplicaSet{v1, v3, v7}, 7, v7},
-		{"not there", []*appsv1.ReplicaSet{v1, v3, v7}, 2, nil},
+		{"newest revision", []*appsv1.ReplicaSet{v1, v3, v7}, 7, v7},
+		{"missing revision", []*appsv1.ReplicaSet{v1, v3, v7}, 2, nil},
 		{"negative", []*appsv1.ReplicaSet{v1, v3, v7}, -1, nil},
-		{"the last one", []*appsv1.ReplicaSet{v3, v7, v1}, 0, v3},
-		{"the last one of two", []*appsv1.ReplicaSet{v7, v1}, 0, v1},
-		{"the last one of one", []*appsv1.ReplicaSet{v1}, 0, nil},
-		{"nothing there", nil, 0, nil},
-		{"malformed ones do not count", []*appsv1.ReplicaSet{v1, odd, v7}, 0, v1},
-		{"nor is 0 a revision", []*appsv1.ReplicaSet{unset, v7}, 0, nil},
+		{"previous revision", []*appsv1.ReplicaSet{v3, v7, v1}, 0, v3},
+		{"previous of two revisions", []*appsv1.ReplicaSet{v7, v1}, 0, v1},
+		{"previous of one revision", []*appsv1.ReplicaSet{v1}, 0, nil},
+		{"no ReplicaSets", nil, 0, nil},
+		{"malformed revisions are ignored", []*appsv1.ReplicaSet{v1, odd, v7}, 0, v1},
+		{"revision 0 is ignored", []*appsv1.ReplicaSet{unset, v7}, 0, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,16 +92,16 @@ func TestWithTemplateOf(t *testing.T) {
 		t.Errorf("the cached Deployment was changed (-before +after):\n%s", diff)
 	}
 	if set.Spec.Template.Labels[templatehash.Label] == "" {
-		t.Error("the ReplicaSet's template has lost its label")
+		t.Error("the template of the ReplicaSet was modified")
 	}
 }
 
-func TestWithoutWish(t *testing.T) {
+func TestWithoutRollbackTo(t *testing.T) {
 	d := newDeployment(1, annotated("a", "b"), annotated(appsv1.DeprecatedRollbackTo, "1"))
-	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutWish(d)); diff != "" {
-		t.Errorf("without the wish (-want +got):\n%s", diff)
+	if diff := cmp.Diff(newDeployment(1, annotated("a", "b")), withoutRollbackTo(d)); diff != "" {
+		t.Errorf("without the rollback annotation (-want +got):\n%s", diff)
 	}
-	if _, wished := rollbackWish(d.Annotations); !wished {
-		t.Error("the cached Deployment was changed")
+	if _, requested := rollbackTo(d.Annotations); !requested {
+		t.Error("the cached Deployment was modified")
 	}
 }

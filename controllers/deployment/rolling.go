@@ -1,39 +1,39 @@
 package deployment
 
-// grow returns the size that the new ReplicaSet is to have: up to the replicas
-// wanted as far as surge leaves room, and never more than those.
-func grow(l limits, f fleet) int {
-	replicas := f.newSize().replicas
+// scaleUpNew returns the next size of the new ReplicaSet: as many of the desired
+// replicas as maxSurge permits.
+func scaleUpNew(l limits, rs replicaSetSizes) int {
+	replicas := rs.newSize().replicas
 	if replicas >= l.replicas {
 		return l.replicas
 	}
-	room := max(0, l.most()-f.total())
+	room := max(0, l.maxReplicas()-rs.total())
 	return min(replicas+room, l.replicas)
 }
 
-// shrink returns how the old ReplicaSets are to be reduced. What may go is what
-// is not needed to have the least available, on the assumption that whatever is
-// not available of the new one stays so. Replicas that are not available go
-// first, wherever they are: they would hold the rollout up, and are no loss.
-// Then the oldest ReplicaSets go.
-func shrink(l limits, f fleet) []change {
-	fresh := f.newSize()
-	budget := f.total() - l.leastAvailable() - (fresh.replicas - fresh.available)
-	left := make([]int, len(f.sizes)) // replicas, of each
+// scaleDownOld returns the next scale-down of the old ReplicaSets. It removes the
+// replicas that are not needed for minAvailable, and assumes that unavailable replicas
+// of the new ReplicaSet stay unavailable. Unavailable old replicas go first, in all
+// old ReplicaSets, because they would block the rollout. Then the oldest ReplicaSets
+// are scaled down.
+func scaleDownOld(l limits, rs replicaSetSizes) []change {
+	newSize := rs.newSize()
+	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)
+	left := make([]int, len(rs.sizes)) // replicas left of each ReplicaSet
 	cut := func(i, atMost int) {
 		n := max(0, min(atMost, budget))
 		left[i] -= n
 		budget -= n
 	}
-	for i, s := range f.sizes {
+	for i, s := range rs.sizes {
 		left[i] = s.replicas
-		if i != f.current {
+		if i != rs.newIndex {
 			cut(i, s.replicas-s.available)
 		}
 	}
 	var changes []change
-	for i, s := range f.sizes {
-		if i == f.current {
+	for i, s := range rs.sizes {
+		if i == rs.newIndex {
 			continue
 		}
 		cut(i, left[i])

@@ -7,110 +7,110 @@ import (
 	"pgregory.net/rapid"
 )
 
-var opaque = cmp.AllowUnexported(change{})
+var unexportedFields = cmp.AllowUnexported(change{})
 
-// sizes makes a fleet of pairs: replicas, and how many of them are available.
-// The last one is the new ReplicaSet.
-func sizes(pairs ...[2]int) fleet {
-	f := fleet{current: len(pairs) - 1}
+// sizes returns the sizes for pairs of replicas and available replicas. The last pair
+// is the new ReplicaSet.
+func sizes(pairs ...[2]int) replicaSetSizes {
+	f := replicaSetSizes{newIndex: len(pairs) - 1}
 	for _, p := range pairs {
-		f.sizes = append(f.sizes, size{replicas: p[0], available: p[1], desired: none})
+		f.sizes = append(f.sizes, size{replicas: p[0], available: p[1], desiredReplicas: none})
 	}
 	return f
 }
 
-// without makes the last one old as well.
-func without(f fleet) fleet { f.current = none; return f }
+// withoutNew makes the last ReplicaSet an old one.
+func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
-func TestGrow(t *testing.T) {
+func TestScaleUpNew(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
-		f    fleet
+		f    replicaSetSizes
 		want int
 	}{
-		{"nothing there", limits{5, 1, 0}, without(sizes()), 5},
-		{"first step", limits{10, 3, 2}, without(sizes([2]int{10, 10})), 3},
+		{"no ReplicaSets", limits{5, 1, 0}, withoutNew(sizes()), 5},
+		{"first step", limits{10, 3, 2}, withoutNew(sizes([2]int{10, 10})), 3},
 		{"no room", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), 3},
-		{"room after scale-down", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{3, 0}), 5},
+		{"maxSurge leaves room after a scale-down", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{3, 0}), 5},
 		{"never above replicas", limits{10, 3, 2}, sizes([2]int{1, 1}, [2]int{9, 9}), 10},
-		{"no surge", limits{5, 0, 1}, sizes([2]int{5, 5}, [2]int{0, 0}), 0},
-		{"no surge, one given up", limits{5, 0, 1}, sizes([2]int{4, 4}, [2]int{0, 0}), 1},
-		{"over the limit already", limits{5, 1, 0}, sizes([2]int{9, 9}, [2]int{2, 2}), 2},
-		{"too many new ones", limits{5, 1, 0}, sizes([2]int{7, 7}), 5},
+		{"maxSurge 0", limits{5, 0, 1}, sizes([2]int{5, 5}, [2]int{0, 0}), 0},
+		{"maxSurge 0, one old replica removed", limits{5, 0, 1}, sizes([2]int{4, 4}, [2]int{0, 0}), 1},
+		{"already above maxReplicas", limits{5, 1, 0}, sizes([2]int{9, 9}, [2]int{2, 2}), 2},
+		{"new ReplicaSet above replicas", limits{5, 1, 0}, sizes([2]int{7, 7}), 5},
 		{"done", limits{5, 1, 0}, sizes([2]int{0, 0}, [2]int{5, 5}), 5},
-		{"to nothing", limits{0, 0, 0}, sizes([2]int{5, 5}), 0},
+		{"to 0", limits{0, 0, 0}, sizes([2]int{5, 5}), 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := grow(test.l, test.f); got != test.want {
-				t.Errorf("grow = %d, want %d", got, test.want)
+			if got := scaleUpNew(test.l, test.f); got != test.want {
+				t.Errorf("scaleUpNew = %d, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-func TestShrink(t *testing.T) {
+func TestScaleDownOld(t *testing.T) {
 	tests := []struct {
 		name string
 		l    limits
-		f    fleet
+		f    replicaSetSizes
 		want []change
 	}{
-		{"what may be unavailable", limits{10, 0, 2}, sizes([2]int{10, 10}, [2]int{0, 0}), []change{{0, 8}}},
-		{"new ones that are not available do not count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), []change{{0, 8}}},
-		{"new ones that are count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 3}), []change{{0, 5}}},
-		{"no budget", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}), nil},
-		{"an old one fails: no budget still", limits{10, 3, 2}, sizes([2]int{8, 7}, [2]int{5, 0}), nil},
-		{"surge that has become available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 1}), []change{{0, 0}}},
-		{"surge that has not", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 0}), nil},
-		{"crash looping old ones go, however few are available", limits{10, 3, 2}, sizes([2]int{10, 0}, [2]int{3, 3}), []change{{0, 5}}},
-		{"unhealthy first, wherever they are", limits{4, 0, 2}, sizes([2]int{2, 2}, [2]int{2, 0}, [2]int{0, 0}), []change{{1, 0}}},
-		{"then the oldest", limits{6, 0, 3}, sizes([2]int{2, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{0, 0}), []change{{0, 0}, {1, 1}}},
-		{"roll over: all but one of a rollout that hangs", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}, [2]int{0, 0}), []change{{1, 0}}},
-		{"the new one in the middle", limits{4, 4, 0}, fleet{current: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
+		{"maxUnavailable allows a scale-down", limits{10, 0, 2}, sizes([2]int{10, 10}, [2]int{0, 0}), []change{{0, 8}}},
+		{"unavailable new replicas do not count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 0}), []change{{0, 8}}},
+		{"available new replicas count", limits{10, 3, 2}, sizes([2]int{10, 10}, [2]int{3, 3}), []change{{0, 5}}},
+		{"nothing may be removed", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}), nil},
+		{"old replica unavailable: nothing more may be removed", limits{10, 3, 2}, sizes([2]int{8, 7}, [2]int{5, 0}), nil},
+		{"surge replica available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 1}), []change{{0, 0}}},
+		{"surge replica not available", limits{1, 1, 0}, sizes([2]int{1, 1}, [2]int{1, 0}), nil},
+		{"unavailable old replicas are removed even below minAvailable", limits{10, 3, 2}, sizes([2]int{10, 0}, [2]int{3, 3}), []change{{0, 5}}},
+		{"unavailable replicas first, in any ReplicaSet", limits{4, 0, 2}, sizes([2]int{2, 2}, [2]int{2, 0}, [2]int{0, 0}), []change{{1, 0}}},
+		{"then the oldest ReplicaSet", limits{6, 0, 3}, sizes([2]int{2, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{0, 0}), []change{{0, 0}, {1, 1}}},
+		{"rollover of a stuck rollout", limits{10, 3, 2}, sizes([2]int{8, 8}, [2]int{5, 0}, [2]int{0, 0}), []change{{1, 0}}},
+		{"new ReplicaSet is not the newest", limits{4, 4, 0}, replicaSetSizes{newIndex: 1, sizes: []size{{replicas: 2, available: 2}, {replicas: 4, available: 4}, {replicas: 2, available: 2}}},
 			[]change{{0, 0}, {2, 0}}},
-		{"nothing old", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
-		{"no new one yet", limits{4, 0, 1}, without(sizes([2]int{4, 4})), []change{{0, 3}}},
-		{"scaled to nothing", limits{0, 0, 0}, sizes([2]int{4, 4}, [2]int{0, 0}), []change{{0, 0}}},
+		{"no old ReplicaSets", limits{4, 1, 1}, sizes([2]int{4, 2}), nil},
+		{"no new ReplicaSet yet", limits{4, 0, 1}, withoutNew(sizes([2]int{4, 4})), []change{{0, 3}}},
+		{"Deployment scaled to 0", limits{0, 0, 0}, sizes([2]int{4, 4}, [2]int{0, 0}), []change{{0, 0}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, shrink(test.l, test.f), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, scaleDownOld(test.l, test.f), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// anyFleet draws ReplicaSets of all sizes and states.
-func anyFleet(t *rapid.T) fleet {
+// drawSizes draws ReplicaSets of any sizes.
+func drawSizes(t *rapid.T) replicaSetSizes {
 	n := rapid.IntRange(1, 6).Draw(t, "sets")
-	f := fleet{current: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
+	f := replicaSetSizes{newIndex: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
 	for i := range f.sizes {
 		replicas := rapid.IntRange(0, 20).Draw(t, "set")
 		f.sizes[i] = size{
-			replicas:  replicas,
-			available: rapid.IntRange(0, replicas).Draw(t, "available"),
-			desired:   rapid.IntRange(none, 20).Draw(t, "desired"),
-			most:      rapid.IntRange(0, 40).Draw(t, "most"),
+			replicas:        replicas,
+			available:       rapid.IntRange(0, replicas).Draw(t, "available"),
+			desiredReplicas: rapid.IntRange(none, 20).Draw(t, "desired"),
+			maxReplicas:     rapid.IntRange(0, 40).Draw(t, "most"),
 		}
 	}
 	return f
 }
 
-// apply carries changes out on paper. The controller of ReplicaSets deletes pods
-// that are not available before those that are.
-func apply(l limits, f fleet, changes []change) fleet {
-	after := fleet{current: f.current, sizes: append([]size(nil), f.sizes...)}
+// apply returns the sizes after changes. Like the ReplicaSet controller, it removes
+// unavailable pods first.
+func apply(l limits, f replicaSetSizes, changes []change) replicaSetSizes {
+	after := replicaSetSizes{newIndex: f.newIndex, sizes: append([]size(nil), f.sizes...)}
 	for _, c := range changes {
 		s := &after.sizes[c.index]
-		*s = size{replicas: c.to, available: min(s.available, c.to), desired: l.replicas, most: l.most()}
+		*s = size{replicas: c.to, available: min(s.available, c.to), desiredReplicas: l.replicas, maxReplicas: l.maxReplicas()}
 	}
 	return after
 }
 
-func (f fleet) available() int {
+func (f replicaSetSizes) available() int {
 	sum := 0
 	for _, s := range f.sizes {
 		sum += s.available
@@ -118,55 +118,56 @@ func (f fleet) available() int {
 	return sum
 }
 
-// By their own hand, steps never ask for more than replicas and surge, nor make
-// fewer available than the least (or than there were, if those were too few).
-func TestStepsKeepTheLimits(t *testing.T) {
+// TestRollingStepsKeepLimits checks that a step never exceeds replicas plus maxSurge.
+// The available replicas must not drop below minAvailable, or below the current number
+// if that is already lower.
+func TestRollingStepsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
-		if f.current != none {
-			to := grow(l, f)
-			up := apply(l, f, []change{{f.current, to}})
-			if to > f.sizes[f.current].replicas && up.total() > l.most() {
-				t.Fatalf("grown to %d of at most %d", up.total(), l.most())
+		l, f := drawLimits(t), drawSizes(t)
+		if f.newIndex != none {
+			to := scaleUpNew(l, f)
+			up := apply(l, f, []change{{f.newIndex, to}})
+			if to > f.sizes[f.newIndex].replicas && up.total() > l.maxReplicas() {
+				t.Fatalf("%d replicas in total, maxReplicas is %d", up.total(), l.maxReplicas())
 			}
 			if to > l.replicas {
-				t.Fatalf("the new one has %d, wanted are %d", to, l.replicas)
+				t.Fatalf("the new ReplicaSet has %d replicas, want at most %d", to, l.replicas)
 			}
 		}
-		changes := shrink(l, f)
+		changes := scaleDownOld(l, f)
 		for _, c := range changes {
-			if c.index == f.current || c.to < 0 || c.to >= f.sizes[c.index].replicas {
-				t.Fatalf("%+v is not a reduction of an old one", c)
+			if c.index == f.newIndex || c.to < 0 || c.to >= f.sizes[c.index].replicas {
+				t.Fatalf("%+v does not scale down an old ReplicaSet", c)
 			}
 		}
 		down := apply(l, f, changes)
-		if got := down.available(); got < min(l.leastAvailable(), f.available()) {
-			t.Fatalf("%d available, %d before, the least is %d", got, f.available(), l.leastAvailable())
+		if got := down.available(); got < min(l.minAvailable(), f.available()) {
+			t.Fatalf("%d available after %d, minAvailable is %d", got, f.available(), l.minAvailable())
 		}
-		if down.total() < min(l.leastAvailable(), f.total()) {
-			t.Fatalf("%d left of %d, the least is %d", down.total(), f.total(), l.leastAvailable())
+		if down.total() < min(l.minAvailable(), f.total()) {
+			t.Fatalf("%d replicas left of %d, minAvailable is %d", down.total(), f.total(), l.minAvailable())
 		}
 	})
 }
 
-// From wherever it starts, and as long as pods become available, a rollout comes
-// to its end.
-func TestRolloutEnds(t *testing.T) {
+// TestRolloutCompletes checks that a rollout completes from any state if new pods
+// become available.
+func TestRolloutCompletes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
-		f.current = len(f.sizes) - 1
+		l, f := drawLimits(t), drawSizes(t)
+		f.newIndex = len(f.sizes) - 1
 		for step := 0; f.total() != l.replicas || f.newSize().replicas != l.replicas; step++ {
 			if step > 1000 {
-				t.Fatalf("no end: %+v within %+v", f, l)
+				t.Fatalf("rollout does not complete: %+v within %+v", f, l)
 			}
-			if to := grow(l, f); to != f.newSize().replicas {
-				f = apply(l, f, []change{{f.current, to}})
+			if to := scaleUpNew(l, f); to != f.newSize().replicas {
+				f = apply(l, f, []change{{f.newIndex, to}})
 			} else {
-				f = apply(l, f, shrink(l, f))
+				f = apply(l, f, scaleDownOld(l, f))
 			}
 			for i := range f.sizes {
-				if i == f.current {
-					f.sizes[i].available = f.sizes[i].replicas // the old ones never recover
+				if i == f.newIndex {
+					f.sizes[i].available = f.sizes[i].replicas // unavailable old pods never recover
 				}
 			}
 		}

@@ -6,66 +6,68 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// rollout is what one sync knows of a Deployment, and what it has done.
+// rollout is the state of one sync of a Deployment: what it has read and what it has
+// done.
 type rollout struct {
-	// deployment is as the cache shows it: read only.
+	// deployment is the cached Deployment. Do not modify it.
 	deployment *appsv1.Deployment
 	limits     limits
-	// sets are its ReplicaSets, oldest first. Each is read only, and replaced
-	// by what the API server answered when it is written.
+	// sets are the Deployment's ReplicaSets, oldest first. Do not modify them. After a
+	// write, the API server's response replaces the cached ReplicaSet.
 	sets []*appsv1.ReplicaSet
-	// current is the index of the new ReplicaSet, or none.
-	current int
-	// stale says what the cache of Deployments does not show of what was last
-	// written to this one; "" when it shows all. Writing it again would be
-	// refused as a conflict.
+	// newIndex is the index of the new ReplicaSet, or none.
+	newIndex int
+	// stale explains which write to the Deployment the informer cache does not contain
+	// yet; "" if it contains all. While stale is set, another write would be a
+	// conflict.
 	stale string
 	now   time.Time
 
-	// progressing is the condition that this sync has reason to set whatever
-	// the replicas are doing.
+	// progressing is the condition Progressing that this sync sets regardless of the
+	// replicas.
 	progressing *appsv1.DeploymentCondition
-	// collided says that the hash of the template is taken.
-	collided bool
-	// estimates says that progress is to be judged from the replicas.
-	estimates bool
-	// refused says that the new ReplicaSet could not be made: that is reported,
-	// and nothing else, since replicas were not looked after.
-	refused bool
-	// superseded says that the Deployment itself has been written: its status
-	// is for the next sync to report.
-	superseded bool
+	// hashCollision is true if another object has the name of the new ReplicaSet.
+	hashCollision bool
+	// estimateProgress is true if the condition Progressing is to be computed from the
+	// replicas.
+	estimateProgress bool
+	// createFailed is true if the new ReplicaSet could not be created. The status then
+	// reports only that, because the replicas were not reconciled.
+	createFailed bool
+	// deploymentWritten is true if this sync has updated the Deployment itself. The
+	// next sync then writes the status.
+	deploymentWritten bool
 }
 
-// setSets brings sets into order and finds the new one among them.
+// setSets sorts sets and finds the new ReplicaSet.
 func (r *rollout) setSets(sets []*appsv1.ReplicaSet) {
 	r.sets = oldestFirst(sets)
-	r.current = findNew(&r.deployment.Spec.Template, r.sets)
+	r.newIndex = findNewReplicaSet(&r.deployment.Spec.Template, r.sets)
 }
 
-// newSet returns the new ReplicaSet, nil while it is not there.
+// newSet returns the new ReplicaSet, or nil if it does not exist.
 func (r *rollout) newSet() *appsv1.ReplicaSet {
-	if r.current == none {
+	if r.newIndex == none {
 		return nil
 	}
-	return r.sets[r.current]
+	return r.sets[r.newIndex]
 }
 
-// oldSets returns the ReplicaSets but for the new one, oldest first.
+// oldSets returns all ReplicaSets except the new one, oldest first.
 func (r *rollout) oldSets() []*appsv1.ReplicaSet {
 	old := make([]*appsv1.ReplicaSet, 0, len(r.sets))
 	for i, set := range r.sets {
-		if i != r.current {
+		if i != r.newIndex {
 			old = append(old, set)
 		}
 	}
 	return old
 }
 
-func (r *rollout) fleet() fleet {
-	f := fleet{sizes: make([]size, len(r.sets)), current: r.current}
+func (r *rollout) replicaSetSizes() replicaSetSizes {
+	rs := replicaSetSizes{sizes: make([]size, len(r.sets)), newIndex: r.newIndex}
 	for i, set := range r.sets {
-		f.sizes[i] = sizeOf(set)
+		rs.sizes[i] = sizeOf(set)
 	}
-	return f
+	return rs
 }

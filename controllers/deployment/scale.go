@@ -5,71 +5,73 @@ import (
 	"slices"
 )
 
-// resized reports whether the user has changed the number of replicas since the
-// ReplicaSets were last sized. It must be dealt with before the rollout goes
-// on, so that it changes how many there are and not how far the rollout is.
-func resized(l limits, f fleet) bool {
-	return slices.ContainsFunc(f.active(), func(i int) bool {
-		desired := f.sizes[i].desired
+// isScalingEvent reports whether the Deployment's replicas changed since its
+// ReplicaSets were last scaled. The controller then scales all ReplicaSets before it
+// continues the rollout, so that scaling does not change the progress of the rollout.
+func isScalingEvent(l limits, rs replicaSetSizes) bool {
+	return slices.ContainsFunc(rs.active(), func(i int) bool {
+		desired := rs.sizes[i].desiredReplicas
 		return desired != none && desired != l.replicas
 	})
 }
 
-// rescale returns the sizes that follow from a change of the replicas wanted,
-// while the rollout stands still. Those that keep their size are named too:
-// their annotations must say what they were sized for, or resized would hold
-// for ever. reported is how many replicas the Deployment's status counts.
-func rescale(l limits, f fleet, rolling bool, reported int) []change {
-	active := f.active()
-	fresh := f.newSize()
+// rescale returns the sizes after a change of the Deployment's replicas, without
+// continuing the rollout. The result includes ReplicaSets that keep their size: their
+// annotations must be updated, or isScalingEvent would stay true forever. reported is
+// the number of replicas in the Deployment's status.
+func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
+	active := rs.active()
+	newSize := rs.newSize()
 	switch {
-	case len(f.sizes) == 0:
+	case len(rs.sizes) == 0:
 		return nil
-	case len(active) == 0 && f.current != none:
-		return []change{{f.current, l.replicas}}
+	case len(active) == 0 && rs.newIndex != none:
+		return []change{{rs.newIndex, l.replicas}}
 	case len(active) == 0:
-		return []change{{len(f.sizes) - 1, l.replicas}}
+		return []change{{len(rs.sizes) - 1, l.replicas}}
 	case len(active) == 1:
 		return []change{{active[0], l.replicas}}
-	case fresh.replicas == l.replicas && fresh.desired == l.replicas && fresh.available == l.replicas:
-		return stop(f) // the new one can carry all
+	case newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas:
+		return scaleOldToZero(rs) // all desired replicas are available in the new ReplicaSet
 	case rolling:
-		return proportional(l, f, reported)
+		return proportional(l, rs, reported)
 	default:
 		same := make([]change, len(active))
 		for n, i := range active {
-			same[n] = change{i, f.sizes[i].replicas}
+			same[n] = change{i, rs.sizes[i].replicas}
 		}
 		return same
 	}
 }
 
-// proportional spreads the replicas that there are to be, with surge, over the
-// active ReplicaSets in proportion to their sizes, so that a rollout that may be
-// going wrong goes neither further nor back. The largest comes first and gets
-// what rounding leaves; of equals the newest when there are more to be, the
-// oldest when there are fewer. None moves against the direction of the whole.
+// proportional distributes the Deployment's replicas plus maxSurge over the active
+// ReplicaSets in proportion to their sizes. A rollout that is going wrong thus
+// proceeds neither forward nor backward.
 //
-// A ReplicaSet that has been sized for these limits has its share already: done
-// in part, and then planned again, it comes to the same.
-func proportional(l limits, f fleet, reported int) []change {
-	most := l.most()
+// The largest ReplicaSet comes first and gets the rounding remainder. Among equal
+// ones, the newest comes first on scale-up and the oldest on scale-down. No ReplicaSet
+// shrinks on scale-up or grows on scale-down.
+//
+// A ReplicaSet whose annotations already have these limits keeps its size. If a
+// scaling fails halfway, the next call therefore returns the same sizes.
+func proportional(l limits, rs replicaSetSizes, reported int) []change {
+	most := l.maxReplicas()
 	if l.replicas == 0 {
 		most = 0
 	}
-	missing := most - f.total()
-	order := f.active()
+	missing := most - rs.total()
+	order := rs.active()
 	slices.SortFunc(order, func(i, j int) int {
 		age := cmp.Compare(i, j)
 		if missing > 0 {
 			age = -age
 		}
-		return cmp.Or(cmp.Compare(f.sizes[j].replicas, f.sizes[i].replicas), age)
+		return cmp.Or(cmp.Compare(rs.sizes[j].replicas, rs.sizes[i].replicas), age)
 	})
 	changes := make([]change, len(order))
 	for n, i := range order {
-		s := f.sizes[i]
-		gain := between(portion(s, most, reported)-s.replicas, missing)
+		s := rs.sizes[i]
+		gain := clampToward(proportionalSize(s, most, reported)-s.replicas, missing)
 		changes[n] = change{i, s.replicas + gain}
 		missing -= gain
 	}
@@ -81,11 +83,11 @@ func proportional(l limits, f fleet, reported int) []change {
 	return changes
 }
 
-// portion is the size of s when there are to be most replicas in all, where
-// there were s.most, or as many as reported when that is not known. Halves
-// round up.
-func portion(s size, most, reported int) int {
-	before := s.most
+// proportionalSize returns the size of s if all ReplicaSets together have most
+// replicas. The previous maximum is s.maxReplicas, or reported if that is unknown.
+// Halves round up.
+func proportionalSize(s size, most, reported int) int {
+	before := s.maxReplicas
 	if before == 0 {
 		before = reported
 	}
@@ -95,8 +97,8 @@ func portion(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// between returns n, limited to what lies between 0 and bound.
-func between(n, bound int) int {
+// clampToward returns n limited to the range between 0 and bound.
+func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)
 	}

@@ -7,32 +7,32 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sizedFor makes a fleet of replicas that were sized when desired and most were
-// in force, all available; the last is the new one.
-func sizedFor(desired, most int, replicas ...int) fleet {
-	f := fleet{current: len(replicas) - 1}
+// sizedFor returns available ReplicaSets whose annotations are desired and most. The
+// last one is the new ReplicaSet.
+func sizedFor(desired, most int, replicas ...int) replicaSetSizes {
+	f := replicaSetSizes{newIndex: len(replicas) - 1}
 	for _, n := range replicas {
-		f.sizes = append(f.sizes, size{replicas: n, available: n, desired: desired, most: most})
+		f.sizes = append(f.sizes, size{replicas: n, available: n, desiredReplicas: desired, maxReplicas: most})
 	}
 	return f
 }
 
-func TestResized(t *testing.T) {
+func TestIsScalingEvent(t *testing.T) {
 	tests := []struct {
 		name string
-		f    fleet
+		f    replicaSetSizes
 		want bool
 	}{
-		{"all sized for 10", sizedFor(10, 13, 8, 5), false},
-		{"sized for 5", sizedFor(5, 7, 4, 3), true},
-		{"inactive ones are not asked", sizedFor(5, 7, 0, 0), false},
-		{"unknown is no change", sizedFor(none, 0, 4, 3), false},
-		{"one of several", fleet{sizes: []size{{replicas: 1, desired: 10}, {replicas: 1, desired: 9}}}, true},
+		{"all annotations say 10", sizedFor(10, 13, 8, 5), false},
+		{"annotation says 5", sizedFor(5, 7, 4, 3), true},
+		{"inactive ReplicaSets are ignored", sizedFor(5, 7, 0, 0), false},
+		{"missing annotation is ignored", sizedFor(none, 0, 4, 3), false},
+		{"one of several ReplicaSets", replicaSetSizes{sizes: []size{{replicas: 1, desiredReplicas: 10}, {replicas: 1, desiredReplicas: 9}}}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := resized(limits{10, 3, 2}, test.f); got != test.want {
-				t.Errorf("resized = %t, want %t", got, test.want)
+			if got := isScalingEvent(limits{10, 3, 2}, test.f); got != test.want {
+				t.Errorf("isScalingEvent = %t, want %t", got, test.want)
 			}
 		})
 	}
@@ -45,25 +45,25 @@ func TestRescale(t *testing.T) {
 	tests := []struct {
 		name    string
 		l       limits
-		f       fleet
+		f       replicaSetSizes
 		rolling bool
 		want    []change
 	}{
-		{"nothing there", limits{10, 3, 2}, without(sizes()), true, nil},
-		{"one active takes all", limits{10, 3, 2}, sizedFor(5, 7, 5, 0), true, []change{{0, 10}}},
-		{"also when it has the size: it must say so", limits{4, 0, 1}, sizedFor(5, 5, 4, 0), true, []change{{0, 4}}},
-		{"none active: the new one", limits{3, 1, 0}, fleet{current: 0, sizes: make([]size, 2)}, true, []change{{0, 3}}},
-		{"none active, no new one: the newest", limits{3, 1, 0}, fleet{current: none, sizes: make([]size, 2)}, true, []change{{1, 3}}},
-		{"the new one carries all: the old ones go", limits{10, 3, 2}, saturated, true, []change{{0, 0}}},
-		{"it does not: in proportion", limits{10, 3, 2}, unsaturated, true, []change{{1, 10}, {0, 3}}},
-		{"up in proportion", limits{15, 5, 2}, sizedFor(10, 13, 8, 5), true, []change{{0, 12}, {1, 8}}},
-		{"down in proportion", limits{5, 2, 1}, sizedFor(10, 13, 8, 5), true, []change{{0, 4}, {1, 3}}},
-		{"to nothing", limits{0, 0, 0}, sizedFor(10, 13, 8, 5), true, []change{{0, 0}, {1, 0}}},
-		{"recreate is not spread", limits{10, 0, 0}, sizedFor(5, 5, 3, 2), false, []change{{0, 3}, {1, 2}}},
+		{"no ReplicaSets", limits{10, 3, 2}, withoutNew(sizes()), true, nil},
+		{"one active ReplicaSet gets all replicas", limits{10, 3, 2}, sizedFor(5, 7, 5, 0), true, []change{{0, 10}}},
+		{"also if it has the size: the annotations must change", limits{4, 0, 1}, sizedFor(5, 5, 4, 0), true, []change{{0, 4}}},
+		{"none active: new ReplicaSet", limits{3, 1, 0}, replicaSetSizes{newIndex: 0, sizes: make([]size, 2)}, true, []change{{0, 3}}},
+		{"none active, no new ReplicaSet: newest", limits{3, 1, 0}, replicaSetSizes{newIndex: none, sizes: make([]size, 2)}, true, []change{{1, 3}}},
+		{"new ReplicaSet is saturated: old ones go to 0", limits{10, 3, 2}, saturated, true, []change{{0, 0}}},
+		{"new ReplicaSet is not saturated: in proportion", limits{10, 3, 2}, unsaturated, true, []change{{1, 10}, {0, 3}}},
+		{"scale-up in proportion", limits{15, 5, 2}, sizedFor(10, 13, 8, 5), true, []change{{0, 12}, {1, 8}}},
+		{"scale-down in proportion", limits{5, 2, 1}, sizedFor(10, 13, 8, 5), true, []change{{0, 4}, {1, 3}}},
+		{"to 0", limits{0, 0, 0}, sizedFor(10, 13, 8, 5), true, []change{{0, 0}, {1, 0}}},
+		{"Recreate is not proportional", limits{10, 0, 0}, sizedFor(5, 5, 3, 2), false, []change{{0, 3}, {1, 2}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, rescale(test.l, test.f, test.rolling, 0), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, rescale(test.l, test.f, test.rolling, 0), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
@@ -75,72 +75,72 @@ func TestProportional(t *testing.T) {
 	tests := []struct {
 		name     string
 		l        limits
-		f        fleet
+		f        replicaSetSizes
 		reported int
 		want     []change
 	}{
-		{"equals on the way up: the newest gets the rest", limits{5, 0, 1}, sizedFor(4, 4, 2, 2), 0, []change{{1, 3}, {0, 2}}},
-		{"equals on the way down: the oldest gives it", limits{3, 0, 1}, sizedFor(4, 4, 2, 2), 0, []change{{0, 1}, {1, 2}}},
-		{"rounding leaves one to the largest", limits{10, 0, 1}, sizedFor(7, 7, 3, 2, 2), 0, []change{{0, 4}, {2, 3}, {1, 3}}},
-		{"rounding leaves one to take from the largest", limits{8, 0, 1}, sizedFor(9, 9, 3, 3, 3), 0, []change{{0, 2}, {1, 3}, {2, 3}}},
-		{"what is taken is not taken twice", limits{8, 0, 1}, sizedFor(12, 12, 5, 5, 2), 0, []change{{0, 3}, {1, 3}, {2, 2}}},
-		{"no annotation: by what is reported", limits{24, 0, 1}, unknown, 12, []change{{0, 16}, {1, 8}}},
-		{"nor a report: all to the largest", limits{24, 0, 1}, unknown, 0, []change{{0, 20}, {1, 4}}},
-		{"what the largest cannot give, the next one gives", limits{2, 0, 1}, sizedFor(none, 0, 4, 3, 3), 0, []change{{0, 0}, {1, 0}, {2, 2}}},
-		{"a large share does not eat the rest", limits{6, 0, 1}, fleet{current: none, sizes: []size{{replicas: 3, most: 1}, {replicas: 2, most: 5}}}, 0, []change{{0, 4}, {1, 2}}},
-		{"none moves against the whole", limits{6, 0, 1}, fleet{current: none, sizes: []size{{replicas: 6, most: 12}, {replicas: 2, most: 3}}}, 0, []change{{0, 4}, {1, 2}}},
-		{"sizes as they are", limits{10, 3, 2}, sizedFor(9, 13, 8, 5), 0, []change{{0, 8}, {1, 5}}},
-		{"great numbers", limits{2147483647, 0, 1}, sizedFor(1073741824, 1073741824, 536870912, 536870912), 0, []change{{1, 1073741824}, {0, 1073741823}}},
+		{"equal sizes, scale-up: newest gets the remainder", limits{5, 0, 1}, sizedFor(4, 4, 2, 2), 0, []change{{1, 3}, {0, 2}}},
+		{"equal sizes, scale-down: oldest loses the remainder", limits{3, 0, 1}, sizedFor(4, 4, 2, 2), 0, []change{{0, 1}, {1, 2}}},
+		{"rounding remainder goes to the largest", limits{10, 0, 1}, sizedFor(7, 7, 3, 2, 2), 0, []change{{0, 4}, {2, 3}, {1, 3}}},
+		{"rounding remainder is taken from the largest", limits{8, 0, 1}, sizedFor(9, 9, 3, 3, 3), 0, []change{{0, 2}, {1, 3}, {2, 3}}},
+		{"remainder is taken once", limits{8, 0, 1}, sizedFor(12, 12, 5, 5, 2), 0, []change{{0, 3}, {1, 3}, {2, 2}}},
+		{"no annotation: by status.replicas", limits{24, 0, 1}, unknown, 12, []change{{0, 16}, {1, 8}}},
+		{"no annotation, no status.replicas: all to the largest", limits{24, 0, 1}, unknown, 0, []change{{0, 20}, {1, 4}}},
+		{"remainder above the largest is taken from the next", limits{2, 0, 1}, sizedFor(none, 0, 4, 3, 3), 0, []change{{0, 0}, {1, 0}, {2, 2}}},
+		{"large share does not exceed the total", limits{6, 0, 1}, replicaSetSizes{newIndex: none, sizes: []size{{replicas: 3, maxReplicas: 1}, {replicas: 2, maxReplicas: 5}}}, 0, []change{{0, 4}, {1, 2}}},
+		{"no ReplicaSet moves against the direction", limits{6, 0, 1}, replicaSetSizes{newIndex: none, sizes: []size{{replicas: 6, maxReplicas: 12}, {replicas: 2, maxReplicas: 3}}}, 0, []change{{0, 4}, {1, 2}}},
+		{"no change", limits{10, 3, 2}, sizedFor(9, 13, 8, 5), 0, []change{{0, 8}, {1, 5}}},
+		{"large numbers", limits{2147483647, 0, 1}, sizedFor(1073741824, 1073741824, 536870912, 536870912), 0, []change{{1, 1073741824}, {0, 1073741823}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, proportional(test.l, test.f, test.reported), opaque); diff != "" {
+			if diff := cmp.Diff(test.want, proportional(test.l, test.f, test.reported), unexportedFields); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Shares sum exactly to what there is to be, whatever the annotations say, and
-// no ReplicaSet is scaled against the direction of the whole.
+// TestSharesSumExactly checks that the sizes sum to the maximum, whatever the
+// annotations say. No ReplicaSet shrinks on scale-up or grows on scale-down.
 func TestSharesSumExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		if len(f.active()) == 0 {
-			t.Skip("nothing to spread over")
+			t.Skip("no active ReplicaSets")
 		}
 		changes := proportional(l, f, rapid.IntRange(0, 30).Draw(t, "reported"))
-		most := l.most()
+		most := l.maxReplicas()
 		if l.replicas == 0 {
 			most = 0
 		}
 		direction := most - f.total()
 		for _, c := range changes {
 			if gain := c.to - f.sizes[c.index].replicas; c.to < 0 || gain*direction < 0 {
-				t.Fatalf("%+v of %+v, with %d missing in all", c, f, direction)
+				t.Fatalf("%+v for %+v, with a total difference of %d", c, f, direction)
 			}
 		}
 		if got := apply(l, f, changes).total(); got != most {
-			t.Fatalf("%d in all, want %d", got, most)
+			t.Fatalf("%d replicas in total, want %d", got, most)
 		}
 	})
 }
 
-// A change of scale that fails half-way is planned again from there, and comes
-// to the same sizes.
-func TestScalingIsReentrant(t *testing.T) {
+// TestScalingIsIdempotent checks that a scaling that failed halfway leads to the same
+// sizes when it is retried.
+func TestScalingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, f := anyLimits(t), anyFleet(t)
+		l, f := drawLimits(t), drawSizes(t)
 		reported := rapid.IntRange(1, 30).Draw(t, "reported")
 		changes := proportional(l, f, reported)
 		if l.replicas == 0 || len(changes) == 0 {
-			t.Skip("nothing to spread")
+			t.Skip("no active ReplicaSets")
 		}
 		done := rapid.IntRange(0, len(changes)).Draw(t, "done")
 		half := apply(l, f, changes[:done])
 		again := proportional(l, half, reported)
-		if diff := cmp.Diff(apply(l, f, changes), apply(l, half, again), cmp.AllowUnexported(fleet{}, size{})); diff != "" {
-			t.Fatalf("in one go, and with a break after %d of %d (-one +break):\n%s", done, len(changes), diff)
+		if diff := cmp.Diff(apply(l, f, changes), apply(l, half, again), cmp.AllowUnexported(replicaSetSizes{}, size{})); diff != "" {
+			t.Fatalf("sizes in one call, and after a failure after %d of %d changes (-one +retried):\n%s", done, len(changes), diff)
 		}
 	})
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// scalingReplicaSet is the reason of events about the size of ReplicaSets.
-const scalingReplicaSet = "ScalingReplicaSet"
+// reasonScalingReplicaSet is the reason of events about scaled ReplicaSets.
+const reasonScalingReplicaSet = "ScalingReplicaSet"
 
-// claim returns the Deployment's ReplicaSets, adopting and releasing some.
+// claim adopts and releases ReplicaSets and returns those of the Deployment.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	candidates, err := childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 			if err != nil {
 				return err
 			}
-			c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, patched.ResourceVersion)
+			c.replicaSetWrites.Wrote(ownership.IDOf(d), replicaSetsResource, patched.ResourceVersion)
 			adopted[set.UID] = patched
 			return nil
 		},
@@ -51,29 +51,29 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 	sets, err := claimer.Claim(ctx, candidates)
 	for i, set := range sets {
 		if patched := adopted[set.UID]; patched != nil {
-			sets[i] = patched // the cached one could not be written any more
+			sets[i] = patched // the cached version would conflict on a write
 		}
 	}
 	return sets, err
 }
 
-// adjustNew gives the new ReplicaSet, if it is there, its revision, annotations
-// and minReadySeconds.
-func (c *Controller) adjustNew(ctx context.Context, r *rollout) error {
+// adjustNewReplicaSet updates the revision, annotations and minReadySeconds of the new
+// ReplicaSet, if it exists.
+func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error {
 	set := r.newSet()
 	if set == nil {
 		return nil
 	}
-	r.noteFound()
+	r.setFoundNewReplicaSet()
 	if adjusted := adjust(set, r.deployment, nextRevision(r.oldSets())); adjusted != set {
-		return c.update(ctx, r, r.current, adjusted)
+		return c.update(ctx, r, r.newIndex, adjusted)
 	}
 	return nil
 }
 
-// create makes the new ReplicaSet. It is not made when it turns out to be there
-// already under another template's hash, which the next sync avoids, or when
-// the namespace is terminating, for which there is no remedy and no noise.
+// create creates the new ReplicaSet. made is false without an error in two cases. If
+// the name collides with another ReplicaSet, the next sync uses a new hash. If the
+// namespace is terminating, the controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))
@@ -84,43 +84,44 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 	switch {
 	case err == nil:
 		if replicas > 0 {
-			c.tellScale(d, set.Name, 0, replicas)
+			c.recordScalingEvent(d, set.Name, 0, replicas)
 		}
-		r.note(corev1.ConditionTrue, newSetCreated, "Created new replica set %q", set.Name)
+		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, "Created new replica set %q", set.Name)
 	case apierrors.IsAlreadyExists(err):
-		// Perhaps made by a create whose response was lost, and not cached yet.
+		// An earlier create may have succeeded although its response was lost, and the
+		// cache may not contain the ReplicaSet yet.
 		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		if err != nil {
-			r.refused = true
-			return false, fmt.Errorf("reading ReplicaSet %s/%s, which is in the way: %w", d.Namespace, set.Name, err)
+			r.createFailed = true
+			return false, fmt.Errorf("reading ReplicaSet %s/%s after AlreadyExists: %w", d.Namespace, set.Name, err)
 		}
 		if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {
-			klog.FromContext(ctx).V(2).Info("The hash of the template is taken", "replicaSet", klog.KObj(created), "collisions", ptr.Deref(d.Status.CollisionCount, 0)+1)
-			r.refused, r.collided = true, true
+			klog.FromContext(ctx).V(2).Info("Hash collision: another object has the name of the new ReplicaSet", "replicaSet", klog.KObj(created), "collisionCount", ptr.Deref(d.Status.CollisionCount, 0)+1)
+			r.createFailed, r.hashCollision = true, true
 			return false, nil
 		}
 	case podcontrol.NamespaceTerminating(err):
-		r.refused = true
+		r.createFailed = true
 		return false, nil
 	default:
-		r.refused = true
+		r.createFailed = true
 		message := fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err)
-		c.events.Event(d, corev1.EventTypeWarning, setCreateError, message)
-		r.note(corev1.ConditionFalse, setCreateError, "%s", message)
+		c.events.Event(d, corev1.EventTypeWarning, reasonReplicaSetCreateError, message)
+		r.setProgressing(corev1.ConditionFalse, reasonReplicaSetCreateError, "%s", message)
 		return false, fmt.Errorf("creating ReplicaSet %s/%s: %w", d.Namespace, set.Name, err)
 	}
-	c.setWrites.Wrote(ownership.IDOf(d), replicaSetsResource, created.ResourceVersion)
+	c.replicaSetWrites.Wrote(ownership.IDOf(d), replicaSetsResource, created.ResourceVersion)
 	r.setSets(append(r.sets, created))
 	return true, nil
 }
 
-// resize carries changes out, in their order, up to the first that fails.
+// resize applies changes in order and stops at the first error.
 func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) error {
 	for _, change := range changes {
 		set := r.sets[change.index]
 		from := int(ptr.Deref(set.Spec.Replicas, 1))
 		sized := *set
-		sized.Annotations = withSize(set.Annotations, r.limits)
+		sized.Annotations = withReplicasAnnotations(set.Annotations, r.limits)
 		sized.Spec.Replicas = ptr.To(int32(change.to))
 		if change.to == from && maps.Equal(sized.Annotations, set.Annotations) {
 			continue
@@ -129,40 +130,41 @@ func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) e
 			return err
 		}
 		if change.to != from {
-			c.tellScale(r.deployment, set.Name, from, change.to)
+			c.recordScalingEvent(r.deployment, set.Name, from, change.to)
 		}
 	}
 	return nil
 }
 
-func (c *Controller) tellScale(d *appsv1.Deployment, name string, from, to int) {
+func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from, to int) {
 	direction := "up"
 	if to < from {
 		direction = "down"
 	}
-	c.events.Eventf(d, corev1.EventTypeNormal, scalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
+	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// update writes a changed ReplicaSet, unless it has changed since it was read.
+// update writes a changed ReplicaSet. Its resourceVersion is the precondition.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("updating ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	c.setWrites.Wrote(ownership.IDOf(r.deployment), replicaSetsResource, written.ResourceVersion)
+	c.replicaSetWrites.Wrote(ownership.IDOf(r.deployment), replicaSetsResource, written.ResourceVersion)
 	r.sets[index] = written
 	return nil
 }
 
-// cleanUp deletes the oldest revisions above the limit.
+// cleanUp deletes old ReplicaSets above revisionHistoryLimit, the lowest revisions
+// first.
 func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
-	for _, set := range surplus(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
+	for _, set := range revisionsToDelete(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}
 		err := c.client.AppsV1().ReplicaSets(set.Namespace).Delete(ctx, set.Name, options)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting ReplicaSet %s/%s of an old revision: %w", set.Namespace, set.Name, err)
 		}
-		c.setWrites.Deleted(ownership.IDOf(r.deployment), replicaSetsResource, cache.MetaObjectToName(set).String(), set.UID)
+		c.replicaSetWrites.Deleted(ownership.IDOf(r.deployment), replicaSetsResource, cache.MetaObjectToName(set).String(), set.UID)
 	}
 	return nil
 }

@@ -6,28 +6,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status returns what the Deployment is to report. Progress is not judged in
-// the sync that has set the condition outright: writing it brings about the
-// next one.
+// status returns the new status of the Deployment. If this sync has set the condition
+// Progressing, status does not compute it from the replicas: the status write triggers
+// another sync, which does.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
-	if r.collided {
+	if r.hashCollision {
 		status.CollisionCount = ptr.To(ptr.Deref(status.CollisionCount, 0) + 1)
 	}
-	if !r.refused {
-		r.tally(&status)
+	if !r.createFailed {
+		r.countReplicas(&status)
 	}
 	switch {
-	case r.progressing != nil && r.progressing.Reason == newSetCreated:
-		status.Conditions = withNews(status.Conditions, *r.progressing) // not the one created before
+	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
+		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing) // replaces the condition of an earlier ReplicaSet
 		return status
 	case r.progressing != nil:
 		status.Conditions = withCondition(status.Conditions, *r.progressing)
 		return status
-	case r.refused || !r.estimates:
+	case r.createFailed || !r.estimateProgress:
 		return status
 	}
-	status.Conditions = r.judge(&status)
+	status.Conditions = r.progressConditions(&status)
 	if failure, failing := replicaFailure(r.newSet(), r.sets); failing {
 		status.Conditions = withCondition(status.Conditions, failure)
 	} else {
@@ -36,13 +36,13 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	return status
 }
 
-// tally counts replicas into status, and says whether enough are available.
-func (r *rollout) tally(status *appsv1.DeploymentStatus) {
+// countReplicas sets the replica counts of status and the condition Available.
+func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	*status = appsv1.DeploymentStatus{
 		ObservedGeneration:  r.deployment.Generation,
 		CollisionCount:      status.CollisionCount,
 		Conditions:          status.Conditions,
-		TerminatingReplicas: terminating(r.sets),
+		TerminatingReplicas: terminatingReplicas(r.sets),
 	}
 	var wanted int32
 	for _, set := range r.sets {
@@ -54,16 +54,17 @@ func (r *rollout) tally(status *appsv1.DeploymentStatus) {
 	if set := r.newSet(); set != nil {
 		status.UpdatedReplicas = set.Status.Replicas
 	}
-	// More may be available than are asked for, until ReplicaSets follow.
+	// Until the ReplicaSets have scaled down, more replicas may be available than
+	// desired.
 	status.UnavailableReplicas = max(0, wanted-status.AvailableReplicas)
-	c := available(int(status.AvailableReplicas) >= r.limits.leastAvailable())
+	c := availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())
 	c.LastUpdateTime, c.LastTransitionTime = metav1.NewTime(r.now), metav1.NewTime(r.now)
 	status.Conditions = withCondition(status.Conditions, c)
 }
 
-// terminating is the number of terminating pods, nil as long as a ReplicaSet
-// that has been looked at does not tell its own.
-func terminating(sets []*appsv1.ReplicaSet) *int32 {
+// terminatingReplicas returns the number of terminating pods. It returns nil if a
+// ReplicaSet with an observed generation does not report terminatingReplicas.
+func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {
 		switch own := set.Status.TerminatingReplicas; {

@@ -28,7 +28,7 @@ func TestTally(t *testing.T) {
 	}
 	var got appsv1.DeploymentStatus
 	got.CollisionCount = d.Status.CollisionCount
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, having(1))).tally(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 4, busy), newSetOf(d, "v2", 2, 3, withAvailablePods(1))).countReplicas(&got)
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 7, Replicas: 5, UpdatedReplicas: 1, ReadyReplicas: 4, AvailableReplicas: 3, UnavailableReplicas: 4,
 		TerminatingReplicas: new(int32(5)), CollisionCount: new(int32(2)),
@@ -45,7 +45,7 @@ func TestTally(t *testing.T) {
 func TestTallyIsNeverNegative(t *testing.T) {
 	d := newDeployment(1)
 	var got appsv1.DeploymentStatus
-	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, having(3))).tally(&got)
+	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, withAvailablePods(3))).countReplicas(&got)
 	if got.UnavailableReplicas != 0 || got.AvailableReplicas != 3 {
 		t.Errorf("%d unavailable, %d available; want 0 and 3", got.UnavailableReplicas, got.AvailableReplicas)
 	}
@@ -58,19 +58,19 @@ func TestAvailability(t *testing.T) {
 		have   int32
 		want   corev1.ConditionStatus
 	}{
-		{"all", fences(1, 0), 3, corev1.ConditionTrue},
-		{"one less than all", fences(1, 0), 2, corev1.ConditionFalse},
-		{"as many as there must be", fences(1, 1), 2, corev1.ConditionTrue},
-		{"one less", fences(1, 1), 1, corev1.ConditionFalse},
-		{"recreate wants all", asRecreate, 2, corev1.ConditionFalse},
-		{"of none, none", scaled(0), 0, corev1.ConditionTrue},
+		{"all", surgeAndUnavailable(1, 0), 3, corev1.ConditionTrue},
+		{"one less than replicas", surgeAndUnavailable(1, 0), 2, corev1.ConditionFalse},
+		{"exactly minAvailable", surgeAndUnavailable(1, 1), 2, corev1.ConditionTrue},
+		{"one less than minAvailable", surgeAndUnavailable(1, 1), 1, corev1.ConditionFalse},
+		{"Recreate needs all replicas", asRecreate, 2, corev1.ConditionFalse},
+		{"0 replicas", scaled(0), 0, corev1.ConditionTrue},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDeployment(3, test.change)
-			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, having(test.have))).status()
-			if got := condition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
-				t.Errorf("available: %s, want %s", got.Status, test.want)
+			status := rolloutOf(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(test.have))).status()
+			if got := findCondition(status.Conditions, appsv1.DeploymentAvailable); got.Status != test.want {
+				t.Errorf("condition Available: %s, want %s", got.Status, test.want)
 			}
 		})
 	}
@@ -85,14 +85,14 @@ func TestTerminating(t *testing.T) {
 		sets []*appsv1.ReplicaSet
 		want *int32
 	}{
-		{"nothing there", nil, new(int32(0))},
+		{"no ReplicaSets", nil, new(int32(0))},
 		{"the sum", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(new(int32(3)), 1)}, new(int32(5))},
-		{"one not looked at yet has none", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 0)}, new(int32(2))},
-		{"one that does not tell", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 1)}, nil},
+		{"ReplicaSet with an unobserved generation", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 0)}, new(int32(2))},
+		{"ReplicaSet without terminatingReplicas", []*appsv1.ReplicaSet{of(new(int32(2)), 1), of(nil, 1)}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, terminating(test.sets)); diff != "" {
+			if diff := cmp.Diff(test.want, terminatingReplicas(test.sets)); diff != "" {
 				t.Errorf("terminating (-want +got):\n%s", diff)
 			}
 		})

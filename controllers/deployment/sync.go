@@ -15,33 +15,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync brings the Deployment under key one step closer to its spec.
+// sync reconciles the Deployment under key.
 //
-//  1. What this controller last wrote to the Deployment's ReplicaSets must be in
-//     the cache: sizes that are added up from before a write are wrong.
-//  2. A Deployment that selects everything is refused.
-//  3. ReplicaSets are claimed. A failure ends the sync: nothing may be decided
-//     from a wrong idea of which there are.
-//  4. One that is terminating has its status written, and no more.
-//  5. Its spec is acted on.
-//  6. Status is written, also when 5 failed.
+//  1. If the cache does not contain this controller's last writes to the Deployment's
+//     ReplicaSets, the sync is deferred: sums of stale sizes would be wrong.
+//  2. A Deployment with an empty selector is not reconciled.
+//  3. ReplicaSets are adopted and released. An error ends the sync: decisions must
+//     not be based on an incomplete list of ReplicaSets.
+//  4. For a terminating Deployment, only the status is written.
+//  5. The spec is reconciled.
+//  6. The status is written, even if step 5 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	if missing := c.setWrites.Missing(key); missing != "" {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	if stale := c.replicaSetWrites.StaleReason(key); stale != "" {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
-	stale := c.ownWrites.Missing(key)
-	d, found, err := c.cached(key)
+	stale := c.deploymentWrites.StaleReason(key)
+	d, found, err := c.cachedDeployment(key)
 	if err != nil || !found {
 		return err
 	}
-	selector, limits, err := understand(d)
+	selector, limits, err := parseSpec(d)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Ignoring a Deployment that makes no sense until it changes")
+		klog.FromContext(ctx).Error(err, "Ignoring an invalid Deployment until it changes")
 		return nil
 	}
-	r := &rollout{deployment: d, limits: limits, current: none, stale: stale, now: c.clock.Now()}
+	r := &rollout{deployment: d, limits: limits, newIndex: none, stale: stale, now: c.clock.Now()}
 	if labels.MatchesNothing(selector) {
-		return c.refuse(ctx, r)
+		return c.reportSelectsAll(ctx, r)
 	}
 	sets, err := c.claim(ctx, d, selector)
 	if err != nil {
@@ -49,95 +49,99 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	}
 	r.setSets(sets)
 	if d.DeletionTimestamp == nil {
-		err = c.act(ctx, r)
+		err = c.syncSpec(ctx, r)
 	}
-	return errors.Join(err, c.report(ctx, r))
+	return errors.Join(err, c.updateStatus(ctx, r))
 }
 
-// act does what the spec asks for, in this order: that the Deployment goes on
-// after a pause is reported; whatever happens to the replicas, the new
-// ReplicaSet says of itself what it must; a paused Deployment is scaled and
-// cleaned up, but not rolled; a rollback changes the template before that is
-// rolled out; a new scale is spread over what there is before the rollout goes
-// on.
-func (c *Controller) act(ctx context.Context, r *rollout) error {
+// syncSpec reconciles the spec, in this order:
+//
+//   - If the Deployment was resumed, only that is reported.
+//   - The new ReplicaSet, if it exists, gets its revision, annotations and
+//     minReadySeconds.
+//   - A paused Deployment is scaled and its history is cleaned up, but it is not
+//     rolled out.
+//   - A rollback changes the template before the rollout.
+//   - A change of replicas scales all ReplicaSets before the rollout continues.
+//   - Otherwise, the strategy takes the next step of the rollout.
+func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
-	if r.notePause(); r.progressing != nil && !d.Spec.Paused {
-		return nil // the clock starts anew before anything is measured by it
+	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
+		return nil // The progress deadline must restart before progress is computed.
 	}
-	if err := c.adjustNew(ctx, r); err != nil {
+	if err := c.adjustNewReplicaSet(ctx, r); err != nil {
 		return err
 	}
-	to, wished := rollbackWish(d.Annotations)
+	requested, rollback := rollbackTo(d.Annotations)
 	switch {
-	case d.Spec.Paused && wished:
+	case d.Spec.Paused && rollback:
 		return c.rescale(ctx, r)
 	case d.Spec.Paused:
 		return errors.Join(c.rescale(ctx, r), c.cleanUp(ctx, r))
-	case wished:
-		return c.rollBack(ctx, r, to)
-	case resized(r.limits, r.fleet()):
+	case rollback:
+		return c.rollBack(ctx, r, requested)
+	case isScalingEvent(r.limits, r.replicaSetSizes()):
 		return c.rescale(ctx, r)
 	}
-	r.estimates = true
+	r.estimateProgress = true
 	switch {
 	case rolls(d):
 		return c.roll(ctx, r)
 	case recreates(d):
 		return c.recreate(ctx, r)
 	default:
-		return fmt.Errorf("the strategy of Deployment %s/%s is %q, expected RollingUpdate or Recreate", d.Namespace, d.Name, d.Spec.Strategy.Type)
+		return fmt.Errorf("unexpected strategy %q in Deployment %s/%s, expected RollingUpdate or Recreate", d.Spec.Strategy.Type, d.Namespace, d.Name)
 	}
 }
 
-// roll takes the next step of a rolling update: up, and only when nothing goes
-// up, down. Either way the next step waits for what comes of it.
+// roll takes the next step of a rolling update. It scales the new ReplicaSet up, or
+// the old ones down if the new one cannot grow. The next sync takes the next step.
 func (c *Controller) roll(ctx context.Context, r *rollout) error {
-	before := r.fleet()
-	to := grow(r.limits, before)
+	before := r.replicaSetSizes()
+	to := scaleUpNew(r.limits, before)
 	switch {
-	case r.current == none:
+	case r.newIndex == none:
 		if made, err := c.create(ctx, r, to); err != nil || !made || to > 0 {
 			return err
 		}
 	case to != before.newSize().replicas:
-		return c.resize(ctx, r, []change{{r.current, to}})
+		return c.resize(ctx, r, []change{{r.newIndex, to}})
 	}
-	if down := shrink(r.limits, r.fleet()); len(down) > 0 {
+	if down := scaleDownOld(r.limits, r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
 	}
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a rollout that must not run old and new pods
-// at once: everything old to 0, then wait until nothing old runs, then up.
+// recreate takes the next step of a Recreate rollout. It scales the old ReplicaSets to
+// 0, waits until no old pod is running, and then scales the new ReplicaSet up.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
-	if down := stop(r.fleet()); len(down) > 0 {
+	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
 	}
 	pods, err := c.podsOf(r.oldSets())
 	if err != nil {
 		return err
 	}
-	if !stopped(r.oldSets(), pods) {
+	if !oldPodsStopped(r.oldSets(), pods) {
 		return nil
 	}
-	if r.current == none {
+	if r.newIndex == none {
 		if made, err := c.create(ctx, r, r.limits.replicas); err != nil || !made {
 			return err
 		}
-	} else if r.fleet().newSize().replicas != r.limits.replicas {
-		if err := c.resize(ctx, r, []change{{r.current, r.limits.replicas}}); err != nil {
+	} else if r.replicaSetSizes().newSize().replicas != r.limits.replicas {
+		if err := c.resize(ctx, r, []change{{r.newIndex, r.limits.replicas}}); err != nil {
 			return err
 		}
 	}
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// rescale gives the ReplicaSets the sizes that the scale of the Deployment asks
-// for, without getting on with the rollout.
+// rescale scales the ReplicaSets after a change of the Deployment's replicas, without
+// continuing the rollout.
 func (c *Controller) rescale(ctx context.Context, r *rollout) error {
-	return c.resize(ctx, r, rescale(r.limits, r.fleet(), rolls(r.deployment), int(r.deployment.Status.Replicas)))
+	return c.resize(ctx, r, rescale(r.limits, r.replicaSetSizes(), rolls(r.deployment), int(r.deployment.Status.Replicas)))
 }
 
 func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error {
@@ -147,35 +151,36 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 	return c.cleanUp(ctx, r)
 }
 
-// cached returns the Deployment under key. Everything remembered of one that is
-// gone is dropped.
-func (c *Controller) cached(key string) (d *appsv1.Deployment, found bool, err error) {
+// cachedDeployment returns the Deployment under key. If it was deleted, its recorded
+// writes are dropped.
+func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
 		return nil, false, fmt.Errorf("looking up Deployment %s: %w", key, err)
 	}
 	if !exists {
-		c.setWrites.ForgetKey(key)
-		c.ownWrites.ForgetKey(key)
+		c.replicaSetWrites.ForgetKey(key)
+		c.deploymentWrites.ForgetKey(key)
 		return nil, false, nil
 	}
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// understand reads what of a spec can be malformed.
-func understand(d *appsv1.Deployment) (labels.Selector, limits, error) {
+// parseSpec returns the selector and the limits of d, the parts of the spec that can
+// be malformed.
+func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("reading the spec of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("parsing the selector of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	l, err := limitsOf(d)
 	if err != nil {
-		return nil, limits{}, fmt.Errorf("reading the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		return nil, limits{}, fmt.Errorf("parsing the strategy of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return selector, l, nil
 }
 
-// podsOf returns the pods of ReplicaSets, whatever state they are in.
+// podsOf returns the pods that the given ReplicaSets control, in any state.
 func (c *Controller) podsOf(sets []*appsv1.ReplicaSet) ([]*corev1.Pod, error) {
 	var all []*corev1.Pod
 	for _, set := range sets {

@@ -2,9 +2,8 @@ package endpoints
 
 import corev1 "k8s.io/api/core/v1"
 
-// The v1 Endpoints API is deprecated in favour of EndpointSlices. Clusters serve
-// it all the same, and keeping it filled is what this package is for. It names
-// the types here, once.
+// The v1 Endpoints API is deprecated in favor of EndpointSlices, but clusters still
+// serve it. This package names the deprecated types only here.
 type (
 	endpoints = corev1.Endpoints       //nolint:staticcheck // the deprecated API is the subject
 	subset    = corev1.EndpointSubset  //nolint:staticcheck // the deprecated API is the subject
@@ -13,18 +12,17 @@ type (
 )
 
 const (
-	// resource is the name under which writes of Endpoints are remembered.
+	// resource is the resource name of Endpoints, as package ownwrites uses it.
 	resource = "endpoints"
-	// EventSource is the component that events come from, and the value of
-	// managedByLabel.
+	// EventSource is the source component of events and the value of managedByLabel.
 	EventSource = "endpoint-controller"
-	// managedByLabel says who keeps an Endpoints.
+	// managedByLabel names the controller that manages an Endpoints object.
 	managedByLabel = "endpoints.kubernetes.io/managed-by"
-	// truncatedValue is what the over-capacity annotation says when addresses
-	// were left out.
+	// truncatedValue is the value of the over-capacity annotation if addresses were
+	// left out.
 	truncatedValue = "truncated"
-	// Capacity is the most addresses that one Endpoints holds. One that serves
-	// several sets of ports counts once for each.
+	// Capacity is the maximum number of addresses in one Endpoints object. An address
+	// that is in several subsets counts once in each.
 	Capacity = 1000
 )
 

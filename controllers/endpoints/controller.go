@@ -1,16 +1,15 @@
-// Package endpoints keeps, for every Service that selects pods, the Endpoints of
-// the same name: which addresses serve which of its ports, and which of them are
-// ready.
+// Package endpoints implements the Endpoints controller. For every Service with a
+// selector, it writes the Endpoints object of the same name, with the ready and
+// not-ready addresses for each port of the Service.
 //
-// What it promises is observable at the API: one IP family, canonical subsets,
-// at most 1000 addresses, no write that says nothing new, none on top of a cache
-// that lacks its own last one, and no Endpoints left behind by a Service that is
-// gone. Decisions are in publish.go, pack.go, truncate.go and plan.go and take
-// and return values; sync.go carries them out.
+// The controller writes addresses of one IP family in canonical subsets, at most 1000
+// per object. It writes only changes, and only if its cache contains its own last
+// write. It deletes the Endpoints of deleted Services. publish.go, pack.go,
+// truncate.go and plan.go make decisions and call no API; sync.go carries them out.
 //
-// It does not keep EndpointSlices, which have succeeded Endpoints, and it never
-// touches the Endpoints of a Service without a selector, those that somebody
-// made without any Service, or the record of a leader election.
+// The controller does not write EndpointSlices. It never changes the Endpoints of a
+// Service without a selector, or leader-election records. It ignores Endpoints without
+// a Service that are created while it is running.
 package endpoints
 
 import (
@@ -27,47 +26,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// Config is what a Controller is made of. Every field but BatchPeriod is
-// required.
+// Config holds what a Controller needs. Every field except BatchPeriod is required.
 type Config struct {
-	// Client writes Endpoints, and reads past the caches before deleting.
+	// Client writes Endpoints, and reads Services and Endpoints from the API server.
 	Client kubernetes.Interface
-	// Services, Pods and Endpoints are the shared informers of all of these.
+	// Services, Pods and Endpoints are the shared informers of these resources.
 	Services  cache.SharedIndexInformer
 	Pods      cache.SharedIndexInformer
 	Endpoints cache.SharedIndexInformer
-	// Events receives what users are told.
+	// Events records events about Endpoints.
 	Events record.EventRecorder
-	// BatchPeriod is how long after the change of a pod Endpoints are written,
-	// so that the changes that follow are written with it. Changes of Services
-	// do not wait.
+	// BatchPeriod is how long Endpoints updates wait after a pod change, so that later
+	// changes are written together. Service changes do not wait.
 	BatchPeriod time.Duration
 }
 
-// Controller is the Endpoints controller.
+// Controller syncs the Endpoints of Services.
 type Controller struct {
-	client      kubernetes.Interface
-	services    cache.Indexer
-	pods        cache.Indexer
-	endpoints   cache.Indexer
-	events      record.EventRecorder
-	batchPeriod time.Duration
-	synced      []cache.InformerSynced
-	writes      *ownwrites.Log
-	diary       *diary
-	// awaiting holds the keys whose last sync found the cache to lack their own
-	// last write.
-	awaiting sync.Map
-	// doubted holds the keys whose last write failed, as far as anybody here knows:
-	// what there is now, the cache need not show.
-	doubted sync.Map
-	// took holds how long the last write under each key took.
-	took   sync.Map
-	loop   *workloop.Loop
-	logger klog.Logger // of handlers, which have no context
+	client       kubernetes.Interface
+	services     cache.Indexer
+	pods         cache.Indexer
+	endpoints    cache.Indexer
+	events       record.EventRecorder
+	batchPeriod  time.Duration
+	synced       []cache.InformerSynced
+	writes       *ownwrites.Tracker
+	triggerTimes *triggerTimeTracker
+	// awaitingCache holds the keys whose last sync found that the cache does not
+	// contain the last write yet.
+	awaitingCache sync.Map
+	// failedWrites holds the keys whose last write returned an error. The write may
+	// still have succeeded, so the cache may be stale.
+	failedWrites sync.Map
+	// writeDurations holds the duration of the last write of each key.
+	writeDurations sync.Map
+	loop           *workloop.Loop
+	logger         klog.Logger // for event handlers, which have no context
 }
 
-// New returns a Controller that has its handlers on the informers, which must
+// New returns a Controller and adds its event handlers to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	if err := addServiceIndex(config.Services); err != nil {
@@ -75,31 +72,31 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	}
 	const queue = "endpoint"
 	c := &Controller{
-		client:      config.Client,
-		services:    config.Services.GetIndexer(),
-		pods:        config.Pods.GetIndexer(),
-		endpoints:   config.Endpoints.GetIndexer(),
-		events:      config.Events,
-		batchPeriod: config.BatchPeriod,
-		diary:       newDiary(),
-		logger:      klog.LoggerWithValues(klog.FromContext(ctx), "controller", queue),
+		client:       config.Client,
+		services:     config.Services.GetIndexer(),
+		pods:         config.Pods.GetIndexer(),
+		endpoints:    config.Endpoints.GetIndexer(),
+		events:       config.Events,
+		batchPeriod:  config.BatchPeriod,
+		triggerTimes: newTriggerTimeTracker(),
+		logger:       klog.LoggerWithValues(klog.FromContext(ctx), "controller", queue),
 	}
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{resource: c.endpoints})
 	c.loop = workloop.New(queue, c.sync)
-	// Handlers come last: they may be called from here on.
+	// Add the event handlers last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(config)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
-// HasSynced reports whether every handler has seen the whole of the first lists.
+// HasSynced reports whether every event handler has received its initial list.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
-// Run serves Services with workers until all of those have stopped. Nothing is
-// done before HasSynced. Closing drain lets workers finish the syncs that they
-// are at; cancelling ctx aborts those.
+// Run syncs Services with the given number of workers until all workers have stopped.
+// The workers start once HasSynced is true. Closing drain lets workers finish their
+// current syncs; canceling ctx aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

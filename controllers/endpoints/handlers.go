@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sources is what wakes the keys of Services: their own events, those of pods,
-// and the deletion of Endpoints.
-func (c *Controller) sources(config Config) []workloop.Source {
-	return []workloop.Source{
+// eventHandlers returns the handlers of Service, pod and Endpoints events, which
+// enqueue Services.
+func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
+	return []workloop.EventHandler{
 		{Resource: "services", Informer: config.Services, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.serviceChanged,
 			UpdateFunc: func(_, object any) { c.serviceChanged(object) },
@@ -32,63 +32,64 @@ func (c *Controller) sources(config Config) []workloop.Source {
 		}},
 		{Resource: resource, Informer: config.Endpoints, Handler: cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    c.endpointsAdded,
-			UpdateFunc: func(_, object any) { c.endpointsShown(object) },
+			UpdateFunc: func(_, object any) { c.endpointsObserved(object) },
 			DeleteFunc: c.endpointsDeleted,
 		}},
 	}
 }
 
-// serviceChanged serves every event of a Service, its deletion too.
+// serviceChanged handles every event of a Service, including its deletion.
 func (c *Controller) serviceChanged(object any) {
 	if key, ok := c.keyOf(object); ok {
 		c.loop.Add(key)
 	}
 }
 
-// endpointsAdded wakes, once, the keys of all Endpoints that are there when the
-// controller starts: their Service may have gone while nobody watched. Those
-// that appear later without a Service are their creator's business.
+// endpointsAdded enqueues the keys of all Endpoints in the initial list. Their
+// Services may have been deleted while no controller was running. The controller
+// ignores Endpoints without a Service that are created later.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
 	}
-	c.endpointsShown(object)
+	c.endpointsObserved(object)
 }
 
-// endpointsShown ends the wait of a sync for its own last write. Other changes
-// of Endpoints wake nobody: an edit by hand stays until something happens.
-func (c *Controller) endpointsShown(object any) {
+// endpointsObserved enqueues a key whose sync waits until the cache contains the last
+// write. Other Endpoints updates enqueue nothing, so a manual edit stays until the
+// next Service or pod event.
+func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
 		return
 	}
-	if _, awaited := c.awaiting.LoadAndDelete(key); awaited {
-		c.loop.AddAfter(key, c.gathering(key))
+	if _, awaited := c.awaitingCache.LoadAndDelete(key); awaited {
+		c.loop.AddAfter(key, c.batchDelay(key))
 	}
 }
 
-// endpointsDeleted has Endpoints made anew. Without a Service nothing is to be
-// made, and nothing to be deleted either: what has appeared under that name
-// meanwhile, perhaps a leader's record, is not this controller's.
+// endpointsDeleted enqueues the key, so that the Endpoints are created again. If the
+// Service does not exist, it only drops the recorded writes. Endpoints with that name
+// may meanwhile belong to another component, for example to a leader election.
 func (c *Controller) endpointsDeleted(object any) {
-	c.endpointsShown(object)
+	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
 	if !ok {
 		return
 	}
 	if _, exists, err := c.services.GetByKey(key); err == nil && !exists {
-		c.writes.ForgetKey(key) // no sync will come that would
+		c.writes.ForgetKey(key) // no later sync drops them
 		return
 	}
 	c.loop.Add(key)
 }
 
 func (c *Controller) keyOf(object any) (string, bool) {
-	known, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
+	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
 		return "", false
 	}
-	return cache.MetaObjectToName(known).String(), true
+	return cache.MetaObjectToName(changed).String(), true
 }
 
 func (c *Controller) podDeleted(object any) {
@@ -97,39 +98,39 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged wakes the Services whose Endpoints a pod's change may concern, once
-// changes have been gathered. old is nil for a pod that is new, pod for one that
-// is gone.
+// podChanged enqueues the Services whose Endpoints may change with a pod, after the
+// batch period. old is nil if the pod was added, and pod is nil if it was deleted.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
-	keys, err := concerned(c.services, old, pod)
+	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
-		c.logger.Error(err, "A pod's change wakes no Service")
+		c.logger.Error(err, "Looking up the Services of a changed pod failed")
 		return
 	}
 	for _, key := range keys {
-		c.loop.AddAfter(key, max(c.batchPeriod, c.gathering(key)))
+		c.loop.AddAfter(key, max(c.batchPeriod, c.batchDelay(key)))
 	}
 }
 
-// gathering returns how long changes are gathered before the Endpoints under key
-// are written again: for as long as the last write took, up to gatherMax. Pods
-// come and go in crowds. Half of the time at most is then spent on writing what
-// the next write replaces, while a write that is cheap is hardly delayed.
-func (c *Controller) gathering(key string) time.Duration {
-	took, written := c.took.Load(key)
+// batchDelay returns how long changes are batched before the Endpoints under key are
+// written again. This is the duration of the last write, at most maxBatchDelay. When
+// many pods change at once, writes that are soon outdated then take at most half of
+// the time. Fast writes are hardly delayed.
+func (c *Controller) batchDelay(key string) time.Duration {
+	took, written := c.writeDurations.Load(key)
 	if !written {
 		return 0
 	}
-	return min(took.(time.Duration), gatherMax)
+	return min(took.(time.Duration), maxBatchDelay)
 }
 
-// concerned returns the keys of the Services that a pod's change concerns. If
-// the pod contributes something else than before, that is all Services that it
-// belongs or belonged to; if only its labels differ, those that it left or
-// joined; none if it contributes nothing, before and after.
-func concerned(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
-	before, after := presenceOf(old), presenceOf(pod)
-	if before == after && (after == presence{} || maps.Equal(old.Labels, pod.Labels)) {
+// affectedServices returns the keys of the Services whose Endpoints may change with a
+// pod update. If the pod's contribution changed, it returns all Services that select
+// the old or the new pod. If only the labels changed, it returns the Services that
+// select one of the two, but not both. If neither contributes anything, it returns
+// none.
+func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
+	before, after := podContributionOf(old), podContributionOf(pod)
+	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
 		return nil, nil
 	}
 	left, err := servicesOf(services, old, before)
@@ -149,16 +150,16 @@ func concerned(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	return slices.Compact(keys), nil
 }
 
-func servicesOf(services cache.Indexer, pod *corev1.Pod, as presence) ([]string, error) {
-	if (as == presence{}) {
+func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
+	if (as == podContribution{}) {
 		return nil, nil
 	}
-	return selecting(services, pod.Namespace, pod.Labels)
+	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// presence is what a pod contributes to Endpoints, in so far as it can change.
-// The zero presence contributes nothing.
-type presence struct {
+// podContribution holds the mutable properties of a pod that appear in Endpoints. The
+// zero value contributes nothing.
+type podContribution struct {
 	uid         types.UID
 	ips         string
 	ready       bool
@@ -168,18 +169,18 @@ type presence struct {
 	subdomain   string
 }
 
-// presenceOf returns the presence of a pod, which is nil when there is none. A
-// pod that has run to its end has none, even one that still claims to be ready.
-func presenceOf(pod *corev1.Pod) presence {
-	if pod == nil || podfacts.Terminal(pod) {
-		return presence{}
+// podContributionOf returns the contribution of a pod. It is zero if pod is nil or
+// terminal; a terminal pod may still have the condition Ready.
+func podContributionOf(pod *corev1.Pod) podContribution {
+	if pod == nil || podutil.Terminal(pod) {
+		return podContribution{}
 	}
 	ips := ipsOf(pod)
 	if len(ips) == 0 {
-		return presence{}
+		return podContribution{}
 	}
-	_, ready := podfacts.Ready(pod)
-	return presence{
+	_, ready := podutil.Ready(pod)
+	return podContribution{
 		uid:         pod.UID,
 		ips:         strings.Join(ips, ","),
 		ready:       ready,

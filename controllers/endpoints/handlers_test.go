@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// run runs a loop for a while of the bubble's time.
-func run(t *testing.T, loop *workloop.Loop, d time.Duration) {
+// runLoop runs a loop for d of simulated time.
+func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -26,14 +26,14 @@ func run(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
-// woken returns the keys that an event puts on the queue and how long after the
-// event a worker gets them.
-func woken(t *testing.T, r *rig, event func()) map[string][]time.Duration {
+// enqueuedAt returns the keys that an event enqueues, with the time from the event
+// until a worker gets them.
+func enqueuedAt(t *testing.T, r *fixture, event func()) map[string][]time.Duration {
 	t.Helper()
-	run(t, r.loop, 0)
+	runLoop(t, r.loop, 0)
 	waits := map[string][]time.Duration{}
 	begin := time.Now()
 	r.loop = workloop.New("test", func(_ context.Context, key string) error {
@@ -41,99 +41,99 @@ func woken(t *testing.T, r *rig, event func()) map[string][]time.Duration {
 		return nil
 	})
 	event()
-	run(t, r.loop, time.Hour)
+	runLoop(t, r.loop, time.Hour)
 	return waits
 }
 
-func TestWakeUps(t *testing.T) {
+func TestEnqueuedKeys(t *testing.T) {
 	const web, all, db = "ns/web", "ns/all", "ns/db"
 	ip := at("10.1.0.1")
 	selecting := func(name string, selector map[string]string) *corev1.Service {
 		return newService(func(s *corev1.Service) { s.Name, s.Spec.Selector = name, selector })
 	}
-	updated := func(change ...func(*corev1.Pod)) func(*rig) {
-		return func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip, append(change, later)...)) }
+	updated := func(change ...func(*corev1.Pod)) func(*fixture) {
+		return func(r *fixture) { r.podChanged(newPod("p", ip), newPod("p", ip, append(change, newerVersion)...)) }
 	}
 	hostname := func(p *corev1.Pod) { p.Spec.Hostname = "h" }
 	subdomain := func(p *corev1.Pod) { p.Spec.Subdomain = "s" }
 	moved := func(p *corev1.Pod) { p.Status.PodIPs[0].IP = "10.1.0.9" }
-	relabelled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "db", "x": "y"} }
+	relabeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "db", "x": "y"} }
 	bare := func(p *corev1.Pod) { p.Labels = nil }
 	tests := []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []string
 	}{
-		{"pod added", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
-		{"pod added without an IP", func(r *rig) { r.podChanged(nil, newPod("p", nil)) }, nil},
-		{"pod added that nobody selects", func(r *rig) { r.podChanged(nil, newPod("p", ip, labelled("cache"), bare)) }, nil},
-		{"pod added in another namespace", func(r *rig) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
-		{"resync", func(r *rig) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
-		{"pod changed otherwise", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
-		{"readiness since another time", updated(changed(born)), nil},
-		{"pod got its IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", ip, later)) }, []string{all, web}},
+		{"pod added", func(r *fixture) { r.podChanged(nil, newPod("p", ip)) }, []string{all, web}},
+		{"pod added without an IP", func(r *fixture) { r.podChanged(nil, newPod("p", nil)) }, nil},
+		{"pod added that no Service selects", func(r *fixture) { r.podChanged(nil, newPod("p", ip, labeled("cache"), bare)) }, nil},
+		{"pod added in another namespace", func(r *fixture) { r.podChanged(nil, newPod("p", ip, func(p *corev1.Pod) { p.Namespace = "other" })) }, nil},
+		{"resync", func(r *fixture) { r.podChanged(newPod("p", ip), newPod("p", ip)) }, nil},
+		{"other pod update", updated(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), nil},
+		{"lastTransitionTime changed", updated(readyTransitionAt(serviceCreated)), nil},
+		{"pod got its IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", ip, newerVersion)) }, []string{all, web}},
 		{"pod got another IP", updated(moved), []string{all, web}},
-		{"pod got one more IP", func(r *rig) {
-			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, later))
+		{"pod got one more IP", func(r *fixture) {
+			r.podChanged(newPod("p", ip), newPod("p", []string{"10.1.0.1", "fd00::1"}, newerVersion))
 		}, []string{all, web}},
-		{"pod ceased to be ready", updated(unready), []string{all, web}},
-		{"pod became ready", func(r *rig) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, later)) }, []string{all, web}},
-		{"pod is being deleted", updated(terminating), []string{all, web}},
+		{"pod became not ready", updated(unready), []string{all, web}},
+		{"pod became ready", func(r *fixture) { r.podChanged(newPod("p", ip, unready), newPod("p", ip, newerVersion)) }, []string{all, web}},
+		{"pod terminating", updated(terminating), []string{all, web}},
 		{"pod got a hostname", updated(hostname), []string{all, web}},
 		{"pod got a subdomain", updated(subdomain), []string{all, web}},
-		// kubernetes/kubernetes wakes nobody here: trap 7.
-		{"pod failed, ready as before", updated(failed), []string{all, web}},
-		{"pod without an IP failed", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, failed)) }, nil},
-		{"relabelled: those left and those joined, not those kept", updated(relabelled), []string{db, web}},
-		{"relabelled to nothing", updated(bare), []string{all, web}},
-		{"relabelled from nothing", func(r *rig) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, later)) }, []string{all, web}},
-		{"relabelled within one Service", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
-		{"relabelled and not ready", updated(relabelled, unready), []string{all, db, web}},
-		{"relabelled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
-		{"relabelled without an IP", func(r *rig) { r.podChanged(newPod("p", nil), newPod("p", nil, later, relabelled)) }, nil},
-		{"pod replaced by a namesake", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
-		{"pod replaced by a namesake elsewhere", updated(func(p *corev1.Pod) { p.UID = "later" }, relabelled), []string{all, db, web}},
-		{"pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
-		{"failed pod deleted", func(r *rig) { r.podDeleted(newPod("p", ip, failed)) }, nil},
-		{"deletion of a pod missed", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
-		{"tombstone of something else", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		// kube-controller-manager enqueues nothing for this event.
+		{"pod failed, condition Ready unchanged", updated(failed), []string{all, web}},
+		{"pod without an IP failed", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, failed)) }, nil},
+		{"relabeled: only Services that stopped or started selecting it", updated(relabeled), []string{db, web}},
+		{"all labels removed", updated(bare), []string{all, web}},
+		{"labels added", func(r *fixture) { r.podChanged(newPod("p", ip, bare), newPod("p", ip, newerVersion)) }, []string{all, web}},
+		{"relabeled, same Services", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }), nil},
+		{"relabeled and not ready", updated(relabeled, unready), []string{all, db, web}},
+		{"relabeled and got a hostname", updated(func(p *corev1.Pod) { p.Labels["y"] = "z" }, hostname), []string{all, web}},
+		{"relabeled without an IP", func(r *fixture) { r.podChanged(newPod("p", nil), newPod("p", nil, newerVersion, relabeled)) }, nil},
+		{"pod recreated", updated(func(p *corev1.Pod) { p.UID = "later" }), []string{all, web}},
+		{"pod recreated with other labels", updated(func(p *corev1.Pod) { p.UID = "later" }, relabeled), []string{all, db, web}},
+		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []string{all, web}},
+		{"failed pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip, failed)) }, nil},
+		{"pod deletion missed", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p", ip)}) }, []string{all, web}},
+		{"tombstone with another type", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
 
-		{"Service changed", func(r *rig) { r.serviceChanged(newService()) }, []string{web}},
-		{"deletion of a Service missed", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
-		{"tombstone of no Service", func(r *rig) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
+		{"Service updated", func(r *fixture) { r.serviceChanged(newService()) }, []string{web}},
+		{"Service deletion missed", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
+		{"tombstone without an object", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
 
-		{"Endpoints there at the start", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
-		{"Endpoints added later", func(r *rig) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
-		{"Endpoints changed", func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }, nil},
-		{"Endpoints added that a sync awaits", func(r *rig) {
-			r.awaiting.Store(web, nil)
+		{"Endpoints in the initial list", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
+		{"Endpoints added later", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
+		{"Endpoints updated", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
+		{"awaited Endpoints added", func(r *fixture) {
+			r.awaitingCache.Store(web, nil)
 			r.endpointsAdded(newEndpoints(newService(), nil), false)
 		}, []string{web}},
-		{"Endpoints changed that a sync awaits", func(r *rig) {
-			r.awaiting.Store(web, nil)
-			r.endpointsShown(newEndpoints(newService(), nil))
+		{"awaited Endpoints updated", func(r *fixture) {
+			r.awaitingCache.Store(web, nil)
+			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, []string{web}},
-		{"other Endpoints than a sync awaits", func(r *rig) {
-			r.awaiting.Store(db, nil)
-			r.endpointsShown(newEndpoints(newService(), nil))
+		{"other Endpoints updated", func(r *fixture) {
+			r.awaitingCache.Store(db, nil)
+			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, nil},
-		{"Endpoints deleted", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
-		{"deletion of Endpoints missed", func(r *rig) {
+		{"Endpoints deleted", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []string{web}},
+		{"Endpoints deletion missed", func(r *fixture) {
 			r.endpointsDeleted(cache.DeletedFinalStateUnknown{Key: web, Obj: newEndpoints(newService(), nil)})
 		}, []string{web}},
-		{"Endpoints deleted that have no Service", func(r *rig) {
+		{"orphaned Endpoints deleted", func(r *fixture) {
 			r.endpointsDeleted(newEndpoints(newService(func(s *corev1.Service) { s.Name = "lock" }), nil))
 		}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t,
+				r := newFixture(t,
 					newService(), selecting("all", map[string]string{"x": "y"}), selecting("db", map[string]string{"app": "db"}),
 					selecting("narrow", map[string]string{"app": "web", "x": "y", "z": "z"}),
-					newService(selectorless, func(s *corev1.Service) { s.Name = "manual" }),
+					newService(withoutSelector, func(s *corev1.Service) { s.Name = "manual" }),
 					newService(externalName, func(s *corev1.Service) { s.Name = "alias" }))
-				got := slices.Sorted(maps.Keys(woken(t, r, func() { test.event(r) })))
+				got := slices.Sorted(maps.Keys(enqueuedAt(t, r, func() { test.event(r) })))
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("woken (-want +got):\n%s", diff)
 				}
@@ -142,31 +142,31 @@ func TestWakeUps(t *testing.T) {
 	}
 }
 
-// The batch period delays what pods wake, from the first change on, and nothing
-// else.
+// TestBatchPeriod checks that the batch period delays keys that pod events enqueue,
+// from the first event on, and no others.
 func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []time.Duration
 	}{
-		{"pod", func(r *rig) { r.podChanged(nil, newPod("p", ip)) }, []time.Duration{time.Second}},
-		{"pods", func(r *rig) {
+		{"pod", func(r *fixture) { r.podChanged(nil, newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"pods", func(r *fixture) {
 			r.podChanged(nil, newPod("p", ip))
 			time.Sleep(600 * time.Millisecond)
 			r.podChanged(nil, newPod("q", ip))
 		}, []time.Duration{time.Second}},
-		{"pod gone", func(r *rig) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
-		{"Service", func(r *rig) { r.serviceChanged(newService()) }, []time.Duration{0}},
-		{"pod and Service", func(r *rig) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
-		{"Endpoints gone", func(r *rig) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
+		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p", ip)) }, []time.Duration{time.Second}},
+		{"Service", func(r *fixture) { r.serviceChanged(newService()) }, []time.Duration{0}},
+		{"pod and Service", func(r *fixture) { r.podChanged(nil, newPod("p", ip)); r.serviceChanged(newService()) }, []time.Duration{0, time.Second}},
+		{"Endpoints deleted", func(r *fixture) { r.endpointsDeleted(newEndpoints(newService(), nil)) }, []time.Duration{0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, newService())
+				r := newFixture(t, newService())
 				r.batchPeriod = time.Second
-				if diff := cmp.Diff(map[string][]time.Duration{key: test.want}, woken(t, r, func() { test.event(r) })); diff != "" {
+				if diff := cmp.Diff(map[string][]time.Duration{key: test.want}, enqueuedAt(t, r, func() { test.event(r) })); diff != "" {
 					t.Errorf("wake-ups (-want +got):\n%s", diff)
 				}
 			})
@@ -174,36 +174,36 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// Without a batch period changes of pods are gathered for as long as the last
-// write took, within bounds; what is not a pod's change does not wait.
-func TestGathering(t *testing.T) {
-	podAdded := func(r *rig) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
-	shown := func(r *rig) { r.endpointsShown(newEndpoints(newService(), nil)) }
+// TestBatchDelay checks how long pod events are batched without a batch period: for
+// the duration of the last write, up to a limit. Other events are not delayed.
+func TestBatchDelay(t *testing.T) {
+	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
+	shown := func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }
 	ms := time.Millisecond
 	for _, test := range []struct {
 		name        string
 		takes       time.Duration
 		batchPeriod time.Duration
-		event       func(*rig)
+		event       func(*fixture)
 		want        time.Duration
 	}{
 		{"pod", 70 * ms, 0, podAdded, 70 * ms},
-		{"pod, after a quick write", 0, 0, podAdded, 0},
-		{"pod, after a very slow write", time.Minute, 0, podAdded, gatherMax},
+		{"pod, after a fast write", 0, 0, podAdded, 0},
+		{"pod, after a very slow write", time.Minute, 0, podAdded, maxBatchDelay},
 		{"pod, with a batch period", 70 * ms, time.Second, podAdded, time.Second},
-		{"pod, with a short one", 70 * ms, ms, podAdded, 70 * ms},
-		{"own write seen", 70 * ms, time.Second, shown, 70 * ms},
-		{"Service", 70 * ms, 0, func(r *rig) { r.serviceChanged(newService()) }, 0},
+		{"pod, with a short batch period", 70 * ms, ms, podAdded, 70 * ms},
+		{"own write observed", 70 * ms, time.Second, shown, 70 * ms},
+		{"Service", 70 * ms, 0, func(r *fixture) { r.serviceChanged(newService()) }, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, newService())
-				r.takes, r.batchPeriod = test.takes, test.batchPeriod
+				r := newFixture(t, newService())
+				r.callDuration, r.batchPeriod = test.takes, test.batchPeriod
 				if err := r.sync(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
-				r.awaiting.Store(key, nil)
-				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, woken(t, r, func() { test.event(r) })); diff != "" {
+				r.awaitingCache.Store(key, nil)
+				if diff := cmp.Diff(map[string][]time.Duration{key: {test.want}}, enqueuedAt(t, r, func() { test.event(r) })); diff != "" {
 					t.Errorf("wake-ups (-want +got):\n%s", diff)
 				}
 			})
@@ -211,25 +211,26 @@ func TestGathering(t *testing.T) {
 	}
 }
 
-// What is remembered of a Service does not outlive it.
-func TestNothingIsRememberedOfTheGone(t *testing.T) {
-	r := newRig(t, newEndpoints(newService(), nil))
-	r.diary.put(key, momentsOf(newService(), nil))
-	r.took.Store(key, time.Second)
+// TestStateOfDeletedServiceIsDropped checks that the controller keeps no state of a
+// deleted Service.
+func TestStateOfDeletedServiceIsDropped(t *testing.T) {
+	r := newFixture(t, newEndpoints(newService(), nil))
+	r.triggerTimes.put(key, changeTimesOf(newService(), nil))
+	r.writeDurations.Store(key, time.Second)
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if r.diary.last(key) != nil {
-		t.Error("the moments of a Service that is gone are remembered")
+	if r.triggerTimes.last(key) != nil {
+		t.Error("change times of a deleted Service are kept")
 	}
-	if _, remembered := r.took.Load(key); remembered {
-		t.Error("how long its last write took is remembered")
+	if _, remembered := r.writeDurations.Load(key); remembered {
+		t.Error("write duration of a deleted Service is kept")
 	}
-	if r.writes.Missing(key) == "" {
-		t.Fatal("the deletion is not remembered while the cache does not show it")
+	if r.writes.StaleReason(key) == "" {
+		t.Fatal("recorded delete was dropped before the cache contains it")
 	}
 	r.endpointsDeleted(newEndpoints(newService(), nil))
-	if missing := r.writes.Missing(key); missing != "" {
-		t.Errorf("the deletion is remembered once it was told: %s", missing)
+	if missing := r.writes.StaleReason(key); missing != "" {
+		t.Errorf("recorded delete was kept after the cache contains it: %s", missing)
 	}
 }

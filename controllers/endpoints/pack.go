@@ -10,16 +10,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// offer is one address and the ports that it serves; without ports it is a bare
-// address.
-type offer struct {
+// addressEntry is one address and the ports that it serves. An entry without ports
+// belongs to a headless Service without ports.
+type addressEntry struct {
 	address address
 	ready   bool
 	ports   []portID
 }
 
-// portID is a port by value, which can be compared and be a key. The zero
-// portID stands for the port of a bare address.
+// portID is the value of a port, usable as a map key. The zero portID stands for an
+// entry without ports.
 type portID struct {
 	name           string
 	number         int32
@@ -61,61 +61,61 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// seat is one host's place at a port.
-type seat struct {
-	host  int // index among the hosts
+// portHost is one host that serves a port.
+type portHost struct {
+	host  int // index in hosts
 	ready bool
 }
 
-// pack arranges offers in the one form that is canonical for their content:
-// ports that the same addresses serve, equally ready, share a subset; an address
-// of the same IP and pod is there once, and is not ready if any of its offers is
-// not; everything is sorted. Two sets of offers that mean the same pack equally,
-// whatever their order.
-func pack(offers []offer) []subset {
-	offers = slices.Clone(offers)
-	slices.SortFunc(offers, func(a, b offer) int { return compareAddresses(a.address, b.address) })
+// pack converts entries to the canonical form of subsets. Ports with the same ready
+// and not-ready addresses share a subset. Each address, identified by IP and pod UID,
+// appears once per port; it is not ready if any of its entries is not ready.
+// Everything is sorted, so the order of entries does not affect the result.
+func pack(entries []addressEntry) []subset {
+	entries = slices.Clone(entries)
+	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })
 	var hosts []address
-	seats := map[portID][]seat{}
-	for _, o := range offers {
-		if len(hosts) == 0 || identify(hosts[len(hosts)-1]) != identify(o.address) {
-			hosts = append(hosts, o.address)
+	hostsByPort := map[portID][]portHost{}
+	for _, e := range entries {
+		if len(hosts) == 0 || hostKeyOf(hosts[len(hosts)-1]) != hostKeyOf(e.address) {
+			hosts = append(hosts, e.address)
 		}
 		host := len(hosts) - 1
-		if len(o.ports) == 0 {
-			seats[portID{}] = sit(seats[portID{}], seat{host, o.ready})
+		if len(e.ports) == 0 {
+			hostsByPort[portID{}] = addHost(hostsByPort[portID{}], portHost{host, e.ready})
 		}
-		for _, id := range o.ports {
-			seats[id] = sit(seats[id], seat{host, o.ready})
+		for _, id := range e.ports {
+			hostsByPort[id] = addHost(hostsByPort[id], portHost{host, e.ready})
 		}
 	}
-	return assemble(hosts, seats)
+	return groupByHosts(hosts, hostsByPort)
 }
 
-// sit adds the seat of the last host so far.
-func sit(row []seat, s seat) []seat {
-	if last := len(row) - 1; last >= 0 && row[last].host == s.host {
-		row[last].ready = row[last].ready && s.ready
-		return row
+// addHost adds h to hosts. If the last host in hosts is the same, the two are merged.
+func addHost(hosts []portHost, h portHost) []portHost {
+	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
+		hosts[last].ready = hosts[last].ready && h.ready
+		return hosts
 	}
-	return append(row, s)
+	return append(hosts, h)
 }
 
-// assemble makes one subset of each group of ports whose seats are equal.
-func assemble(hosts []address, seats map[portID][]seat) []subset {
+// groupByHosts returns one subset for each group of ports that are served by the same
+// hosts.
+func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
-	for id, row := range seats {
-		key := encode(row)
+	for id, portHosts := range hostsByPort {
+		key := groupKey(portHosts)
 		groups[key] = append(groups[key], id)
 	}
 	subsets := make([]subset, 0, len(groups))
 	for _, ids := range groups {
 		var s subset
-		for _, taken := range seats[ids[0]] {
-			if taken.ready {
-				s.Addresses = append(s.Addresses, hosts[taken.host])
+		for _, h := range hostsByPort[ids[0]] {
+			if h.ready {
+				s.Addresses = append(s.Addresses, hosts[h.host])
 			} else {
-				s.NotReadyAddresses = append(s.NotReadyAddresses, hosts[taken.host])
+				s.NotReadyAddresses = append(s.NotReadyAddresses, hosts[h.host])
 			}
 		}
 		slices.SortFunc(ids, portID.compare)
@@ -126,17 +126,17 @@ func assemble(hosts []address, seats map[portID][]seat) []subset {
 		}
 		subsets = append(subsets, s)
 	}
-	// A port is in one subset only, so that this order is total.
+	// Each port is in only one subset, so this order is total.
 	slices.SortFunc(subsets, func(a, b subset) int {
 		return slices.CompareFunc(a.Ports, b.Ports, func(a, b port) int { return portIDOf(a).compare(portIDOf(b)) })
 	})
 	return subsets
 }
 
-// encode returns a key that is equal for equal rows, and only for those.
-func encode(row []seat) string {
-	key := make([]byte, 0, 2*len(row))
-	for _, s := range row {
+// groupKey returns a key that is equal if and only if hosts are equal.
+func groupKey(hosts []portHost) string {
+	key := make([]byte, 0, 2*len(hosts))
+	for _, s := range hosts {
 		code := uint64(s.host) << 1
 		if s.ready {
 			code |= 1
@@ -146,46 +146,47 @@ func encode(row []seat) string {
 	return string(key)
 }
 
-// unpack expands subsets, packed or not, into what each address offers.
-func unpack(subsets []subset) []offer {
-	var offers []offer
+// unpack returns the entries of subsets, which need not be packed.
+func unpack(subsets []subset) []addressEntry {
+	var entries []addressEntry
 	for i := range subsets {
 		ports := make([]portID, len(subsets[i].Ports))
 		for j, p := range subsets[i].Ports {
 			ports[j] = portIDOf(p)
 		}
 		for _, a := range subsets[i].Addresses {
-			offers = append(offers, offer{a, true, ports})
+			entries = append(entries, addressEntry{a, true, ports})
 		}
 		for _, a := range subsets[i].NotReadyAddresses {
-			offers = append(offers, offer{a, false, ports})
+			entries = append(entries, addressEntry{a, false, ports})
 		}
 	}
-	return offers
+	return entries
 }
 
-// host tells addresses apart: pods may share an IP, that of their node.
-type host struct {
+// hostKey identifies an address. The IP alone is not enough, because pods with
+// hostNetwork share the IP of their node.
+type hostKey struct {
 	ip  string
 	pod types.UID
 }
 
-func identify(a address) host {
-	return host{a.IP, target(a).UID}
+func hostKeyOf(a address) hostKey {
+	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// target returns what an address refers to, the resourceVersion left out: it
-// says which state of the pod a long gone controller had seen.
-func target(a address) corev1.ObjectReference {
+// targetRefOf returns the targetRef of an address without its resourceVersion, which
+// does not identify the pod.
+func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""
 	return ref
 }
 
-// compareAddresses orders addresses by IP and then by pod. The rest makes the
-// order total: of two descriptions of one host the same one is always kept.
+// compareAddresses orders addresses by IP and then by pod. The other fields make the
+// order total, so that the same one of several entries for a host is always kept.
 func compareAddresses(a, b address) int {
-	x, y := target(a), target(b)
+	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
 		cmp.Compare(a.IP, b.IP),
 		cmp.Compare(x.UID, y.UID),
@@ -199,7 +200,7 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets compares packed subsets.
+// equalSubsets reports whether two packed lists of subsets are equal.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

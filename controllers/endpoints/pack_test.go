@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// offering is an offer of a pod at ip, whose ports have the numbers given.
-func offering(ip string, pod types.UID, ready bool, ports ...int32) offer {
-	o := offer{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
+// newEntry returns the entry of a pod at ip that serves the given ports.
+func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
+	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
 		o.ports = append(o.ports, portIDOf(port{Name: fmt.Sprint("p", number), Port: number, Protocol: corev1.ProtocolTCP}))
 	}
@@ -22,36 +22,38 @@ func offering(ip string, pod types.UID, ready bool, ports ...int32) offer {
 
 func TestPack(t *testing.T) {
 	tests := []struct {
-		name   string
-		offers []offer
-		want   []string
+		name    string
+		entries []addressEntry
+		want    []string
 	}{
 		{"nothing", nil, nil},
-		{"ports of the same addresses share a subset", []offer{offering("1", "a", true, 80, 443), offering("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
-		{"ports of other addresses do not", []offer{offering("1", "a", true, 80, 443), offering("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
-		{"nor ports of the same addresses, differently ready", []offer{offering("1", "a", true, 80), offering("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
-		{"offers of one address add up", []offer{offering("1", "a", true, 80), offering("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
-		{"the same offer twice is one", []offer{offering("1", "a", true, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
-		{"not ready wins", []offer{offering("1", "a", true, 80), offering("1", "a", false, 80), offering("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
-		{"pods of one IP are two", []offer{offering("1", "b", true, 80), offering("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
-		{"addresses are sorted as text", []offer{offering("10", "b", true, 80), offering("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
-		{"bare addresses", []offer{offering("2", "b", true), offering("1", "a", false), offering("1", "a", false)}, []string{"> 2 !1"}},
+		{"ports of the same addresses share a subset", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 443, 80)}, []string{"p443:443/TCP,p80:80/TCP> 1 2"}},
+		{"ports of different addresses do not", []addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", true, 80)}, []string{"p443:443/TCP> 1", "p80:80/TCP> 1 2"}},
+		{"ports with different readiness do not", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 443)}, []string{"p443:443/TCP> !1", "p80:80/TCP> 1"}},
+		{"entries of one address are merged", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 443)}, []string{"p443:443/TCP,p80:80/TCP> 1"}},
+		{"duplicate entries are merged", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> 1"}},
+		{"not-ready takes precedence", []addressEntry{newEntry("1", "a", true, 80), newEntry("1", "a", false, 80), newEntry("1", "a", true, 80)}, []string{"p80:80/TCP> !1"}},
+		{"two pods with one IP are two addresses", []addressEntry{newEntry("1", "b", true, 80), newEntry("1", "a", false, 80)}, []string{"p80:80/TCP> 1 !1"}},
+		{"addresses are sorted as strings", []addressEntry{newEntry("10", "b", true, 80), newEntry("9", "a", true, 80)}, []string{"p80:80/TCP> 10 9"}},
+		{"addresses without ports", []addressEntry{newEntry("2", "b", true), newEntry("1", "a", false), newEntry("1", "a", false)}, []string{"> 2 !1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, render(pack(test.offers))); diff != "" {
+			if diff := cmp.Diff(test.want, render(pack(test.entries))); diff != "" {
 				t.Errorf("subsets (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Ports are told apart by everything they have, and by value.
+// TestPackPorts checks that ports are compared by all their fields, by value.
 func TestPackPorts(t *testing.T) {
-	of := func(p port) offer { return offer{offering("1", "a", true).address, true, []portID{portIDOf(p)}} }
+	of := func(p port) addressEntry {
+		return addressEntry{newEntry("1", "a", true).address, true, []portID{portIDOf(p)}}
+	}
 	base := port{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")}
-	if got := pack([]offer{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
-		t.Errorf("one port became %v", got)
+	if got := pack([]addressEntry{of(base), of(*base.DeepCopy())}); len(got) != 1 || len(got[0].Ports) != 1 || !cmp.Equal(got[0].Ports[0], base) {
+		t.Errorf("equal ports were not merged: %v", got)
 	}
 	others := []port{
 		{Name: "q", Port: 1, Protocol: corev1.ProtocolTCP, AppProtocol: new("h2c")},
@@ -62,16 +64,16 @@ func TestPackPorts(t *testing.T) {
 		{Name: "p", Port: 1, Protocol: corev1.ProtocolTCP},
 	}
 	for _, other := range others {
-		if got := pack([]offer{of(base), of(other)}); len(got) != 1 || len(got[0].Ports) != 2 {
-			t.Errorf("%v and %v became %v", base, other, got)
+		if got := pack([]addressEntry{of(base), of(other)}); len(got) != 1 || len(got[0].Ports) != 2 {
+			t.Errorf("%v and %v were merged: %v", base, other, got)
 		}
 	}
 }
 
-// drawOffers draws offers that serve so many ports each.
-func drawOffers(t *rapid.T, portsMin, portsMax int) []offer {
-	drawOne := rapid.Custom(func(t *rapid.T) offer {
-		o := offering(
+// drawEntries draws entries with portsMin to portsMax ports each.
+func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
+	drawOne := rapid.Custom(func(t *rapid.T) addressEntry {
+		o := newEntry(
 			rapid.SampledFrom([]string{"1", "2", "3", "10", "11"}).Draw(t, "ip"),
 			rapid.SampledFrom([]types.UID{"", "a", "b", "c"}).Draw(t, "pod"),
 			rapid.Bool().Draw(t, "ready"),
@@ -79,70 +81,70 @@ func drawOffers(t *rapid.T, portsMin, portsMax int) []offer {
 		o.address.Hostname = rapid.SampledFrom([]string{"", "h"}).Draw(t, "hostname")
 		return o
 	})
-	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "offers")
+	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "entries")
 }
 
-// What is packed says what was offered, in a form that neither the order of the
-// offers nor packing again changes.
+// TestPackProperties checks that packing keeps the content of the entries. The result
+// must not depend on their order or on packing twice.
 func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		offers := drawOffers(t, 0, 3)
-		packed := pack(offers)
+		entries := drawEntries(t, 0, 3)
+		packed := pack(entries)
 		if diff := cmp.Diff(packed, pack(unpack(packed))); diff != "" {
 			t.Fatalf("packing again changes (-once +twice):\n%s", diff)
 		}
-		if diff := cmp.Diff(packed, pack(rapid.Permutation(offers).Draw(t, "shuffled"))); diff != "" {
+		if diff := cmp.Diff(packed, pack(rapid.Permutation(entries).Draw(t, "shuffled"))); diff != "" {
 			t.Fatalf("another order gives (-want +got):\n%s", diff)
 		}
 		if !equalSubsets(packed, pack(unpack(packed))) {
-			t.Fatal("equal subsets are not found equal")
+			t.Fatal("equalSubsets = false for equal subsets")
 		}
 		type place struct {
-			host host
+			host hostKey
 			port portID
 		}
-		// meaning is whether each host is ready at each port.
-		meaning := func(offers []offer) map[place]bool {
+		// meaning maps each host and port to whether the host is ready there.
+		meaning := func(entries []addressEntry) map[place]bool {
 			at := map[place]bool{}
-			for _, o := range offers {
+			for _, o := range entries {
 				for _, id := range o.ports {
-					p := place{identify(o.address), id}
+					p := place{hostKeyOf(o.address), id}
 					ready, known := at[p]
 					at[p] = o.ready && (ready || !known)
 				}
 			}
 			return at
 		}
-		if diff := cmp.Diff(meaning(offers), meaning(unpack(packed)), cmp.AllowUnexported(host{}, portID{}, place{})); diff != "" {
+		if diff := cmp.Diff(meaning(entries), meaning(unpack(packed)), cmp.AllowUnexported(hostKey{}, portID{}, place{})); diff != "" {
 			t.Fatalf("packed means something else (-want +got):\n%s", diff)
 		}
-		checkForm(t, packed)
+		checkPacked(t, packed)
 	})
 }
 
-// checkForm checks what is true of all packed subsets.
-func checkForm(t *rapid.T, packed []subset) {
+// checkPacked checks the properties that all packed subsets have.
+func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {
 		if len(s.Addresses)+len(s.NotReadyAddresses) == 0 {
-			t.Fatalf("a subset has no address: %v", render(packed))
+			t.Fatalf("subset without addresses: %v", render(packed))
 		}
 		for _, p := range s.Ports {
 			if seen[portIDOf(p)] {
-				t.Fatalf("a port is there twice: %v", render(packed))
+				t.Fatalf("duplicate port: %v", render(packed))
 			}
 			seen[portIDOf(p)] = true
 		}
-		hosts := map[host]bool{}
+		hosts := map[hostKey]bool{}
 		for _, list := range [][]address{s.Addresses, s.NotReadyAddresses} {
 			if !slices.IsSortedFunc(list, compareAddresses) {
 				t.Fatalf("addresses are not sorted: %v", render(packed))
 			}
 			for _, a := range list {
-				if hosts[identify(a)] {
-					t.Fatalf("an address is twice in a subset: %v", render(packed))
+				if hosts[hostKeyOf(a)] {
+					t.Fatalf("duplicate address in a subset: %v", render(packed))
 				}
-				hosts[identify(a)] = true
+				hosts[hostKeyOf(a)] = true
 			}
 		}
 	}
@@ -150,7 +152,7 @@ func checkForm(t *rapid.T, packed []subset) {
 
 func TestEqualSubsets(t *testing.T) {
 	full := func() []subset {
-		s := pack([]offer{offering("1", "a", true, 80, 443), offering("2", "b", false, 80, 443)})
+		s := pack([]addressEntry{newEntry("1", "a", true, 80, 443), newEntry("2", "b", false, 80, 443)})
 		s[0].Addresses[0].NodeName = new("n")
 		s[0].Addresses[0].Hostname = "h"
 		return s
@@ -159,19 +161,19 @@ func TestEqualSubsets(t *testing.T) {
 		change func(*subset)
 		want   bool
 	}{
-		"nothing":                      {func(*subset) {}, true},
-		"resourceVersion of the pod":   {func(s *subset) { s.Addresses[0].TargetRef.ResourceVersion = "7" }, true},
-		"no addresses, said otherwise": {func(s *subset) { s.NotReadyAddresses = append([]address{}, s.NotReadyAddresses...) }, true},
-		"IP":                           {func(s *subset) { s.Addresses[0].IP = "3" }, false},
-		"hostname":                     {func(s *subset) { s.Addresses[0].Hostname = "" }, false},
-		"node":                         {func(s *subset) { s.Addresses[0].NodeName = new("m") }, false},
-		"pod":                          {func(s *subset) { s.Addresses[0].TargetRef.Name = "z" }, false},
-		"no pod":                       {func(s *subset) { s.Addresses[0].TargetRef = nil }, false},
-		"readiness":                    {func(s *subset) { s.Addresses, s.NotReadyAddresses = s.NotReadyAddresses, s.Addresses }, false},
-		"an address more":              {func(s *subset) { s.Addresses = append(s.Addresses, address{IP: "9"}) }, false},
-		"port":                         {func(s *subset) { s.Ports[0].Port = 1 }, false},
-		"app protocol":                 {func(s *subset) { s.Ports[0].AppProtocol = new("") }, false},
-		"a port less":                  {func(s *subset) { s.Ports = s.Ports[:1] }, false},
+		"nothing":                        {func(*subset) {}, true},
+		"resourceVersion of the pod":     {func(s *subset) { s.Addresses[0].TargetRef.ResourceVersion = "7" }, true},
+		"empty instead of nil addresses": {func(s *subset) { s.NotReadyAddresses = append([]address{}, s.NotReadyAddresses...) }, true},
+		"IP":                             {func(s *subset) { s.Addresses[0].IP = "3" }, false},
+		"hostname":                       {func(s *subset) { s.Addresses[0].Hostname = "" }, false},
+		"node":                           {func(s *subset) { s.Addresses[0].NodeName = new("m") }, false},
+		"pod":                            {func(s *subset) { s.Addresses[0].TargetRef.Name = "z" }, false},
+		"no pod":                         {func(s *subset) { s.Addresses[0].TargetRef = nil }, false},
+		"readiness":                      {func(s *subset) { s.Addresses, s.NotReadyAddresses = s.NotReadyAddresses, s.Addresses }, false},
+		"additional address":             {func(s *subset) { s.Addresses = append(s.Addresses, address{IP: "9"}) }, false},
+		"port":                           {func(s *subset) { s.Ports[0].Port = 1 }, false},
+		"app protocol":                   {func(s *subset) { s.Ports[0].AppProtocol = new("") }, false},
+		"missing port":                   {func(s *subset) { s.Ports = s.Ports[:1] }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := full()
@@ -182,6 +184,6 @@ func TestEqualSubsets(t *testing.T) {
 		})
 	}
 	if equalSubsets(full(), nil) {
-		t.Error("something equals nothing")
+		t.Error("subsets equal no subsets")
 	}
 }

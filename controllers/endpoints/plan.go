@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan returns the Endpoints to write for a Service that selects pods, or nil
-// when current says all of it already. current is nil when there is none; it is
-// not changed. trigger is the time of the change that led here, if known.
+// plan returns the Endpoints to write for a Service, or nil if current is up to date.
+// current is nil if there are no Endpoints yet; plan does not modify it. trigger is
+// the time of the change that triggered the sync, or zero if unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
-	subsets, truncated := truncate(pack(publish(service, pods)), Capacity)
+	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
 	labels := labelsOf(service)
 	if current != nil &&
 		equalSubsets(pack(unpack(current.Subsets)), subsets) &&
 		maps.Equal(current.Labels, labels) &&
-		saysTruncated(current, truncated) {
+		hasTruncationAnnotation(current, truncated) {
 		return nil
 	}
 	next := &endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
@@ -30,13 +30,14 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// saysTruncated reports whether the over-capacity annotation is as it should be.
-func saysTruncated(current *endpoints, truncated bool) bool {
+// hasTruncationAnnotation reports whether the over-capacity annotation is correct for
+// truncated.
+func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)
 }
 
-// annotate sets an annotation, or takes it away.
+// annotate sets or removes an annotation.
 func annotate(object *endpoints, key, value string, present bool) {
 	if present {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
@@ -45,8 +46,8 @@ func annotate(object *endpoints, key, value string, present bool) {
 	}
 }
 
-// labelsOf returns the labels of a Service's Endpoints: the Service's, and what
-// is said about the Endpoints themselves, which the Service has no say in.
+// labelsOf returns the labels of a Service's Endpoints: the labels of the Service and
+// those that the controller sets. A Service cannot override the latter.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

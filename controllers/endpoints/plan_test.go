@@ -26,7 +26,8 @@ func annotated(key, value string) func(*endpoints) {
 	return func(e *endpoints) { metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value) }
 }
 
-// TestPlan checks what is written over what is there, and when nothing is.
+// TestPlan checks what is written over existing Endpoints, and when nothing is
+// written.
 func TestPlan(t *testing.T) {
 	two := []*corev1.Pod{newPod("a", at("10.1.0.1")), newPod("b", at("10.1.0.2"))}
 	truncatedMark := annotated(corev1.EndpointsOverCapacity, truncatedValue)
@@ -34,34 +35,34 @@ func TestPlan(t *testing.T) {
 		name    string
 		service *corev1.Service
 		pods    []*corev1.Pod
-		change  func(*endpoints) // of what the controller has written before
+		change  func(*endpoints) // modifies the existing Endpoints
 		want    bool
 	}{
-		{"says it all", newService(), two, func(*endpoints) {}, false},
-		{"says it all, trigger time or not", newService(), two, annotated(corev1.EndpointsLastChangeTriggerTime, "x"), false},
-		{"says it in another order", newService(), two, func(e *endpoints) { slices.Reverse(e.Subsets[0].Addresses) }, false},
-		{"says it in several subsets", newService(), two, func(e *endpoints) {
+		{"up to date", newService(), two, func(*endpoints) {}, false},
+		{"up to date, trigger time is ignored", newService(), two, annotated(corev1.EndpointsLastChangeTriggerTime, "x"), false},
+		{"other order", newService(), two, func(e *endpoints) { slices.Reverse(e.Subsets[0].Addresses) }, false},
+		{"several subsets", newService(), two, func(e *endpoints) {
 			s := e.Subsets[0]
 			e.Subsets = []subset{{Addresses: s.Addresses[1:], Ports: s.Ports}, {Addresses: s.Addresses[:1], Ports: s.Ports}}
 		}, false},
-		{"says it of older pods", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "1" }, false},
-		{"nothing to say", newService(), nil, func(e *endpoints) { e.Subsets = []subset{} }, false},
-		{"an annotation of somebody else", newService(), two, annotated("x", "y"), false},
-		{"lacks an address", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses = e.Subsets[0].Addresses[1:] }, true},
-		{"has one too many", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses = append(e.Subsets[0].Addresses, address{IP: "10.9.9.9"}) }, true},
-		{"says a ready pod is not", newService(), two, func(e *endpoints) {
+		{"older pod resourceVersion", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses[0].TargetRef.ResourceVersion = "1" }, false},
+		{"no addresses", newService(), nil, func(e *endpoints) { e.Subsets = []subset{} }, false},
+		{"other annotation", newService(), two, annotated("x", "y"), false},
+		{"missing address", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses = e.Subsets[0].Addresses[1:] }, true},
+		{"additional address", newService(), two, func(e *endpoints) { e.Subsets[0].Addresses = append(e.Subsets[0].Addresses, address{IP: "10.9.9.9"}) }, true},
+		{"ready pod listed as not ready", newService(), two, func(e *endpoints) {
 			e.Subsets[0].NotReadyAddresses, e.Subsets[0].Addresses = e.Subsets[0].Addresses, nil
 		}, true},
-		{"lacks a label", newService(), two, func(e *endpoints) { delete(e.Labels, "team") }, true},
-		{"lacks the manager's label", newService(), two, func(e *endpoints) { delete(e.Labels, managedByLabel) }, true},
-		{"is managed by another", newService(), two, func(e *endpoints) { e.Labels[managedByLabel] = "me" }, true},
-		{"has a label more", newService(), two, func(e *endpoints) { e.Labels["x"] = "y" }, true},
-		{"is called headless", newService(), two, func(e *endpoints) { e.Labels[corev1.IsHeadlessService] = "" }, true},
-		{"claims to be truncated", newService(), two, truncatedMark, true},
-		{"carries the warning of old", newService(), two, annotated(corev1.EndpointsOverCapacity, "warning"), true},
-		{"is truncated and says so", newService(), manyPods(1001), truncatedMark, false},
-		{"is truncated and does not", newService(), manyPods(1001), func(e *endpoints) { delete(e.Annotations, corev1.EndpointsOverCapacity) }, true},
-		{"is truncated and only warns", newService(), manyPods(1001), annotated(corev1.EndpointsOverCapacity, "warning"), true},
+		{"missing label", newService(), two, func(e *endpoints) { delete(e.Labels, "team") }, true},
+		{"missing managed-by label", newService(), two, func(e *endpoints) { delete(e.Labels, managedByLabel) }, true},
+		{"other managed-by label", newService(), two, func(e *endpoints) { e.Labels[managedByLabel] = "me" }, true},
+		{"additional label", newService(), two, func(e *endpoints) { e.Labels["x"] = "y" }, true},
+		{"wrong headless label", newService(), two, func(e *endpoints) { e.Labels[corev1.IsHeadlessService] = "" }, true},
+		{"wrong over-capacity annotation", newService(), two, truncatedMark, true},
+		{"over-capacity annotation with the old value", newService(), two, annotated(corev1.EndpointsOverCapacity, "warning"), true},
+		{"truncated, with the annotation", newService(), manyPods(1001), truncatedMark, false},
+		{"truncated, without the annotation", newService(), manyPods(1001), func(e *endpoints) { delete(e.Annotations, corev1.EndpointsOverCapacity) }, true},
+		{"truncated, annotation with the old value", newService(), manyPods(1001), annotated(corev1.EndpointsOverCapacity, "warning"), true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,17 +73,17 @@ func TestPlan(t *testing.T) {
 				t.Errorf("writes: %t, want %t", next != nil, test.want)
 			}
 			if diff := cmp.Diff(before, current); diff != "" {
-				t.Errorf("what is cached was changed (-before +after):\n%s", diff)
+				t.Errorf("the cached Endpoints were modified (-before +after):\n%s", diff)
 			}
 			if next != nil && plan(test.service, test.pods, next, time.Time{}) != nil {
-				t.Error("what was written is not settled")
+				t.Error("planning again returns another write")
 			}
 		})
 	}
 }
 
-func TestPlanKeepsWhatIsNotItsOwn(t *testing.T) {
-	current := newEndpoints(newService(), nil, leading, annotated("x", "y"), annotated(corev1.EndpointsLastChangeTriggerTime, "then"),
+func TestPlanKeepsOtherMetadata(t *testing.T) {
+	current := newEndpoints(newService(), nil, withLeaderElectionRecord, annotated("x", "y"), annotated(corev1.EndpointsLastChangeTriggerTime, "then"),
 		annotated(corev1.EndpointsOverCapacity, truncatedValue), func(e *endpoints) { e.Finalizers = []string{"f"} })
 	next := plan(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, current, time.Time{})
 	want := current.DeepCopy()
@@ -93,7 +94,7 @@ func TestPlanKeepsWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestPlanWithoutPods(t *testing.T) {
-	next := plan(newService(), nil, nil, born)
+	next := plan(newService(), nil, nil, serviceCreated)
 	want := &endpoints{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "web",
 		Labels:      map[string]string{"team": "a", managedByLabel: EventSource},
@@ -110,13 +111,13 @@ func TestTriggerTimeAnnotation(t *testing.T) {
 		want    string
 	}{
 		{time.Time{}, ""},
-		{born, "2026-01-02T03:04:05Z"},
-		{born.Add(120_000_003), "2026-01-02T03:04:05.120000003Z"},
-		{born.In(time.FixedZone("", 3600)), "2026-01-02T03:04:05Z"},
+		{serviceCreated, "2026-01-02T03:04:05Z"},
+		{serviceCreated.Add(120_000_003), "2026-01-02T03:04:05.120000003Z"},
+		{serviceCreated.In(time.FixedZone("", 3600)), "2026-01-02T03:04:05Z"},
 	} {
 		next := plan(newService(), nil, nil, test.trigger)
 		if got, present := next.Annotations[corev1.EndpointsLastChangeTriggerTime]; got != test.want || present != (test.want != "") {
-			t.Errorf("trigger %s is written as %q, present: %t; want %q", test.trigger, got, present, test.want)
+			t.Errorf("trigger time %s is written as %q, present: %t; want %q", test.trigger, got, present, test.want)
 		}
 	}
 }
@@ -138,11 +139,11 @@ func TestLabels(t *testing.T) {
 		want    map[string]string
 	}{
 		{"none", newService(labels(nil)), managed},
-		{"the Service's", newService(labels(map[string]string{"a": "b"})), with(map[string]string{"a": "b"})},
-		{"the Service cannot name another manager", newService(labels(map[string]string{managedByLabel: "me"})), managed},
+		{"labels of the Service", newService(labels(map[string]string{"a": "b"})), with(map[string]string{"a": "b"})},
+		{"Service cannot set managed-by", newService(labels(map[string]string{managedByLabel: "me"})), managed},
 		{"headless", newService(labels(nil), headless), with(headlessLabel)},
-		{"no virtual IP yet", newService(labels(nil), func(s *corev1.Service) { s.Spec.ClusterIP = "" }), with(headlessLabel)},
-		{"the Service cannot claim to be headless", newService(labels(headlessLabel)), managed},
+		{"no cluster IP yet", newService(labels(nil), func(s *corev1.Service) { s.Spec.ClusterIP = "" }), with(headlessLabel)},
+		{"Service cannot set the headless label", newService(labels(headlessLabel)), managed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, labelsOf(test.service)); diff != "" {
@@ -152,8 +153,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// What is planned from pods in any order is settled: planning again, from
-// another order, writes nothing.
+// TestPlanProperties checks that planning again with the pods in another order writes
+// nothing.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		service := newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin"))))
@@ -170,13 +171,13 @@ func TestPlanProperties(t *testing.T) {
 			}
 			return pod
 		}), 0, 12, func(p *corev1.Pod) string { return p.Name }).Draw(t, "pods")
-		next := plan(service, pods, nil, born)
-		if again := plan(service, rapid.Permutation(pods).Draw(t, "shuffled"), next, born); again != nil {
-			t.Fatalf("not settled (-first +again):\n%s", cmp.Diff(next, again))
+		next := plan(service, pods, nil, serviceCreated)
+		if again := plan(service, rapid.Permutation(pods).Draw(t, "shuffled"), next, serviceCreated); again != nil {
+			t.Fatalf("planning again returns another write (-first +again):\n%s", cmp.Diff(next, again))
 		}
 		for _, s := range next.Subsets {
 			if service.Spec.PublishNotReadyAddresses && len(s.NotReadyAddresses) > 0 {
-				t.Fatalf("addresses are published as not ready: %v", render(next.Subsets))
+				t.Fatalf("not-ready addresses with publishNotReadyAddresses: %v", render(next.Subsets))
 			}
 		}
 	})
@@ -186,9 +187,9 @@ func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			service, pods := newService(), manyPods(n)
-			current := plan(service, pods, nil, born)
+			current := plan(service, pods, nil, serviceCreated)
 			for b.Loop() {
-				plan(service, pods, current, born)
+				plan(service, pods, current, serviceCreated)
 			}
 		})
 	}

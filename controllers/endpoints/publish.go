@@ -7,17 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	netutils "k8s.io/utils/net"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// published reports whether a Service has its Endpoints kept for it. Those of an
-// ExternalName, or of a Service without a selector, are somebody else's.
-func published(service *corev1.Service) bool {
+// managesEndpoints reports whether the controller manages the Endpoints of a Service.
+// It does not manage those of an ExternalName Service or of a Service without a
+// selector.
+func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
-// selects reports whether a Service's selector, which has entries, matches pods
-// with labels.
+// selects reports whether a Service's selector, which must not be empty, matches
+// labels.
 func selects(service *corev1.Service, labels map[string]string) bool {
 	for key, value := range service.Spec.Selector {
 		if actual, present := labels[key]; !present || actual != value {
@@ -27,11 +28,12 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return true
 }
 
-// publish returns what each of the pods that a Service selects offers to it.
-func publish(service *corev1.Service, pods []*corev1.Pod) []offer {
-	offers := make([]offer, 0, len(pods))
+// addressEntries returns one entry for each pod that has an address and a port to
+// publish.
+func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry {
+	entries := make([]addressEntry, 0, len(pods))
 	for _, pod := range pods {
-		if podfacts.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {
+		if podutil.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {
 			continue
 		}
 		address, ok := addressOf(service, pod)
@@ -39,23 +41,23 @@ func publish(service *corev1.Service, pods []*corev1.Pod) []offer {
 			continue
 		}
 		ports := portsOf(service, pod)
-		if len(ports) == 0 && !portless(service) {
+		if len(ports) == 0 && !publishesWithoutPorts(service) {
 			continue
 		}
-		_, ready := podfacts.Ready(pod)
-		offers = append(offers, offer{address: address, ready: ready || service.Spec.PublishNotReadyAddresses, ports: ports})
+		_, ready := podutil.Ready(pod)
+		entries = append(entries, addressEntry{address: address, ready: ready || service.Spec.PublishNotReadyAddresses, ports: ports})
 	}
-	return offers
+	return entries
 }
 
-// portless reports whether a Service publishes bare addresses. One that has a
-// virtual IP and no ports can send nothing anywhere.
-func portless(service *corev1.Service) bool {
+// publishesWithoutPorts reports whether a Service without ports publishes addresses.
+// Only a headless Service does: a cluster IP without ports forwards no traffic.
+func publishesWithoutPorts(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// addressOf returns the address of a pod in the family of the Service; ok is
-// false when the pod has none.
+// addressOf returns the address of a pod in the IP family of the Service. ok is false
+// if the pod has none.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	ip, ok := ipOf(pod, familyOf(service, pod))
 	if !ok {
@@ -66,7 +68,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 	}
 	if pod.Spec.NodeName != "" {
-		a.NodeName = &pod.Spec.NodeName // shared with the cache, and not written to
+		a.NodeName = &pod.Spec.NodeName // shared with the cache; must not be modified
 	}
 	if pod.Spec.Subdomain == service.Name {
 		a.Hostname = pod.Spec.Hostname
@@ -74,9 +76,9 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	return a, true
 }
 
-// familyOf returns the one IP family that a Service's Endpoints have: its first.
-// A Service that does not say, as one stored by an old API server may not, has
-// that of its virtual IP, and failing that the pod's own.
+// familyOf returns the IP family of a Service's Endpoints: the first family of the
+// Service. A Service that an old API server stored may have no ipFamilies. Then the
+// family of the cluster IP applies, or the family of the pod IP.
 func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	switch {
 	case len(service.Spec.IPFamilies) > 0:
@@ -95,8 +97,9 @@ func ipFamily(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ipOf returns the first IP of a family that a pod has, in canonical form: what
-// a container runtime reported may have leading zeros, which Endpoints may not.
+// ipOf returns the first IP of a pod in the given family, in canonical form. A
+// container runtime may report an IP with leading zeros, which Endpoints must not
+// contain.
 func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	for _, reported := range ipsOf(pod) {
 		ip := netutils.ParseIPSloppy(reported)
@@ -107,7 +110,7 @@ func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	return "", false
 }
 
-// ipsOf returns all IPs of a pod, as reported.
+// ipsOf returns all IPs in a pod's status.
 func ipsOf(pod *corev1.Pod) []string {
 	if len(pod.Status.PodIPs) == 0 && pod.Status.PodIP != "" {
 		return []string{pod.Status.PodIP}
@@ -119,7 +122,7 @@ func ipsOf(pod *corev1.Pod) []string {
 	return ips
 }
 
-// portsOf returns those of a Service's ports that a pod serves.
+// portsOf returns the ports of a Service that a pod serves.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	ports := make([]portID, 0, len(service.Spec.Ports))
 	for i := range service.Spec.Ports {
@@ -135,9 +138,9 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	return ports
 }
 
-// resolvePort returns the number of the port of a pod that a Service's port
-// leads to. A name is looked up, with its protocol, in containers and then in
-// sidecars; ok is false when there is none of that name.
+// resolvePort returns the pod's port number for a port of a Service. It looks up a
+// named target port by name and protocol, in containers first and then in sidecars. ok
+// is false if no container has the port.
 func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok bool) {
 	if wanted.TargetPort.Type == intstr.Int {
 		return wanted.TargetPort.IntVal, true
@@ -152,7 +155,7 @@ func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok 
 	}
 	for i := range pod.Spec.InitContainers {
 		container := &pod.Spec.InitContainers[i]
-		if !podfacts.Sidecar(container) {
+		if !podutil.IsSidecar(container) {
 			continue
 		}
 		if at := slices.IndexFunc(container.Ports, named); at >= 0 {

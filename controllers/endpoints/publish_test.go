@@ -9,7 +9,7 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// containers gives a pod containers, and sidecars and init containers.
+// containers adds a container, an init container or a sidecar with one port to a pod.
 func containers(name string, number int32, protocol corev1.Protocol, init *corev1.ContainerRestartPolicy, isInit bool) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		container := corev1.Container{
@@ -24,7 +24,7 @@ func containers(name string, number int32, protocol corev1.Protocol, init *corev
 	}
 }
 
-func TestPublish(t *testing.T) {
+func TestAddressEntries(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	v4, v6 := corev1.IPv4Protocol, corev1.IPv6Protocol
 	serves := func(name string, number int32) func(*corev1.Pod) {
@@ -42,51 +42,51 @@ func TestPublish(t *testing.T) {
 		{"ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"not ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> !10.1.0.1"}},
 		{"readiness unknown", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), func(p *corev1.Pod) { p.Status.Conditions = nil })}, []string{"http:80/TCP> !10.1.0.1"}},
-		{"not ready, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"not ready, publishNotReadyAddresses", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"terminating", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating)}, nil},
-		{"terminating, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating, unready)}, []string{"http:80/TCP> 10.1.0.1"}},
-		{"failed though ready", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
-		{"failed, published", newService(publishing), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
+		{"terminating, publishNotReadyAddresses", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), terminating, unready)}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"failed, condition Ready true", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
+		{"failed, publishNotReadyAddresses", newService(publishNotReady), []*corev1.Pod{newPod("a", at("10.1.0.1"), failed)}, nil},
 		{"succeeded", newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, nil},
 		{"without an IP", newService(), []*corev1.Pod{newPod("a", nil)}, nil},
-		{"with the old field only", newService(), []*corev1.Pod{newPod("a", nil, func(p *corev1.Pod) { p.Status.PodIP = "10.1.0.1" })}, []string{"http:80/TCP> 10.1.0.1"}},
-		{"an IP nobody can read", newService(), []*corev1.Pod{newPod("a", at("localhost"))}, nil},
-		{"an IP with leading zeros", newService(), []*corev1.Pod{newPod("a", at("010.001.000.001"))}, []string{"http:80/TCP> 10.1.0.1"}},
-		{"an IP in long form", newService(families(v6)), []*corev1.Pod{newPod("a", at("fd00:0:0::0:01"))}, []string{"http:80/TCP> fd00::1"}},
-		{"sorted by IP, ready and not apart", newService(), []*corev1.Pod{
+		{"status.podIP only", newService(), []*corev1.Pod{newPod("a", nil, func(p *corev1.Pod) { p.Status.PodIP = "10.1.0.1" })}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"malformed IP", newService(), []*corev1.Pod{newPod("a", at("localhost"))}, nil},
+		{"IP with leading zeros", newService(), []*corev1.Pod{newPod("a", at("010.001.000.001"))}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"IP in long form", newService(families(v6)), []*corev1.Pod{newPod("a", at("fd00:0:0::0:01"))}, []string{"http:80/TCP> fd00::1"}},
+		{"sorted by IP, ready and not-ready separately", newService(), []*corev1.Pod{
 			newPod("c", at("10.1.0.3")), newPod("b", at("10.1.0.2"), unready), newPod("a", at("10.1.0.1")),
 		}, []string{"http:80/TCP> 10.1.0.1 10.1.0.3 !10.1.0.2"}},
-		{"pods of one node's IP", newService(), []*corev1.Pod{newPod("b", at("10.1.0.1")), newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP> 10.1.0.1 10.1.0.1"}},
+		{"pods with hostNetwork", newService(), []*corev1.Pod{newPod("b", at("10.1.0.1")), newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP> 10.1.0.1 10.1.0.1"}},
 
 		{"IPv4 first", newService(families(v4, v6)), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> 10.1.0.1"}},
 		{"IPv6 first", newService(families(v6, v4)), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> fd00::1"}},
-		{"a pod without that family", newService(families(v6)), []*corev1.Pod{newPod("a", both), newPod("b", at("10.1.0.2"))}, []string{"http:80/TCP> fd00::1"}},
+		{"pod without an IP of the family", newService(families(v6)), []*corev1.Pod{newPod("a", both), newPod("b", at("10.1.0.2"))}, []string{"http:80/TCP> fd00::1"}},
 		{"headless, IPv6", newService(headless, families(v6)), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> fd00::1"}},
-		{"family of the virtual IP", newService(families(), func(s *corev1.Service) { s.Spec.ClusterIP = "fd00:1::1" }), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> fd00::1"}},
-		{"family of the virtual IP, IPv4", newService(families()), []*corev1.Pod{newPod("a", []string{"fd00::1", "10.1.0.1"})}, []string{"http:80/TCP> 10.1.0.1"}},
-		{"headless, family of the pod", newService(headless, families()), []*corev1.Pod{newPod("a", []string{"fd00::1", "10.1.0.1"})}, []string{"http:80/TCP> fd00::1"}},
-		{"no virtual IP yet, family of the pod", newService(families(), func(s *corev1.Service) { s.Spec.ClusterIP = "" }), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"family of the cluster IP", newService(families(), func(s *corev1.Service) { s.Spec.ClusterIP = "fd00:1::1" }), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> fd00::1"}},
+		{"family of the cluster IP, IPv4", newService(families()), []*corev1.Pod{newPod("a", []string{"fd00::1", "10.1.0.1"})}, []string{"http:80/TCP> 10.1.0.1"}},
+		{"headless, family of the pod IP", newService(headless, families()), []*corev1.Pod{newPod("a", []string{"fd00::1", "10.1.0.1"})}, []string{"http:80/TCP> fd00::1"}},
+		{"no cluster IP yet, family of the pod IP", newService(families(), func(s *corev1.Service) { s.Spec.ClusterIP = "" }), []*corev1.Pod{newPod("a", both)}, []string{"http:80/TCP> 10.1.0.1"}},
 
-		{"no ports, virtual IP", newService(withPorts()), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, nil},
+		{"no ports, cluster IP", newService(withPorts()), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, nil},
 		{"no ports, headless", newService(withPorts(), headless), []*corev1.Pod{newPod("b", at("10.1.0.2")), newPod("a", at("10.1.0.1"), unready)}, []string{"> 10.1.0.2 !10.1.0.1"}},
-		{"several ports of the same pods", newService(withPorts(servicePort("https", intstr.FromInt32(443)), servicePort("http", intstr.FromInt32(80)))), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP,https:443/TCP> 10.1.0.1"}},
+		{"several ports", newService(withPorts(servicePort("https", intstr.FromInt32(443)), servicePort("http", intstr.FromInt32(80)))), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, []string{"http:80/TCP,https:443/TCP> 10.1.0.1"}},
 		{"one number, two protocols", newService(withPorts(servicePort("dns", intstr.FromInt32(53)), corev1.ServicePort{Name: "dns-udp", Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)})), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, []string{"dns:53/TCP,dns-udp:53/UDP> 10.1.0.1"}},
 		{"named port", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("web", 8080))}, []string{"http:8080/TCP> 10.1.0.1"}},
-		{"named port, other pods other numbers", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("web", 8080)), newPod("b", at("10.1.0.2"), serves("web", 8081))}, []string{"http:8080/TCP> 10.1.0.1", "http:8081/TCP> 10.1.0.2"}},
+		{"named port with different numbers", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("web", 8080)), newPod("b", at("10.1.0.2"), serves("web", 8081))}, []string{"http:8080/TCP> 10.1.0.1", "http:8081/TCP> 10.1.0.2"}},
 		{"named port, in the second container", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("admin", 1), serves("web", 8080))}, []string{"http:8080/TCP> 10.1.0.1"}},
-		{"named port that a pod lacks", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("web", 8080)), newPod("b", at("10.1.0.2"), serves("admin", 1))}, []string{"http:8080/TCP> 10.1.0.1"}},
+		{"named port that one pod does not have", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), serves("web", 8080)), newPod("b", at("10.1.0.2"), serves("admin", 1))}, []string{"http:8080/TCP> 10.1.0.1"}},
 		{"named port that no pod has, headless", newService(byName, headless), []*corev1.Pod{newPod("a", at("10.1.0.1"))}, nil},
-		{"named port of another protocol", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), containers("web", 1, corev1.ProtocolUDP, nil, false))}, nil},
+		{"named port with another protocol", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), containers("web", 1, corev1.ProtocolUDP, nil, false))}, nil},
 		{"named port of a sidecar", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), containers("web", 8080, corev1.ProtocolTCP, &always, true))}, []string{"http:8080/TCP> 10.1.0.1"}},
 		{"containers before sidecars", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), containers("web", 1, corev1.ProtocolTCP, &always, true), serves("web", 2))}, []string{"http:2/TCP> 10.1.0.1"}},
 		{"named port of an init container", newService(byName), []*corev1.Pod{newPod("a", at("10.1.0.1"), containers("web", 8080, corev1.ProtocolTCP, nil, true))}, nil},
-		{"a pod with one port of two", newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin")))), []*corev1.Pod{
+		{"pod with one of two ports", newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin")))), []*corev1.Pod{
 			newPod("a", at("10.1.0.1"), serves("admin", 90)), newPod("b", at("10.1.0.2")),
 		}, []string{"admin:90/TCP> 10.1.0.1", "http:80/TCP> 10.1.0.1 10.1.0.2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, render(pack(publish(test.service, test.pods)))); diff != "" {
+			if diff := cmp.Diff(test.want, render(pack(addressEntries(test.service, test.pods)))); diff != "" {
 				t.Errorf("subsets (-want +got):\n%s", diff)
 			}
 		})
@@ -105,8 +105,8 @@ func TestAddress(t *testing.T) {
 	}{
 		{"plain", newPod("a", at("10.1.0.1")), address{IP: "10.1.0.1", NodeName: new("node"), TargetRef: ref}},
 		{"no node", newPod("a", at("10.1.0.1"), func(p *corev1.Pod) { p.Spec.NodeName = "" }), address{IP: "10.1.0.1", TargetRef: ref}},
-		{"hostname in the Service's subdomain", newPod("a", at("10.1.0.1"), named("a-0", "web")), address{IP: "10.1.0.1", Hostname: "a-0", NodeName: new("node"), TargetRef: ref}},
-		{"hostname in another", newPod("a", at("10.1.0.1"), named("a-0", "db")), address{IP: "10.1.0.1", NodeName: new("node"), TargetRef: ref}},
+		{"subdomain is the Service's name", newPod("a", at("10.1.0.1"), named("a-0", "web")), address{IP: "10.1.0.1", Hostname: "a-0", NodeName: new("node"), TargetRef: ref}},
+		{"other subdomain", newPod("a", at("10.1.0.1"), named("a-0", "db")), address{IP: "10.1.0.1", NodeName: new("node"), TargetRef: ref}},
 		{"subdomain without hostname", newPod("a", at("10.1.0.1"), named("", "web")), address{IP: "10.1.0.1", NodeName: new("node"), TargetRef: ref}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Whatever a runtime reports as an IP, what is published is one of the family
-// asked for, in the form that the API server takes.
+// FuzzIP checks the address that is published for any IP in a pod's status. It must
+// have the requested family, and the API server must accept it.
 func FuzzIP(f *testing.F) {
 	for _, ip := range []string{"10.1.0.1", "fd00::1", "", "010.1.0.1", "::ffff:10.1.0.1", "fe80::1%eth0", "1.2.3", "x"} {
 		f.Add(ip, true)
@@ -135,7 +135,7 @@ func FuzzIP(f *testing.F) {
 			t.Errorf("%q is published as %q in %s", reported, got, family)
 		}
 		if !ok && got != "" {
-			t.Errorf("%q gives %q though it is no IP of %s", reported, got, family)
+			t.Errorf("%q gives %q, which is not an IP of family %s", reported, got, family)
 		}
 	})
 }

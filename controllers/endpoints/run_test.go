@@ -25,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// newServer is a fake API server that gives every write a resourceVersion.
-func newServer(objects ...runtime.Object) *fake.Clientset {
+// newFakeClient returns a fake API server that sets a resourceVersion on every write.
+func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	server := fake.NewClientset(objects...)
 	var version atomic.Int64
 	version.Store(100)
@@ -35,16 +35,16 @@ func newServer(objects ...runtime.Object) *fake.Clientset {
 		if err == nil {
 			accessor.SetResourceVersion(strconv.FormatInt(version.Add(1), 10))
 		}
-		return false, nil, err // the tracker stores it
+		return false, nil, err // let the object tracker store it
 	}
 	server.PrependReactor("create", "*", stamp)
 	server.PrependReactor("update", "*", stamp)
 	return server
 }
 
-// serve runs a controller with informers of its own against server, in a
-// bubble, until the test stops it.
-func serve(t *testing.T, server *fake.Clientset) (stop func()) {
+// runController runs a controller with its own informers in a synctest bubble until
+// stop is called.
+func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(server, 0)
 	core := factory.Core().V1()
@@ -62,7 +62,7 @@ func serve(t *testing.T, server *fake.Clientset) (stop func()) {
 		defer close(done)
 		c.Run(ctx, drain, 5)
 	}()
-	time.Sleep(5 * time.Second) // of the bubble's time: first lists are done
+	time.Sleep(5 * time.Second) // until the initial lists are done
 	if !c.HasSynced() {
 		t.Fatal("not synced")
 	}
@@ -71,12 +71,12 @@ func serve(t *testing.T, server *fake.Clientset) (stop func()) {
 		<-done
 		cancel()
 		factory.Shutdown()
-		time.Sleep(time.Hour) // the queue's and the informers' own goroutines end on their next tick
+		time.Sleep(time.Hour) // lets the goroutines of the queue and the informers end on their next tick
 	}
 }
 
-// publishedBy returns the subsets of all Endpoints, by name.
-func publishedBy(t *testing.T, server *fake.Clientset) map[string][]string {
+// subsetsByName returns the subsets of all Endpoints, by name.
+func subsetsByName(t *testing.T, server *fake.Clientset) map[string][]string {
 	t.Helper()
 	list, err := server.CoreV1().Endpoints("ns").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -89,12 +89,12 @@ func publishedBy(t *testing.T, server *fake.Clientset) map[string][]string {
 	return all
 }
 
-func named(name string) func(*corev1.Service) {
+func serviceNamed(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name = name }
 }
 
-// writes returns the writes of Endpoints that the server has seen.
-func writes(server *fake.Clientset) []string {
+// writeCalls returns the writes to Endpoints that the fake API server has received.
+func writeCalls(server *fake.Clientset) []string {
 	var seen []string
 	for _, action := range server.Actions() {
 		if action.GetResource().Resource == resource && slices.Contains([]string{"create", "update", "patch", "delete"}, action.GetVerb()) {
@@ -104,19 +104,19 @@ func writes(server *fake.Clientset) []string {
 	return seen
 }
 
-// At the start, and only then, Endpoints without a Service are deleted, but not
-// those that somebody else has a use for.
-func TestLeftovers(t *testing.T) {
+// TestOrphanedEndpointsAtStart checks that orphaned Endpoints are deleted at the start
+// only, and that leader-election records are kept.
+func TestOrphanedEndpointsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leftover := func(name string, change ...func(*endpoints)) *endpoints {
-			return newEndpoints(newService(named(name)), nil, change...)
+			return newEndpoints(newService(serviceNamed(name)), nil, change...)
 		}
-		server := newServer(
-			leftover("orphan"), leftover("lock", leading), leftover("manual"), leftover("alias"), leftover("web"),
-			newService(), newService(named("manual"), selectorless), newService(named("alias"), externalName))
-		stop := serve(t, server)
+		server := newFakeClient(
+			leftover("orphan"), leftover("lock", withLeaderElectionRecord), leftover("manual"), leftover("alias"), leftover("web"),
+			newService(), newService(serviceNamed("manual"), withoutSelector), newService(serviceNamed("alias"), externalName))
+		stop := runController(t, server)
 		want := []string{"alias", "lock", "manual", "web"}
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(publishedBy(t, server)))); diff != "" {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(subsetsByName(t, server)))); diff != "" {
 			t.Errorf("Endpoints after the start (-want +got):\n%s", diff)
 		}
 		if _, err := server.CoreV1().Endpoints("ns").Create(t.Context(), leftover("later"), metav1.CreateOptions{}); err != nil {
@@ -124,18 +124,19 @@ func TestLeftovers(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		want = []string{"alias", "later", "lock", "manual", "web"}
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(publishedBy(t, server)))); diff != "" {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(subsetsByName(t, server)))); diff != "" {
 			t.Errorf("Endpoints after one was made without a Service (-want +got):\n%s", diff)
 		}
 		stop()
 	})
 }
 
-// Trap 8: a Service that the cache does not show yet keeps its Endpoints.
-func TestServiceBehindItsEndpoints(t *testing.T) {
+// TestServiceNotYetCached checks that Endpoints are kept if their Service exists but
+// is not in the cache yet.
+func TestServiceNotYetCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("a", at("10.1.0.1"))
-		server := newServer(newService(), pod, newEndpoints(newService(), []*corev1.Pod{pod}))
+		server := newFakeClient(newService(), pod, newEndpoints(newService(), []*corev1.Pod{pod}))
 		lagging := watch.NewFake()
 		server.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, &corev1.ServiceList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
@@ -143,31 +144,31 @@ func TestServiceBehindItsEndpoints(t *testing.T) {
 		server.PrependWatchReactor("services", func(clienttesting.Action) (bool, watch.Interface, error) {
 			return true, lagging, nil
 		})
-		stop := serve(t, server)
+		stop := runController(t, server)
 		time.Sleep(time.Minute)
 		lagging.Add(newService())
 		time.Sleep(time.Minute)
-		if got := writes(server); len(got) > 0 {
-			t.Errorf("writes of Endpoints that were right all along: %v", got)
+		if got := writeCalls(server); len(got) > 0 {
+			t.Errorf("writes of correct Endpoints: %v", got)
 		}
-		// It is served from now on like any other.
+		// Later events of the Service are handled as usual.
 		if err := server.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if diff := cmp.Diff(map[string][]string{"web": nil}, publishedBy(t, server)); diff != "" {
+		if diff := cmp.Diff(map[string][]string{"web": nil}, subsetsByName(t, server)); diff != "" {
 			t.Errorf("Endpoints without the pod (-want +got):\n%s", diff)
 		}
 		stop()
 	})
 }
 
-// Trap 4: after an outage of any length Endpoints come without anybody's help,
-// no later than about as long after it as it took.
-func TestLongOutage(t *testing.T) {
+// TestRecoversAfterLongOutage checks that the controller recovers from a long outage
+// without an event. The recovery must take at most about as long as the outage.
+func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			server := newServer(newService(), newPod("a", at("10.1.0.1")))
+			server := newFakeClient(newService(), newPod("a", at("10.1.0.1")))
 			var down atomic.Bool
 			var tries atomic.Int64
 			down.Store(true)
@@ -175,14 +176,14 @@ func TestLongOutage(t *testing.T) {
 				tries.Add(1)
 				return down.Load(), nil, apierrors.NewInternalError(context.DeadlineExceeded)
 			})
-			stop := serve(t, server)
+			stop := runController(t, server)
 			time.Sleep(outage)
 			down.Store(false)
 			if got := tries.Load(); got <= 15 {
-				t.Errorf("tried %d times in %s; upstream gives up after 15", got, outage)
+				t.Errorf("%d attempts in %s, want more than upstream's 15", got, outage)
 			}
-			time.Sleep(workloop.RetryMax)
-			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, publishedBy(t, server)); diff != "" {
+			time.Sleep(workloop.MaxRetryDelay)
+			if diff := cmp.Diff(map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}, subsetsByName(t, server)); diff != "" {
 				t.Errorf("Endpoints after an outage of %s (-want +got):\n%s", outage, diff)
 			}
 			stop()
@@ -190,12 +191,12 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// TestLife follows one Service through what happens to it and its pods. Trap 7
-// is among it: a pod that fails while its status says it is ready.
-func TestLife(t *testing.T) {
+// TestServiceLifecycle changes a Service and its pods step by step. One step is a pod
+// that fails while its condition Ready is true.
+func TestServiceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		stop := serve(t, server)
+		server := newFakeClient()
+		stop := runController(t, server)
 		services, pods := server.CoreV1().Services("ns"), server.CoreV1().Pods("ns")
 		createPod := func(pod *corev1.Pod) error {
 			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
@@ -215,35 +216,35 @@ func TestLife(t *testing.T) {
 			do   func() error
 			want map[string][]string
 		}{
-			{"a pod without a Service", func() error { return createPod(newPod("a", at("10.1.0.1"))) }, map[string][]string{}},
-			{"the Service", func() error {
+			{"pod without a Service", func() error { return createPod(newPod("a", at("10.1.0.1"))) }, map[string][]string{}},
+			{"Service created", func() error {
 				_, err := services.Create(t.Context(), newService(), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}}},
-			{"another Service", func() error {
+			{"second Service created", func() error {
 				_, err := services.Create(t.Context(), newService(db), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"not ready", func() error { return changePod(unready) }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
-			{"published all the same", func() error { return changeService(publishing) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
+			{"publishNotReadyAddresses set", func() error { return changeService(publishNotReady) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
 			{"no more", func() error { return changeService() }, map[string][]string{"web": {"http:80/TCP> !10.1.0.1"}, "db": nil}},
 			{"ready again", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
-			{"relabelled", func() error { return changePod(labelled("db")) }, map[string][]string{"web": nil, "db": {"http:80/TCP> 10.1.0.1"}}},
-			{"and back", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
-			{"failed, and ready by its status", func() error { return changePod(failed) }, map[string][]string{"web": nil, "db": nil}},
-			{"another pod", func() error { return createPod(newPod("b", at("10.1.0.2"))) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
+			{"relabelled", func() error { return changePod(labeled("db")) }, map[string][]string{"web": nil, "db": {"http:80/TCP> 10.1.0.1"}}},
+			{"publishNotReadyAddresses unset", func() error { return changePod() }, map[string][]string{"web": {"http:80/TCP> 10.1.0.1"}, "db": nil}},
+			{"pod failed, condition Ready true", func() error { return changePod(failed) }, map[string][]string{"web": nil, "db": nil}},
+			{"second pod created", func() error { return createPod(newPod("b", at("10.1.0.2"))) }, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
 			{"Endpoints deleted", func() error {
 				return server.CoreV1().Endpoints("ns").Delete(t.Context(), "web", metav1.DeleteOptions{})
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
-			{"ExternalName, the pod gone", func() error {
+			{"type ExternalName, pod deleted", func() error {
 				if err := changeService(externalName); err != nil {
 					return err
 				}
 				time.Sleep(time.Second)
 				return pods.Delete(t.Context(), "b", metav1.DeleteOptions{})
 			}, map[string][]string{"web": {"http:80/TCP> 10.1.0.2"}, "db": nil}},
-			{"ExternalName no more", func() error { return changeService() }, map[string][]string{"web": nil, "db": nil}},
-			{"the Services deleted", func() error {
+			{"type ClusterIP again", func() error { return changeService() }, map[string][]string{"web": nil, "db": nil}},
+			{"Services deleted", func() error {
 				for _, name := range []string{"web", "db"} {
 					if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 						return err
@@ -251,7 +252,7 @@ func TestLife(t *testing.T) {
 				}
 				return nil
 			}, map[string][]string{}},
-			{"a Service of the same name", func() error {
+			{"Service recreated", func() error {
 				_, err := services.Create(t.Context(), newService(func(s *corev1.Service) { s.UID = "later" }), metav1.CreateOptions{})
 				return err
 			}, map[string][]string{"web": nil}},
@@ -260,14 +261,14 @@ func TestLife(t *testing.T) {
 				t.Fatalf("%s: %v", step.what, err)
 			}
 			time.Sleep(2 * time.Second)
-			if diff := cmp.Diff(step.want, publishedBy(t, server)); diff != "" {
+			if diff := cmp.Diff(step.want, subsetsByName(t, server)); diff != "" {
 				t.Errorf("%s: Endpoints (-want +got):\n%s", step.what, diff)
 			}
 		}
-		before := len(writes(server))
+		before := len(writeCalls(server))
 		time.Sleep(time.Hour)
-		if after := len(writes(server)); after != before {
-			t.Errorf("%d writes while nothing happened", after-before)
+		if after := len(writeCalls(server)); after != before {
+			t.Errorf("%d writes without a change", after-before)
 		}
 		stop()
 	})

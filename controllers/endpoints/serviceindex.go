@@ -9,17 +9,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// bySelector is the index of Services by one entry of their selector. A pod that
-// a Service selects has that entry among its labels, so that the Services of a
-// pod are found without looking at all of its namespace.
-const bySelector = "gauntlet/services-by-selector"
+// servicesBySelector is the name of an index of Services by one entry of their
+// selector. A pod that a Service selects has that entry among its labels. The Services
+// of a pod are therefore found without listing the namespace.
+const servicesBySelector = "gauntlet/services-by-selector"
 
-// addServiceIndex gives a Service informer the index that selecting reads.
+// addServiceIndex adds the index servicesBySelector to an informer.
 func addServiceIndex(services cache.SharedIndexInformer) error {
 	err := services.AddIndexers(cache.Indexers{
-		bySelector: func(object any) ([]string, error) {
+		servicesBySelector: func(object any) ([]string, error) {
 			service, ok := object.(*corev1.Service)
-			if !ok || !published(service) {
+			if !ok || !managesEndpoints(service) {
 				return nil, nil
 			}
 			key := slices.Min(slices.Collect(maps.Keys(service.Spec.Selector)))
@@ -32,17 +32,18 @@ func addServiceIndex(services cache.SharedIndexInformer) error {
 	return nil
 }
 
-// indexValue joins parts that hold no slash, but for one in a label's key.
+// indexValue returns an index value. It is unique, because only key may contain a
+// slash.
 func indexValue(namespace, key, value string) string {
 	return namespace + "/" + key + "=" + value
 }
 
-// selecting returns the keys of the cached Services that publish pods with
-// labels in a namespace, each once.
-func selecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
+// servicesSelecting returns the keys of the cached Services in a namespace that select
+// labels, each once. It skips Services whose Endpoints the controller does not manage.
+func servicesSelecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
 	var keys []string
 	for key, value := range labels {
-		objects, err := services.ByIndex(bySelector, indexValue(namespace, key, value))
+		objects, err := services.ByIndex(servicesBySelector, indexValue(namespace, key, value))
 		if err != nil {
 			return nil, fmt.Errorf("looking up Services by selector: %w", err)
 		}

@@ -17,108 +17,108 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// gatherMax is the longest that changes wait to be written together because the
-// write before them took long.
-const gatherMax = 250 * time.Millisecond
+// maxBatchDelay is the longest delay that batchDelay returns.
+const maxBatchDelay = 250 * time.Millisecond
 
-// sync makes the Endpoints under key what its Service and pods ask for.
+// sync reconciles the Endpoints under key.
 //
-//  1. What this controller last wrote under key must be in the cache.
-//  2. Without a Service, Endpoints are retired.
-//  3. Those of a Service that does not select pods are left alone.
-//  4. After a write that failed, its answer may have been lost and the cache be
-//     behind: the Endpoints are read past it.
-//  5. What they should say is planned from the Service and its pods.
-//  6. It is written if it says anything new.
-//  7. Only then is the change that led here done with: until it has been
-//     written, it stays what triggers the write.
+//  1. If the cache does not contain this controller's last write, the sync is
+//     deferred.
+//  2. If the Service does not exist, orphaned Endpoints are deleted.
+//  3. Endpoints of a Service without a selector are left unchanged.
+//  4. If the last write failed, the Endpoints are read from the API server. The write
+//     may have succeeded although its response was lost, and the cache may be stale.
+//  5. The desired Endpoints are computed from the Service and its pods.
+//  6. They are written if they differ.
+//  7. The change times are recorded only after a successful write, so that a failed
+//     write does not lose the trigger time.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	if missing := c.missing(key); missing != "" {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	if stale := c.staleReason(key); stale != "" {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
-	service, err := lookUp[*corev1.Service](c.services, key)
+	service, err := getCached[*corev1.Service](c.services, key)
 	if err != nil {
 		return err
 	}
-	current, err := lookUp[*endpoints](c.endpoints, key)
+	current, err := getCached[*endpoints](c.endpoints, key)
 	if err != nil {
 		return err
 	}
 	if service == nil {
-		c.diary.forget(key)
-		c.took.Delete(key)
-		c.doubted.Delete(key)
-		return c.retire(ctx, key, current)
+		c.triggerTimes.forget(key)
+		c.writeDurations.Delete(key)
+		c.failedWrites.Delete(key)
+		return c.deleteOrphaned(ctx, key, current)
 	}
-	if !published(service) {
+	if !managesEndpoints(service) {
 		return nil
 	}
-	if _, doubted := c.doubted.Load(key); doubted {
-		if current, err = c.live(ctx, service); err != nil {
+	if _, doubted := c.failedWrites.Load(key); doubted {
+		if current, err = c.getLive(ctx, service); err != nil {
 			return err
 		}
 	}
-	pods, err := c.selected(service)
+	pods, err := c.selectedPods(service)
 	if err != nil {
 		return err
 	}
-	now := momentsOf(service, pods)
-	if next := plan(service, pods, current, now.trigger(c.diary.last(key))); next != nil {
+	now := changeTimesOf(service, pods)
+	if next := plan(service, pods, current, now.trigger(c.triggerTimes.last(key))); next != nil {
 		if err := c.write(ctx, service, next); err != nil {
-			c.doubted.Store(key, nil)
+			c.failedWrites.Store(key, nil)
 			return err
 		}
 	}
-	c.doubted.Delete(key)
-	c.diary.put(key, now)
+	c.failedWrites.Delete(key)
+	c.triggerTimes.put(key, now)
 	return nil
 }
 
-// live reads the Endpoints of a Service past the cache, nil when there are none.
-// The syncs that follow wait until the cache shows as much.
-func (c *Controller) live(ctx context.Context, service *corev1.Service) (*endpoints, error) {
+// getLive reads the Endpoints of a Service from the API server, and returns nil if
+// there are none. Later syncs wait until the cache has reached that version.
+func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*endpoints, error) {
 	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Endpoints %s/%s after a write that failed: %w", service.Namespace, service.Name, err)
+		return nil, fmt.Errorf("reading Endpoints %s/%s after a failed write: %w", service.Namespace, service.Name, err)
 	}
 	c.writes.Wrote(ownership.IDOf(service), resource, found.ResourceVersion)
 	return found, nil
 }
 
-// missing says what the cache does not show of the last write under key. The
-// event that brings it then wakes the key: whoever delivers it finds the key
-// awaiting, or delivered it before the cache was asked.
-func (c *Controller) missing(key string) string {
-	c.awaiting.Store(key, nil)
-	missing := c.writes.Missing(key)
-	if missing == "" {
-		c.awaiting.Delete(key)
+// staleReason explains which write under key the cache does not contain yet, or
+// returns "". The informer event of that write then enqueues the key. No event is
+// missed, because the key is marked as waiting before the cache is checked.
+func (c *Controller) staleReason(key string) string {
+	c.awaitingCache.Store(key, nil)
+	stale := c.writes.StaleReason(key)
+	if stale == "" {
+		c.awaitingCache.Delete(key)
 	}
-	return missing
+	return stale
 }
 
-// lookUp returns the cached object under key, nil when there is none.
-func lookUp[T any](from cache.Indexer, key string) (found T, err error) {
+// getCached returns the cached object under key, or nil if there is none.
+func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	object, exists, err := from.GetByKey(key)
 	if err != nil || !exists {
 		return found, err
 	}
 	found, ok := object.(T)
 	if !ok {
-		return found, fmt.Errorf("the cache holds a %T under %s, want a %T", object, key, found)
+		return found, fmt.Errorf("found %T under key %s in the informer cache, expected %T", object, key, found)
 	}
 	return found, nil
 }
 
-// selected returns the cached pods that a Service selects, in no particular
-// order. They are shared: read only.
-func (c *Controller) selected(service *corev1.Service) ([]*corev1.Pod, error) {
+// selectedPods returns the cached pods that a Service selects, in no particular order.
+// The pods are shared with the cache: do not modify them.
+func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error) {
 	objects, err := c.pods.ByIndex(cache.NamespaceIndex, service.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("looking up the pods of namespace %s: %w", service.Namespace, err)
+		return nil, fmt.Errorf("listing the pods of namespace %s: %w", service.Namespace, err)
 	}
 	var pods []*corev1.Pod
 	for _, object := range objects {
@@ -129,9 +129,9 @@ func (c *Controller) selected(service *corev1.Service) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// write creates next, or updates it on the condition that nobody else has since
-// it was read. Refused because the namespace is terminating, it is done: there
-// will be no Endpoints, and nobody to tell.
+// write creates or updates next. An update has the resourceVersion as its
+// precondition. If the namespace is terminating, write gives up on the create without
+// an error or an event.
 func (c *Controller) write(ctx context.Context, service *corev1.Service, next *endpoints) error {
 	client := c.client.CoreV1().Endpoints(next.Namespace)
 	key := cache.MetaObjectToName(service).String()
@@ -141,7 +141,7 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 	if next.ResourceVersion == "" {
 		written, err = client.Create(ctx, next, metav1.CreateOptions{})
 		if podcontrol.NamespaceTerminating(err) {
-			klog.FromContext(ctx).V(2).Info("The namespace is terminating, no Endpoints are created")
+			klog.FromContext(ctx).V(2).Info("Namespace is terminating, not creating Endpoints")
 			return nil
 		}
 		if err != nil {
@@ -155,43 +155,44 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 			return fmt.Errorf("updating Endpoints %s: %w", key, err)
 		}
 	}
-	c.took.Store(key, time.Since(begin))
+	c.writeDurations.Store(key, time.Since(begin))
 	c.writes.Wrote(ownership.IDOf(service), resource, written.ResourceVersion)
 	return nil
 }
 
-// retire deletes what is left of a Service that the cache does not show.
+// deleteOrphaned deletes the Endpoints of a Service that is not in the cache.
 //
-//  1. The record of a leader election was never a Service's, and stays.
-//  2. The Service is looked for past the cache, which may not show it yet: its
-//     Endpoints, perhaps written by the leader before, are in use.
-//  3. What is deleted is what was looked at, as it was, and no namesake.
-func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints) error {
-	if leftover != nil && leadersRecord(leftover) {
+//  1. It keeps a leader-election record, which never belonged to a Service.
+//  2. It reads the Service from the API server. If the cache is stale, the Service
+//     may exist, and its Endpoints are in use.
+//  3. The delete has the UID and resourceVersion as preconditions, so that it does
+//     not delete a changed or recreated object.
+func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *endpoints) error {
+	if leftover != nil && isLeaderElectionRecord(leftover) {
 		return nil
 	}
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
-		return fmt.Errorf("reading the key %q: %w", key, err)
+		return fmt.Errorf("parsing the key %q: %w", key, err)
 	}
 	_, err = c.client.CoreV1().Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err == nil {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, "the cache of services does not show the Service yet")
+		return workloop.RetryAfter(workloop.StaleRetryDelay, "the informer cache of services does not contain the Service yet")
 	}
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("looking for Service %s before its Endpoints are deleted: %w", key, err)
+		return fmt.Errorf("reading Service %s before deleting its Endpoints: %w", key, err)
 	}
 	client := c.client.CoreV1().Endpoints(name.Namespace)
 	if leftover == nil {
-		// Not cached is not gone either.
+		// The Endpoints may exist although they are not in the cache.
 		leftover, err = client.Get(ctx, name.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("looking for Endpoints %s, which have no Service: %w", key, err)
+			return fmt.Errorf("reading orphaned Endpoints %s: %w", key, err)
 		}
-		if leadersRecord(leftover) {
+		if isLeaderElectionRecord(leftover) {
 			return nil
 		}
 	}
@@ -202,16 +203,16 @@ func (c *Controller) retire(ctx context.Context, key string, leftover *endpoints
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("deleting Endpoints %s, which have no Service: %w", key, err)
+		return fmt.Errorf("deleting orphaned Endpoints %s: %w", key, err)
 	}
 	c.writes.Deleted(ownership.ID{Key: key}, resource, key, leftover.UID)
-	c.writes.Missing(key) // forgets what the event, if it was faster, has shown
+	c.writes.StaleReason(key) // drops the record if the delete event has already arrived
 	return nil
 }
 
-// leadersRecord reports whether an Endpoints is where a leader election of the
-// old kind keeps its lock.
-func leadersRecord(e *endpoints) bool {
+// isLeaderElectionRecord reports whether an Endpoints object is the lock of a leader
+// election that uses Endpoints.
+func isLeaderElectionRecord(e *endpoints) bool {
 	_, present := e.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	return present
 }

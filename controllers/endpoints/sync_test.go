@@ -16,17 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// TestSync checks which calls a sync makes, in what order, and what it tells
-// users.
+// TestSync checks which calls a sync makes, in what order, and which event it emits.
 func TestSync(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
-	settled := newEndpoints(newService(), pods)
+	upToDate := newEndpoints(newService(), pods)
 	outdated := newEndpoints(newService(), nil)
 	objects := func(more ...runtime.Object) []runtime.Object { return append(more, pods[0]) }
 	tests := []struct {
 		name          string
 		cached        []runtime.Object
-		before        func(*rig)
+		before        func(*fixture)
 		liveService   *corev1.Service
 		liveEndpoints *endpoints
 		answers       map[string][]error
@@ -34,49 +33,49 @@ func TestSync(t *testing.T) {
 		wantErr       string
 		wantEvent     string
 	}{
-		{name: "settled", cached: objects(newService(), settled)},
+		{name: "up to date", cached: objects(newService(), upToDate)},
 		{name: "no Endpoints yet", cached: objects(newService()), wantCalls: []string{create}},
 		{name: "no pods", cached: []runtime.Object{newService()}, wantCalls: []string{create}},
 		{name: "outdated", cached: objects(newService(), outdated), wantCalls: []string{update}},
-		{name: "ExternalName is left alone", cached: objects(newService(externalName), outdated)},
-		{name: "no selector is left alone", cached: objects(newService(selectorless), outdated)},
-		{name: "an empty selector too", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
-		{name: "a Service that selects counts more than a leader", cached: objects(newService(), newEndpoints(newService(), nil, leading)), wantCalls: []string{update}},
+		{name: "ExternalName is ignored", cached: objects(newService(externalName), outdated)},
+		{name: "Service without a selector is ignored", cached: objects(newService(withoutSelector), outdated)},
+		{name: "Service with an empty selector is ignored", cached: objects(newService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{} }), outdated)},
+		{name: "Service with a selector takes precedence over a leader-election record", cached: objects(newService(), newEndpoints(newService(), nil, withLeaderElectionRecord)), wantCalls: []string{update}},
 
-		{name: "Service gone", cached: objects(settled), wantCalls: []string{readService, remove}},
-		{name: "Service gone, nothing left", wantCalls: []string{readService, readEndpoints}},
-		{name: "Service gone, what is left not cached", liveEndpoints: settled, wantCalls: []string{readService, readEndpoints, remove}},
-		{name: "Service gone, and now the Endpoints", cached: objects(settled), answers: map[string][]error{remove: {gone}}, wantCalls: []string{readService, remove}},
-		{name: "Service gone, Endpoints changed", cached: objects(settled), answers: map[string][]error{remove: {conflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
-		{name: "Service gone, a leader's record", cached: objects(newEndpoints(newService(), pods, leading))},
-		{name: "Service gone, a leader's record not cached", liveEndpoints: newEndpoints(newService(), pods, leading), wantCalls: []string{readService, readEndpoints}},
-		{name: "Service not cached yet", cached: objects(settled), liveService: newService(), wantCalls: []string{readService}, wantErr: "not yet"},
-		{name: "nobody knows whether there is a Service", cached: objects(settled), answers: map[string][]error{readService: {refused}}, wantCalls: []string{readService}, wantErr: "slow down"},
-		{name: "nor whether there are Endpoints", answers: map[string][]error{readEndpoints: {refused}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
+		{name: "Service deleted", cached: objects(upToDate), wantCalls: []string{readService, remove}},
+		{name: "Service deleted, no Endpoints", wantCalls: []string{readService, readEndpoints}},
+		{name: "Service deleted, Endpoints not in the cache", liveEndpoints: upToDate, wantCalls: []string{readService, readEndpoints, remove}},
+		{name: "Service deleted, Endpoints deleted meanwhile", cached: objects(upToDate), answers: map[string][]error{remove: {errNotFound}}, wantCalls: []string{readService, remove}},
+		{name: "Service deleted, Endpoints updated meanwhile", cached: objects(upToDate), answers: map[string][]error{remove: {errConflict}}, wantCalls: []string{readService, remove}, wantErr: "modified"},
+		{name: "Service deleted, leader-election record", cached: objects(newEndpoints(newService(), pods, withLeaderElectionRecord))},
+		{name: "Service deleted, leader-election record not in the cache", liveEndpoints: newEndpoints(newService(), pods, withLeaderElectionRecord), wantCalls: []string{readService, readEndpoints}},
+		{name: "Service not in the cache yet", cached: objects(upToDate), liveService: newService(), wantCalls: []string{readService}, wantErr: "sync deferred"},
+		{name: "reading the Service fails", cached: objects(upToDate), answers: map[string][]error{readService: {errTooManyRequests}}, wantCalls: []string{readService}, wantErr: "slow down"},
+		{name: "reading the Endpoints fails", answers: map[string][]error{readEndpoints: {errTooManyRequests}}, wantCalls: []string{readService, readEndpoints}, wantErr: "slow down"},
 
 		{
 			name: "own write not in the cache yet", cached: objects(newService(), outdated),
-			before:  func(r *rig) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
-			wantErr: "not yet",
+			before:  func(r *fixture) { r.writes.Wrote(ownership.IDOf(newService()), resource, "11") },
+			wantErr: "sync deferred",
 		},
 		{
 			name: "own deletion not in the cache yet", cached: objects(newService(), outdated),
-			before:  func(r *rig) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
-			wantErr: "not yet",
+			before:  func(r *fixture) { r.writes.Deleted(ownership.ID{Key: key}, resource, key, outdated.UID) },
+			wantErr: "sync deferred",
 		},
 
-		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {refused}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
-		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {forbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
-		{name: "created by somebody else", cached: objects(newService()), answers: map[string][]error{create: {exists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
-		{name: "a terminating namespace is no failure", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
-		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {conflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
+		{name: "create refused", cached: objects(newService()), answers: map[string][]error{create: {errTooManyRequests}}, wantCalls: []string{create}, wantErr: "slow down", wantEvent: FailedToCreateEndpoint},
+		{name: "create forbidden", cached: objects(newService()), answers: map[string][]error{create: {errForbidden}}, wantCalls: []string{create}, wantErr: "forbidden", wantEvent: FailedToCreateEndpoint},
+		{name: "created by another client", cached: objects(newService()), answers: map[string][]error{create: {errAlreadyExists}}, wantCalls: []string{create}, wantErr: "already exists", wantEvent: FailedToCreateEndpoint},
+		{name: "terminating namespace is not an error", cached: objects(newService()), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}},
+		{name: "update refused", cached: objects(newService(), outdated), answers: map[string][]error{update: {errConflict}}, wantCalls: []string{update}, wantErr: "modified", wantEvent: FailedToUpdateEndpoint},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, test.cached...)
+			r := newFixture(t, test.cached...)
 			r.liveService, r.liveEndpoints = test.liveService, test.liveEndpoints
 			for call, errs := range test.answers {
-				r.answers[call] = errs
+				r.callErrors[call] = errs
 			}
 			if test.before != nil {
 				test.before(r)
@@ -88,16 +87,17 @@ func TestSync(t *testing.T) {
 			if diff := cmp.Diff(test.wantCalls, r.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			if got := r.reason(); got != test.wantEvent {
+			if got := r.eventReason(); got != test.wantEvent {
 				t.Errorf("event %q, want %q", got, test.wantEvent)
 			}
 		})
 	}
 }
 
-// An update is made on the condition that the Endpoints are as they were read.
+// TestUpdateIsConditional checks that an update has the resourceVersion of the cached
+// Endpoints.
 func TestUpdateIsConditional(t *testing.T) {
-	r := newRig(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
+	r := newFixture(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +106,10 @@ func TestUpdateIsConditional(t *testing.T) {
 	}
 }
 
-// So is a deletion: what has the name but was not looked at is not deleted.
+// TestDeletionIsConditional checks that a delete has the UID and resourceVersion as
+// preconditions.
 func TestDeletionIsConditional(t *testing.T) {
-	r := newRig(t, newEndpoints(newService(), nil))
+	r := newFixture(t, newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +119,9 @@ func TestDeletionIsConditional(t *testing.T) {
 	}
 }
 
-// The cache must show what a sync has written before the next one decides
-// anything, and the event that shows it has that one made at once.
-func TestWaitsForItsOwnWrite(t *testing.T) {
+// TestWaitsForOwnWrite checks that a sync is deferred until the cache contains the
+// last write. The event of that write must enqueue the key at once.
+func TestWaitsForOwnWrite(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		cached []runtime.Object
@@ -131,8 +132,8 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, append(test.cached, newService())...)
-				// The cache knows where it stands from another object.
+				r := newFixture(t, append(test.cached, newService())...)
+				// Another object raises the resourceVersion of the cache.
 				r.cache(newEndpoints(newService(), nil, func(e *endpoints) { e.Name = "other" }))
 				for range 3 {
 					_ = r.sync(t.Context(), key)
@@ -140,44 +141,45 @@ func TestWaitsForItsOwnWrite(t *testing.T) {
 				if diff := cmp.Diff([]string{test.call}, r.calls); diff != "" {
 					t.Errorf("calls before the write is in the cache (-want +got):\n%s", diff)
 				}
-				shown := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
-				got := woken(t, r, func() {
-					r.cache(shown)
-					r.endpointsShown(shown)
+				written := newEndpoints(newService(), nil, func(e *endpoints) { e.ResourceVersion = "20" })
+				got := enqueuedAt(t, r, func() {
+					r.cache(written)
+					r.endpointsObserved(written)
 				})
 				if diff := cmp.Diff(map[string][]time.Duration{key: {0}}, got); diff != "" {
-					t.Errorf("woken by its write (-want +got):\n%s", diff)
+					t.Errorf("enqueued by the write event (-want +got):\n%s", diff)
 				}
 				if err := r.sync(t.Context(), key); err != nil || len(r.calls) != 1 {
 					t.Errorf("with its write in the cache: error %v, calls %v", err, r.calls)
 				}
-				if _, awaiting := r.awaiting.Load(key); awaiting {
-					t.Error("still awaits its write")
+				if _, awaiting := r.awaitingCache.Load(key); awaiting {
+					t.Error("the key still waits for its write")
 				}
 			})
 		})
 	}
 }
 
-// A write that failed may have been made: its answer was lost. What the cache
-// shows then is not what there is, even if it is what is wanted again by now.
-func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
+// TestReadsLiveAfterFailedWrite checks that the controller reads the Endpoints from
+// the API server after a failed write. The write may have succeeded, and the cache may
+// be stale, even if its content equals the desired one.
+func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"))
 	ready := newEndpoints(newService(), []*corev1.Pod{pod})
 	for _, test := range []struct {
 		name string
 		live *endpoints
-		want []string // calls of the sync after the failure
+		want []string // calls of the sync after the failed write
 	}{
 		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
-		{"not made", ready, []string{readEndpoints}},
+		{"write without effect", ready, []string{readEndpoints}},
 		{"deleted meanwhile", nil, []string{readEndpoints, create}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
-			r.answers[update] = []error{errors.New("connection reset"), nil}
+			r := newFixture(t, newService(), newPod("a", at("10.1.0.1"), unready), ready)
+			r.callErrors[update] = []error{errors.New("connection reset"), nil}
 			if err := r.sync(t.Context(), key); err == nil {
-				t.Fatal("the failure is kept back")
+				t.Fatal("sync returned no error")
 			}
 			r.cache(pod)
 			r.calls, r.liveEndpoints = nil, test.live
@@ -187,22 +189,23 @@ func TestDoubtsTheCacheAfterAFailure(t *testing.T) {
 			if diff := cmp.Diff(test.want, r.calls); diff != "" {
 				t.Errorf("calls after the failure (-want +got):\n%s", diff)
 			}
-			if _, doubted := r.doubted.Load(key); doubted {
-				t.Error("still doubts the cache")
+			if _, doubted := r.failedWrites.Load(key); doubted {
+				t.Error("failed write was not cleared")
 			}
 		})
 	}
 }
 
-// A change stays the trigger until it has been written.
-func TestTriggerOutlivesFailures(t *testing.T) {
-	pod := newPod("a", at("10.1.0.1"), changed(born.Add(time.Minute)))
-	r := newRig(t, newService(), newEndpoints(newService(), nil))
+// TestTriggerTimeSurvivesFailedWrites checks that a change determines the trigger time
+// until it is written.
+func TestTriggerTimeSurvivesFailedWrites(t *testing.T) {
+	pod := newPod("a", at("10.1.0.1"), readyTransitionAt(serviceCreated.Add(time.Minute)))
+	r := newFixture(t, newService(), newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	r.cache(pod)
-	r.answers[update] = []error{refused, refused, nil}
+	r.callErrors[update] = []error{errTooManyRequests, errTooManyRequests, nil}
 	for range 3 {
 		_ = r.sync(t.Context(), key)
 	}

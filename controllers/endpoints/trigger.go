@@ -7,32 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// moments are the times at which what a Service's Endpoints follow from last
-// changed, as far as objects tell.
-type moments struct {
+// changeTimes holds the times of the last changes that affect a Service's Endpoints,
+// as far as the objects record them.
+type changeTimes struct {
 	service types.UID
 	created time.Time
-	// pods holds when the readiness of each selected pod changed.
+	// pods holds, by UID, when the readiness of each selected pod last changed.
 	pods map[types.UID]time.Time
 }
 
-func momentsOf(service *corev1.Service, pods []*corev1.Pod) *moments {
-	m := &moments{service: service.UID, created: service.CreationTimestamp.Time, pods: make(map[types.UID]time.Time, len(pods))}
+func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
+	m := &changeTimes{service: service.UID, created: service.CreationTimestamp.Time, pods: make(map[types.UID]time.Time, len(pods))}
 	for _, pod := range pods {
-		if changed := podfacts.ReadinessChanged(pod); !changed.IsZero() {
+		if changed := podutil.ReadyTransitionTime(pod); !changed.IsZero() {
 			m.pods[pod.UID] = changed
 		}
 	}
 	return m
 }
 
-// trigger returns the time of the first change since the moments before, which
-// are nil when there were none. It is the Service's creation for one not seen
-// before, and zero when no object tells when it changed.
-func (m *moments) trigger(before *moments) time.Time {
+// trigger returns the time of the first change since before. It returns the Service's
+// creation time if before is nil or belongs to another Service. It returns zero if no
+// object records when it changed.
+func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
 	}
@@ -45,29 +45,31 @@ func (m *moments) trigger(before *moments) time.Time {
 	return first
 }
 
-// diary remembers the moments of the last sync of each Service that came to its
-// end: a change stays the trigger until it has been written. It is safe for
-// concurrent use.
-type diary struct {
+// triggerTimeTracker holds the change times of the last successful sync of each
+// Service. A change therefore determines the trigger time until it is written. It is
+// safe for concurrent use.
+type triggerTimeTracker struct {
 	mu    sync.Mutex
-	byKey map[string]*moments
+	byKey map[string]*changeTimes
 }
 
-func newDiary() *diary { return &diary{byKey: map[string]*moments{}} }
+func newTriggerTimeTracker() *triggerTimeTracker {
+	return &triggerTimeTracker{byKey: map[string]*changeTimes{}}
+}
 
-func (d *diary) last(key string) *moments {
+func (d *triggerTimeTracker) last(key string) *changeTimes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byKey[key]
 }
 
-func (d *diary) put(key string, m *moments) {
+func (d *triggerTimeTracker) put(key string, m *changeTimes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.byKey[key] = m
 }
 
-func (d *diary) forget(key string) {
+func (d *triggerTimeTracker) forget(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.byKey, key)

@@ -8,9 +8,9 @@ import (
 )
 
 func TestTrigger(t *testing.T) {
-	second := func(n int) time.Time { return born.Add(time.Duration(n) * time.Second) }
+	second := func(n int) time.Time { return serviceCreated.Add(time.Duration(n) * time.Second) }
 	pods := func(pods ...*corev1.Pod) []*corev1.Pod { return pods }
-	at := func(name string, n int) *corev1.Pod { return newPod(name, nil, changed(second(n))) }
+	at := func(name string, n int) *corev1.Pod { return newPod(name, nil, readyTransitionAt(second(n))) }
 	unknown := newPod("u", nil)
 	for _, test := range []struct {
 		name          string
@@ -18,33 +18,34 @@ func TestTrigger(t *testing.T) {
 		new           bool
 		want          time.Time
 	}{
-		{name: "new Service", new: true, after: pods(at("a", 1)), want: born},
+		{name: "new Service", new: true, after: pods(at("a", 1)), want: serviceCreated},
 		{name: "nothing changed", before: pods(at("a", 1)), after: pods(at("a", 1))},
-		{name: "a pod changed", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 1)), want: second(3)},
-		{name: "the first of several counts", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 2)), want: second(2)},
-		{name: "a pod appeared", before: pods(at("a", 5)), after: pods(at("a", 5), at("b", 2)), want: second(2)},
-		{name: "a pod went", before: pods(at("a", 1), at("b", 2)), after: pods(at("a", 1))},
-		{name: "a clock went back", before: pods(at("a", 3)), after: pods(at("a", 2))},
-		{name: "a pod that does not say when", before: pods(), after: pods(unknown)},
-		{name: "one that does counts", before: pods(), after: pods(unknown, at("a", 2)), want: second(2)},
+		{name: "pod readiness changed", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 1)), want: second(3)},
+		{name: "first of several changes", before: pods(at("a", 1), at("b", 1)), after: pods(at("a", 3), at("b", 2)), want: second(2)},
+		{name: "pod added", before: pods(at("a", 5)), after: pods(at("a", 5), at("b", 2)), want: second(2)},
+		{name: "pod deleted", before: pods(at("a", 1), at("b", 2)), after: pods(at("a", 1))},
+		{name: "clock went backward", before: pods(at("a", 3)), after: pods(at("a", 2))},
+		{name: "pod without lastTransitionTime", before: pods(), after: pods(unknown)},
+		{name: "pod with lastTransitionTime counts", before: pods(), after: pods(unknown, at("a", 2)), want: second(2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var before *moments
+			var before *changeTimes
 			if !test.new {
-				before = momentsOf(newService(), test.before)
+				before = changeTimesOf(newService(), test.before)
 			}
-			if got := momentsOf(newService(), test.after).trigger(before); !got.Equal(test.want) {
+			if got := changeTimesOf(newService(), test.after).trigger(before); !got.Equal(test.want) {
 				t.Errorf("trigger %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-// A Service made anew under an old name is a new one.
-func TestTriggerOfANamesake(t *testing.T) {
-	pods := []*corev1.Pod{newPod("a", nil, changed(born))}
-	namesake := newService(func(s *corev1.Service) { s.UID = "later" })
-	if got := momentsOf(namesake, pods).trigger(momentsOf(newService(), pods)); !got.Equal(born) {
-		t.Errorf("trigger %s, want its creation, %s", got, born)
+// TestTriggerOfRecreatedService checks that a recreated Service is treated as a new
+// one.
+func TestTriggerOfRecreatedService(t *testing.T) {
+	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
+	recreated := newService(func(s *corev1.Service) { s.UID = "later" })
+	if got := changeTimesOf(recreated, pods).trigger(changeTimesOf(newService(), pods)); !got.Equal(serviceCreated) {
+		t.Errorf("trigger %s, want the Service's creation, %s", got, serviceCreated)
 	}
 }

@@ -1,10 +1,9 @@
 package endpoints
 
-// truncate cuts packed subsets down to capacity addresses and reports whether
-// anything had to go. Ready addresses stay before any that is not ready; among
-// those of which there are too many, each subset keeps its share. The result is
-// packed: two subsets may have become one, and one that has nothing left, which
-// the API server would refuse, is gone.
+// truncate limits packed subsets to capacity addresses and reports whether it dropped
+// any. It keeps ready addresses before not-ready ones, and cuts all subsets in
+// proportion. The result is packed again: two subsets may become equal, and the API
+// server rejects empty subsets.
 func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	ready, notReady := make([]int, len(subsets)), make([]int, len(subsets))
 	for i := range subsets {
@@ -22,9 +21,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares cuts sizes in proportion so that they sum to limit; sizes that fit are
-// returned as they are. Each share is rounded up, as far as what the ones before
-// have left goes.
+// shares reduces sizes in proportion so that their sum is limit. If the sum is not
+// above limit, it returns sizes unchanged. Each share is rounded up as long as the
+// limit permits.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

@@ -32,7 +32,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Shares use the limit up, and none is larger than its part of the whole.
+// TestSharesProperties checks that shares add up to the limit, and that no share
+// exceeds its size.
 func TestSharesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")
@@ -49,40 +50,40 @@ func TestSharesProperties(t *testing.T) {
 	})
 }
 
-// hosts returns offers of one port by n pods.
-func hosts(n int, ready bool, port int32, from int) []offer {
-	var offers []offer
+// manyEntries returns entries of n pods with one port.
+func manyEntries(n int, ready bool, port int32, from int) []addressEntry {
+	var entries []addressEntry
 	for i := range n {
 		ip := fmt.Sprintf("10.%d.%d.%d", port, (from+i)/256, (from+i)%256)
-		offers = append(offers, offering(ip, "", ready, port))
+		entries = append(entries, newEntry(ip, "", ready, port))
 	}
-	return offers
+	return entries
 }
 
 func TestTruncate(t *testing.T) {
 	type size struct{ ready, notReady int }
 	for _, test := range []struct {
 		name    string
-		sizes   []size // of subsets that share no address
+		sizes   []size // sizes of subsets that have no address in common
 		want    []size
 		wantCut bool
 	}{
 		{"nothing", nil, nil, false},
 		{"fits", []size{{600, 400}}, []size{{600, 400}}, false},
-		{"one too many", []size{{1001, 0}}, []size{{1000, 0}}, true},
-		{"one too many that is not ready", []size{{600, 401}}, []size{{600, 400}}, true},
-		{"no room for any that is not ready", []size{{1000, 1}}, []size{{1000, 0}}, true},
-		{"too many ready", []size{{1200, 300}, {600, 100}}, []size{{667, 0}, {333, 0}}, true},
-		{"the rest in proportion", []size{{300, 800}, {100, 400}}, []size{{300, 400}, {100, 200}}, true},
-		{"a subset that loses all is gone", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
+		{"one address above capacity", []size{{1001, 0}}, []size{{1000, 0}}, true},
+		{"one not-ready address above capacity", []size{{600, 401}}, []size{{600, 400}}, true},
+		{"no room for not-ready addresses", []size{{1000, 1}}, []size{{1000, 0}}, true},
+		{"ready addresses above capacity", []size{{1200, 300}, {600, 100}}, []size{{667, 0}, {333, 0}}, true},
+		{"in proportion", []size{{300, 800}, {100, 400}}, []size{{300, 400}, {100, 200}}, true},
+		{"subset without addresses is dropped", []size{{1000, 0}, {0, 50}}, []size{{1000, 0}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var offers []offer
+			var entries []addressEntry
 			for i, s := range test.sizes {
-				offers = append(offers, hosts(s.ready, true, int32(i+1), 0)...)
-				offers = append(offers, hosts(s.notReady, false, int32(i+1), s.ready)...)
+				entries = append(entries, manyEntries(s.ready, true, int32(i+1), 0)...)
+				entries = append(entries, manyEntries(s.notReady, false, int32(i+1), s.ready)...)
 			}
-			fitting, cut := truncate(pack(offers), Capacity)
+			fitting, cut := truncate(pack(entries), Capacity)
 			var got []size
 			for _, s := range fitting {
 				got = append(got, size{len(s.Addresses), len(s.NotReadyAddresses)})
@@ -94,13 +95,14 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// What is left fits, was there before, leaves no ready address out while there
-// is room or one that is not ready stays, is packed, and is not cut again.
+// TestTruncateProperties checks properties of truncated subsets. They must fit,
+// contain only given addresses, prefer ready addresses, be packed, and not change when
+// truncated again.
 func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Of one Service all offers have ports, or none has.
+		// Either all entries of a Service have ports, or none has.
 		ports := rapid.SampledFrom([]struct{ least, most int }{{0, 0}, {1, 3}}).Draw(t, "ports")
-		packed := pack(drawOffers(t, ports.least, ports.most))
+		packed := pack(drawEntries(t, ports.least, ports.most))
 		capacity := rapid.IntRange(0, 15).Draw(t, "capacity")
 		count := func(subsets []subset) (ready, notReady int) {
 			for _, s := range subsets {
@@ -112,46 +114,46 @@ func TestTruncateProperties(t *testing.T) {
 		fitting, cut := truncate(packed, capacity)
 		ready, notReady := count(fitting)
 		if cut != (allReady+allNotReady > capacity) {
-			t.Fatalf("cut: %t, of %d addresses, capacity %d", cut, allReady+allNotReady, capacity)
+			t.Fatalf("truncated: %t, with %d addresses and capacity %d", cut, allReady+allNotReady, capacity)
 		}
 		if !cut {
 			if diff := cmp.Diff(packed, fitting); diff != "" {
-				t.Fatalf("changed though it fits:\n%s", diff)
+				t.Fatalf("modified although it fits:\n%s", diff)
 			}
 			return
 		}
 		if ready+notReady > capacity {
-			t.Fatalf("%d addresses are left, capacity %d", ready+notReady, capacity)
+			t.Fatalf("%d addresses, capacity %d", ready+notReady, capacity)
 		}
-		before, after := readyAt(packed), readyAt(fitting)
+		before, after := readyByIP(packed), readyByIP(fitting)
 		for place, is := range after {
 			if was, there := before[place]; !there || was != is {
-				t.Fatalf("%s was there: %t, ready: %t, and is ready: %t", place, there, was, is)
+				t.Fatalf("%s existed: %t, was ready: %t, is ready: %t", place, there, was, is)
 			}
 		}
 		if notReady > 0 {
 			for place, was := range before {
 				if _, there := after[place]; was && !there {
-					t.Fatalf("%s is ready and left out, though one that is not stays", place)
+					t.Fatalf("ready address %s was dropped before a not-ready one", place)
 				}
 			}
 		}
-		checkForm(t, fitting)
+		checkPacked(t, fitting)
 		if _, again := truncate(fitting, capacity); again {
-			t.Fatal("what fits is cut again")
+			t.Fatal("truncating again drops addresses")
 		}
 	})
 }
 
-// readyAt says for each address at each port, if it has any, whether it is ready.
-func readyAt(subsets []subset) map[string]bool {
+// readyByIP maps each address and port to whether it is ready.
+func readyByIP(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {
 		for _, id := range o.ports {
-			at[fmt.Sprint(identify(o.address), id)] = o.ready
+			at[fmt.Sprint(hostKeyOf(o.address), id)] = o.ready
 		}
 		if len(o.ports) == 0 {
-			at[fmt.Sprint(identify(o.address))] = o.ready
+			at[fmt.Sprint(hostKeyOf(o.address))] = o.ready
 		}
 	}
 	return at

@@ -13,18 +13,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// requestTimeout bounds a request from its sending to the end of its response,
-// watches excepted. It is what the API server itself allows; it matters when
-// something in between swallows a request. Waiting for the client's own rate
-// limit does not count.
+// requestTimeout limits a request from sending it to the end of its response, except
+// for watches. It equals the API server's own default. It matters if a proxy or a
+// network drops a request. Time in the client's rate limiter does not count.
 const requestTimeout = 60 * time.Second
 
-// Clients makes the client for one purpose. Each has a rate limit of its own,
-// so that neither events nor one controller's burst delay the others, nor any
-// of them the renewal of the lease.
+// Clients returns a client for the given purpose. Each client has its own rate
+// limiter. Events and bursts of one controller therefore do not delay the other
+// controllers or the renewal of the lease.
 type Clients func(purpose string) (kubernetes.Interface, error)
 
-// ClientsFor returns the Clients that options ask for.
+// ClientsFor returns the Clients for options.
 func ClientsFor(options *Options) (Clients, error) {
 	config, err := configFrom(options.Kubeconfig)
 	if err != nil {
@@ -33,55 +32,55 @@ func ClientsFor(options *Options) (Clients, error) {
 	config.QPS, config.Burst = options.KubeAPIQPS, options.KubeAPIBurst
 	config.ContentType = options.KubeAPIContentType
 	config.AcceptContentTypes = options.KubeAPIContentType + "," + runtime.ContentTypeJSON
-	// Endpoints are deprecated, and every request for them would say so.
+	// The Endpoints API is deprecated, so every response would log a warning.
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &timeouts{next: next, limit: requestTimeout}
+		return &timeoutTransport{next: next, limit: requestTimeout}
 	})
 	return func(purpose string) (kubernetes.Interface, error) {
 		config := rest.CopyConfig(config)
 		if purpose == leaderElectionClient {
-			// A request for the lease must fail in time for another.
+			// A request for the lease must time out early enough for a retry.
 			config.Timeout = max(time.Second, options.LeaderElection.RenewDeadline/2)
 		}
 		client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, purpose))
 		if err != nil {
-			return nil, fmt.Errorf("making the client for %s: %w", purpose, err)
+			return nil, fmt.Errorf("creating the client for %s: %w", purpose, err)
 		}
 		return client, nil
 	}, nil
 }
 
-// configFrom says how to reach the API server: as a file says, or, without one,
-// as every pod is told.
+// configFrom returns the client configuration from a kubeconfig file, or the
+// in-cluster configuration if kubeconfig is empty.
 func configFrom(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("finding the API server: --kubeconfig is not given, and this is no pod: %w", err)
+			return nil, fmt.Errorf("loading the in-cluster configuration; outside a cluster, set --kubeconfig: %w", err)
 		}
 		return config, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading where the API server is (--kubeconfig=%s): %w", kubeconfig, err)
+		return nil, fmt.Errorf("loading --kubeconfig=%s: %w", kubeconfig, err)
 	}
 	return config, nil
 }
 
-// timeouts is a transport that gives up on requests that are not answered.
-type timeouts struct {
+// timeoutTransport limits the duration of requests.
+type timeoutTransport struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *timeouts) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		return t.next.RoundTrip(request)
 	}
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.limit,
-		fmt.Errorf("%s %s was not answered within %s", request.Method, request.URL.Path, t.limit))
+		fmt.Errorf("%s %s timed out after %s", request.Method, request.URL.Path, t.limit))
 	response, err := t.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -94,8 +93,8 @@ func (t *timeouts) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
-func (t *timeouts) WrappedRoundTripper() http.RoundTripper { return t.next }
+// WrappedRoundTripper returns the wrapped transport. client-go calls it.
+func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 type cancelOnClose struct {
 	io.ReadCloser

@@ -16,28 +16,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrLeaseLost means that the lease could not be renewed in time. Somebody else
-// may be at work already, so the process must end.
-var ErrLeaseLost = errors.New("the leader election lease was lost")
+// ErrLeaseLost reports that the lease was not renewed in time. Another replica may
+// already be the leader, so the process must exit.
+var ErrLeaseLost = errors.New("leader election lost: the lease was not renewed in time")
 
-// releaseTimeout bounds giving the lease back. When it is not enough, the next
-// leader waits for the lease to expire.
+// releaseTimeout limits the release of the lease. If it is exceeded, the next leader
+// waits until the lease expires.
 const releaseTimeout = 3 * time.Second
 
-// lead is the work of a leader. It ends when drain is closed and what was begun
-// is done, or at once when ctx is cancelled.
-type lead func(ctx context.Context, drain <-chan struct{}) error
+// leaderFunc runs while this replica holds the lease. It returns after drain is closed
+// and current syncs are finished, or after ctx is canceled.
+type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// elect waits for the lease and does the work while it holds it. It returns nil
-// when ctx is done and the work drained, with the lease released, and
-// ErrLeaseLost when it lost that.
-// Events about the lease say who leads, and who no longer does.
-func elect(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work lead) error {
+// runWhenElected waits for the lease and calls work while it holds it. After ctx is
+// done and work has returned, it releases the lease and returns nil. If it loses the
+// lease, it returns ErrLeaseLost. It records events about the lease.
+func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
 		return err
 	}
-	// The lease is renewed until the work has drained, which is after ctx ends.
+	// Renew the lease until work has returned, which is after ctx is done.
 	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	elected := make(chan context.Context, 1)
@@ -48,8 +47,8 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 		RetryPeriod:   options.RetryPeriod,
 		WatchDog:      watchdog,
 		Name:          options.ResourceName,
-		// Not ReleaseOnCancel: with it a lost lease is reported only after an
-		// attempt to release it, by when it may be somebody else's.
+		// Do not set ReleaseOnCancel: client-go would try to release a lost lease
+		// before it reports the loss. Another replica may hold the lease by then.
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { elected <- leading },
 			OnStoppedLeading: func() {},
@@ -59,7 +58,7 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("preparing leader election: %w", err)
+		return fmt.Errorf("creating the leader elector: %w", err)
 	}
 	watchdog.SetLeaderElection(elector)
 	ended := make(chan struct{})
@@ -76,7 +75,7 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 			return ErrLeaseLost
 		}
 		if workErr != nil {
-			// Something may still be at work: the lease has to expire.
+			// Workers may still be running, so the lease must expire.
 			return workErr
 		}
 	}
@@ -85,7 +84,7 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := release(releasing, lock); err != nil {
-		klog.FromContext(ctx).Error(err, "The lease was not released, the next leader will wait for it to expire", "lease", lock.Describe())
+		klog.FromContext(ctx).Error(err, "Releasing the lease failed, the next leader must wait until it expires", "lease", lock.Describe())
 	}
 	return nil
 }
@@ -93,20 +92,20 @@ func elect(ctx context.Context, client kubernetes.Interface, options LeaderElect
 func newLock(client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding an identity for leader election: %w", err)
+		return nil, fmt.Errorf("reading the host name for the leader-election identity: %w", err)
 	}
-	// Two processes of one host must not take each other for themselves.
+	// The identity must differ between two processes on one host.
 	identity := host + "_" + string(uuid.NewUUID())
 	lock, err := resourcelock.New(options.ResourceLock, options.ResourceNamespace, options.ResourceName,
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: events})
 	if err != nil {
-		return nil, fmt.Errorf("preparing the lease: %w", err)
+		return nil, fmt.Errorf("creating the lease lock: %w", err)
 	}
 	return lock, nil
 }
 
-// release gives the lease back if this process holds it. A renewal whose
-// response nobody waited for may get in between, so it tries until ctx is done.
+// release releases the lease if this process holds it. It retries until ctx is done,
+// because a renewal that is still in flight may cause a conflict.
 func release(ctx context.Context, lock resourcelock.Interface) error {
 	for {
 		err := tryRelease(ctx, lock)

@@ -9,46 +9,47 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// announcer sends events to the API server, those of each component by themselves:
-// an event whose connection breaks is tried again after up to ten seconds, and those
-// behind it wait.
-type announcer struct {
-	// broadcaster begins to send what its recorders are given.
-	broadcaster func() record.EventBroadcaster
+// eventBroadcasters sends events to the API server with one broadcaster per component.
+// When a connection fails, a broadcaster retries an event after up to ten seconds and
+// delays all later events. With separate broadcasters, one component does not delay
+// another.
+type eventBroadcasters struct {
+	// newBroadcaster returns a broadcaster that has been started.
+	newBroadcaster func() record.EventBroadcaster
 
-	mu           sync.Mutex
-	broadcasters map[string]record.EventBroadcaster // by component
+	mu          sync.Mutex
+	byComponent map[string]record.EventBroadcaster // by component
 }
 
-func newAnnouncer(ctx context.Context, sink record.EventSink) *announcer {
-	return &announcer{
-		broadcaster: func() record.EventBroadcaster {
+func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroadcasters {
+	return &eventBroadcasters{
+		newBroadcaster: func() record.EventBroadcaster {
 			b := record.NewBroadcaster(record.WithContext(ctx))
 			b.StartStructuredLogging(3)
 			b.StartRecordingToSink(sink)
 			return b
 		},
-		broadcasters: map[string]record.EventBroadcaster{},
+		byComponent: map[string]record.EventBroadcaster{},
 	}
 }
 
-// recorder takes the events of a component.
-func (a *announcer) recorder(component string) record.EventRecorder {
+// recorder returns an event recorder for a component.
+func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	broadcaster, ok := a.broadcasters[component]
+	broadcaster, ok := a.byComponent[component]
 	if !ok {
-		broadcaster = a.broadcaster()
-		a.broadcasters[component] = broadcaster
+		broadcaster = a.newBroadcaster()
+		a.byComponent[component] = broadcaster
 	}
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
-// stop takes no more events, and forgets those that have not been sent.
-func (a *announcer) stop() {
+// stop shuts the broadcasters down. Events that have not been sent are lost.
+func (a *eventBroadcasters) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, broadcaster := range a.broadcasters {
+	for _, broadcaster := range a.byComponent {
 		broadcaster.Shutdown()
 	}
 }

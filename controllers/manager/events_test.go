@@ -8,27 +8,28 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// stuckSink hands on events, but those of one component it holds until it is let go.
-type stuckSink struct {
+// blockingSink forwards events, and blocks those of one component until unblock is
+// closed.
+type blockingSink struct {
 	record.EventSink
-	stuck string
-	letGo chan struct{}
-	sent  chan string // the components whose events came through
+	blockedComponent string
+	unblock          chan struct{}
+	sent             chan string // components whose events were sent
 }
 
-func (s *stuckSink) Create(e *corev1.Event) (*corev1.Event, error) {
-	if e.Source.Component == s.stuck {
-		<-s.letGo
+func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
+	if e.Source.Component == s.blockedComponent {
+		<-s.unblock
 	}
 	s.sent <- e.Source.Component
 	return e, nil
 }
 
-// TestEventsWaitForNoOther: a component's event that cannot be sent holds up none of
-// another's.
-func TestEventsWaitForNoOther(t *testing.T) {
-	sink := &stuckSink{stuck: "first", letGo: make(chan struct{}), sent: make(chan string, 2)}
-	a := newAnnouncer(t.Context(), sink)
+// TestEventsOfOneComponentDoNotDelayAnother checks that an event that cannot be sent
+// does not delay the events of another component.
+func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
+	sink := &blockingSink{blockedComponent: "first", unblock: make(chan struct{}), sent: make(chan string, 2)}
+	a := newEventBroadcasters(t.Context(), sink)
 	defer a.stop()
 	for _, component := range []string{"first", "second"} {
 		a.recorder(component).Event(&corev1.Pod{}, corev1.EventTypeNormal, "Reason", "message")
@@ -36,24 +37,25 @@ func TestEventsWaitForNoOther(t *testing.T) {
 	select {
 	case got := <-sink.sent:
 		if got != "second" {
-			t.Errorf("an event of %s was sent; want that of the second component, past the first", got)
+			t.Errorf("sent an event of %s, want one of the second component", got)
 		}
 	case <-time.After(time.Minute):
-		t.Error("no event was sent; want that of the second component, past the first")
+		t.Error("sent no event, want one of the second component")
 	}
-	close(sink.letGo)
+	close(sink.unblock)
 	if got := <-sink.sent; got != "first" {
-		t.Errorf("an event of %s was sent; want that of the first component", got)
+		t.Errorf("sent an event of %s, want one of the first component", got)
 	}
 }
 
-// TestRecordersOfOneComponent share what gathers events that are alike.
-func TestRecordersOfOneComponent(t *testing.T) {
-	a := newAnnouncer(t.Context(), &stuckSink{})
+// TestRecordersShareBroadcaster checks that recorders of one component share a
+// broadcaster, which aggregates similar events.
+func TestRecordersShareBroadcaster(t *testing.T) {
+	a := newEventBroadcasters(t.Context(), &blockingSink{})
 	defer a.stop()
 	a.recorder("one")
 	a.recorder("one")
-	if n := len(a.broadcasters); n != 1 {
-		t.Errorf("%d broadcasters of one component; want 1", n)
+	if n := len(a.byComponent); n != 1 {
+		t.Errorf("%d broadcasters for one component, want 1", n)
 	}
 }

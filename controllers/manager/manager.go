@@ -1,10 +1,8 @@
-// Package manager runs the workload controllers as one process: it reads the
-// flags, waits to be leader, starts the controllers on shared informers, serves
-// health and metrics, and on the way out lets workers finish and gives the
-// lease back.
+// Package manager runs the controllers in one process. It parses flags, takes part in
+// leader election, starts the controllers on shared informers, and serves health
+// checks and metrics. On shutdown, it lets the workers finish and releases the lease.
 //
-// It knows nothing of what the controllers do; those that there are stand in
-// one table, catalogue.
+// The table catalog lists the controllers.
 package manager
 
 import (
@@ -25,16 +23,16 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
 // Name is the name of the binary, of its lease and of its service account.
 const Name = "workload-controller-manager"
 
-// Bounds on stopping. A worker can hold a burst of 500 requests.
+// Limits of a graceful stop. A worker may have up to 500 requests to finish.
 const (
-	drainTimeout = 15 * time.Second // for workers to finish what they hold
-	abortTimeout = 2 * time.Second  // for workers that were told to give up
+	drainTimeout = 15 * time.Second // for workers to finish their current syncs
+	abortTimeout = 2 * time.Second  // for workers to return after their context is canceled
 )
 
 // Purposes of clients.
@@ -44,27 +42,25 @@ const (
 	informersClient      = "shared-informers"
 )
 
-// Manager is one run of the controllers.
+// Manager runs the controllers once.
 type Manager struct {
 	options *Options
 	clients Clients
-	// announcer takes events for as long as the process runs: those of the
-	// controllers, and those of the election, which comes before and after them.
-	announcer *announcer
-	// running is the controllers at work, once they are.
+	// events records events of the controllers and of leader election, for the
+	// lifetime of the process.
+	events *eventBroadcasters
+	// running holds the running controllers, or nil.
 	running atomic.Pointer[[]controller]
 }
 
-// New returns a Manager with options, which must be valid, that reaches the API
-// server through clients.
+// New returns a Manager. options must be valid; clients reach the API server.
 func New(options *Options, clients Clients) *Manager {
 	return &Manager{options: options, clients: clients}
 }
 
-// Run works until ctx is done and returns nil once it has stopped in good
-// order, which takes no longer than drainTimeout, abortTimeout and
-// releaseTimeout together. It returns early, with an error, when the
-// lease is lost or something it needs fails.
+// Run runs until ctx is done and returns nil after a graceful stop. The stop takes at
+// most drainTimeout, abortTimeout and releaseTimeout together. Run returns an error
+// early if the lease is lost or something else fails.
 func (m *Manager) Run(ctx context.Context) error {
 	working, stopWorking := context.WithCancelCause(ctx)
 	defer stopWorking(nil)
@@ -80,9 +76,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.announcer = newAnnouncer(context.WithoutCancel(ctx), &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	defer m.announcer.stop()
-	if err := m.work(working, watchdog); err != nil {
+	m.events = newEventBroadcasters(context.WithoutCancel(ctx), &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	defer m.events.stop()
+	if err := m.runElected(working, watchdog); err != nil {
 		return err
 	}
 	if ctx.Err() == nil {
@@ -91,61 +87,61 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-func (m *Manager) work(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
+func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	if !m.options.LeaderElection.Enabled {
-		return m.lead(context.WithoutCancel(ctx), ctx.Done())
+		return m.runControllers(context.WithoutCancel(ctx), ctx.Done())
 	}
 	client, err := m.clients(leaderElectionClient)
 	if err != nil {
 		return err
 	}
-	return elect(ctx, client, m.options.LeaderElection, m.announcer.recorder(Name), watchdog, m.lead)
+	return runWhenElected(ctx, client, m.options.LeaderElection, m.events.recorder(Name), watchdog, m.runControllers)
 }
 
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
-	alive := check{watchdog.Name(), watchdog.Check}
-	synced := check{"informers", func(*http.Request) error {
+	alive := healthCheck{watchdog.Name(), watchdog.Check}
+	synced := healthCheck{"informers", func(*http.Request) error {
 		running := m.running.Load()
 		if running == nil {
-			return nil // a standby is as ready as it can be
+			return nil // a standby replica is ready
 		}
 		for _, c := range *running {
 			if !c.HasSynced() {
-				return errors.New("caches are not synced yet")
+				return errors.New("informer caches are not synced yet")
 			}
 		}
 		return nil
 	}}
-	return newHandler([]check{alive}, []check{alive, synced}, m.options.Serving.AllowedPaths)
+	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// lead runs the controllers until drain is closed and their workers are done,
-// for at most drainTimeout, or until ctx is cancelled.
-func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
+// runControllers runs the controllers until drain is closed and their workers have
+// stopped, for at most drainTimeout. Canceling ctx aborts the syncs.
+func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	team, err := m.assemble(ctx)
+	set, err := m.newControllerSet(ctx)
 	if err != nil {
 		return err
 	}
-	m.running.Store(&team.controllers)
+	m.running.Store(&set.controllers)
 	defer m.running.Store(nil)
-	team.factory.StartWithContext(ctx)
-	// Informers outlive the workers, and stop before lead returns.
-	defer team.factory.Shutdown()
+	set.factory.StartWithContext(ctx)
+	// The informers stop after the workers and before runControllers returns.
+	defer set.factory.Shutdown()
 	defer abort()
 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		team.run(ctx, drain, m.options)
+		set.run(ctx, drain, m.options)
 	}()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
 	case <-drain:
-		klog.FromContext(ctx).Info("Stopping: workers finish what they hold", "limit", drainTimeout)
+		klog.FromContext(ctx).Info("Stopping, waiting for workers to finish their syncs", "timeout", drainTimeout)
 		select {
 		case <-done:
 			return nil
@@ -159,19 +155,20 @@ func (m *Manager) lead(ctx context.Context, drain <-chan struct{}) error {
 	case <-done:
 		return nil
 	case <-time.After(abortTimeout):
-		return fmt.Errorf("workers did not stop within %s of being told to give up", abortTimeout)
+		return fmt.Errorf("workers did not stop within %s after their context was canceled", abortTimeout)
 	}
 }
 
-// team is the controllers of one term of leadership, with what they share.
-type team struct {
+// controllerSet holds the controllers that run while this replica is the leader, and
+// their informers.
+type controllerSet struct {
 	factory     informers.SharedInformerFactory
-	entries     []entry
+	descriptors []controllerDescriptor
 	controllers []controller
 }
 
-// assemble makes the controllers that the options enable and this build has.
-func (m *Manager) assemble(ctx context.Context) (*team, error) {
+// newControllerSet creates the controllers that the options enable.
+func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
 		return nil, err
@@ -180,49 +177,49 @@ func (m *Manager) assemble(ctx context.Context) (*team, error) {
 	if err != nil {
 		return nil, err
 	}
-	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // apart, so that replicas do not resync in step
-	t := &team{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
+	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // random, so that replicas do not resync at the same time
+	s := &controllerSet{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := e.build(ctx, environment{client: writer, informers: t.factory, events: m.announcer.recorder, options: m.options})
+		c, err := e.build(ctx, controllerContext{client: writer, informers: s.factory, events: m.events.recorder, options: m.options})
 		if err != nil {
-			return nil, fmt.Errorf("making %s: %w", e.name, err)
+			return nil, fmt.Errorf("creating %s: %w", e.name, err)
 		}
-		t.entries, t.controllers = append(t.entries, e), append(t.controllers, c)
+		s.descriptors, s.controllers = append(s.descriptors, e), append(s.controllers, c)
 	}
-	return t, nil
+	return s, nil
 }
 
 // run runs all controllers until all have stopped.
-func (t *team) run(ctx context.Context, drain <-chan struct{}, options *Options) {
+func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options *Options) {
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
 	var all sync.WaitGroup
-	all.Go(func() { // also when there is no controller to wait for
+	all.Go(func() { // keeps run waiting even if no controller is enabled
 		select {
 		case <-ctx.Done():
 		case <-drain:
 		}
 	})
-	for i, e := range t.entries {
+	for i, e := range s.descriptors {
 		all.Go(func() {
 			running.ControllerStarted(e.name)
 			defer running.ControllerStopped(e.name)
-			t.controllers[i].Run(ctx, drain, e.workers(options))
+			s.controllers[i].Run(ctx, drain, e.workers(options))
 		})
 	}
 	all.Wait()
 }
 
-// trim keeps of what the API server sends what the controllers read: of pods, by
-// far the most, little; of anything else all but the managed fields, which make
-// up much of a cache.
+// trim drops the fields that the controllers do not read, to keep the caches small. Of
+// pods it keeps only the fields in podutil.Trim, of other objects everything except
+// managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
-		return podfacts.Trim(pod), nil
+		return podutil.Trim(pod), nil
 	}
 	if accessor, err := meta.Accessor(object); err == nil && accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)

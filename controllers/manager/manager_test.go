@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// testOptions serve nothing and hold a lease that is renewed often.
+// testOptions returns options without serving and with a lease that is renewed often.
 func testOptions() *Options {
 	options := NewOptions()
 	options.Serving.BindAddress, options.Serving.SecurePort = "127.0.0.1", 0
@@ -44,7 +44,7 @@ func testOptions() *Options {
 	return options
 }
 
-// newClient is a fake API server with a ReplicaSet that wants two pods.
+// newClient returns a fake API server with one ReplicaSet of two replicas.
 func newClient() *fake.Clientset {
 	replicas := int32(2)
 	client := fake.NewClientset(&appsv1.ReplicaSet{
@@ -61,23 +61,23 @@ func newClient() *fake.Clientset {
 		v := version.Add(1)
 		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, v)
 		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(100+v)
-		return false, nil, nil // the tracker stores it
+		return false, nil, nil // let the object tracker store it
 	})
 	return client
 }
 
-func clientsOf(client kubernetes.Interface) Clients {
+func sharedClients(client kubernetes.Interface) Clients {
 	return func(string) (kubernetes.Interface, error) { return client, nil }
 }
 
-// eventually waits until condition holds; its absence is a failure of the test.
+// eventually waits until condition is true, and fails the test after a timeout.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(30 * time.Second); !condition(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("did not happen: %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func podsOf(t *testing.T, client kubernetes.Interface) int {
 	return len(pods.Items)
 }
 
-func holder(t *testing.T, client kubernetes.Interface) string {
+func leaseHolder(t *testing.T, client kubernetes.Interface) string {
 	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), Name, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
 		return ""
@@ -100,7 +100,7 @@ func holder(t *testing.T, client kubernetes.Interface) string {
 
 func start(t *testing.T, options *Options, client kubernetes.Interface) (stop func(), ended <-chan error) {
 	t.Helper()
-	return startWith(t, options, clientsOf(client))
+	return startWith(t, options, sharedClients(client))
 }
 
 func startWith(t *testing.T, options *Options, clients Clients) (stop func(), ended <-chan error) {
@@ -114,18 +114,18 @@ func startWith(t *testing.T, options *Options, clients Clients) (stop func(), en
 	return cancel, result
 }
 
-func TestRunWorksAndReleasesTheLease(t *testing.T) {
+func TestRunReleasesLease(t *testing.T) {
 	client := newClient()
 	stop, ended := start(t, testOptions(), client)
 	eventually(t, "two pods", func() bool { return podsOf(t, client) == 2 })
-	if holder(t, client) == "" {
-		t.Error("works without holding the lease")
+	if leaseHolder(t, client) == "" {
+		t.Error("pods were created without the lease")
 	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Run ended with %v", err)
 	}
-	if held := holder(t, client); held != "" {
+	if held := leaseHolder(t, client); held != "" {
 		t.Errorf("the lease is still held by %q", held)
 	}
 }
@@ -133,17 +133,17 @@ func TestRunWorksAndReleasesTheLease(t *testing.T) {
 func TestStandbyWaitsAndTakesOver(t *testing.T) {
 	client := newClient()
 	stopFirst, firstEnded := start(t, testOptions(), client)
-	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
-	first := holder(t, client)
+	eventually(t, "a leader", func() bool { return leaseHolder(t, client) != "" })
+	first := leaseHolder(t, client)
 	stopSecond, secondEnded := start(t, testOptions(), client)
 	stopFirst()
 	if err := <-firstEnded; err != nil {
-		t.Errorf("the first ended with %v", err)
+		t.Errorf("the first Run ended with %v", err)
 	}
-	eventually(t, "another leader", func() bool { h := holder(t, client); return h != "" && h != first })
+	eventually(t, "a second leader", func() bool { h := leaseHolder(t, client); return h != "" && h != first })
 	stopSecond()
 	if err := <-secondEnded; err != nil {
-		t.Errorf("the second ended with %v", err)
+		t.Errorf("the second Run ended with %v", err)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestStandbyStops(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 	if podsOf(t, client) != 0 {
-		t.Error("worked without the lease")
+		t.Error("made writes without the lease")
 	}
 }
 
-func TestLostLeaseEndsTheRun(t *testing.T) {
+func TestLostLeaseEndsRun(t *testing.T) {
 	client := newClient()
 	var broken atomic.Bool
 	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -188,8 +188,8 @@ func TestRunWithoutElection(t *testing.T) {
 	}
 }
 
-// Users find events by the component that they come from.
-func TestEventsNameTheirController(t *testing.T) {
+// TestEventsNameController checks the source component of the controllers' events.
+func TestEventsNameController(t *testing.T) {
 	client := newClient()
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
 	name := func(uid types.UID) metav1.ObjectMeta {
@@ -231,8 +231,8 @@ func TestEventsNameTheirController(t *testing.T) {
 	}
 }
 
-// Who leads is told by an event about the lease, beside it.
-func TestEventsNameTheLeader(t *testing.T) {
+// TestEventsNameLeader checks that an event about the lease names the leader.
+func TestEventsNameLeader(t *testing.T) {
 	client := newClient()
 	options := testOptions()
 	options.LeaderElection.ResourceNamespace = "leases"
@@ -257,19 +257,20 @@ func TestEventsNameTheLeader(t *testing.T) {
 	}
 }
 
-// Controllers that are left out do nothing, and do not end the run.
-func TestRunWithNothingToRun(t *testing.T) {
+// TestRunWithoutControllers checks that disabled controllers do nothing, and that the
+// manager runs without any controller.
+func TestRunWithoutControllers(t *testing.T) {
 	client := newClient()
 	options := testOptions()
 	options.Controllers = []string{"-replicaset-controller", "*", "-replicationcontroller-controller"}
 	stop, ended := start(t, options, client)
-	eventually(t, "a leader", func() bool { return holder(t, client) != "" })
+	eventually(t, "a leader", func() bool { return leaseHolder(t, client) != "" })
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Run ended with %v", err)
 	}
 	if podsOf(t, client) != 0 {
-		t.Error("a controller that was left out has worked")
+		t.Error("a disabled controller made writes")
 	}
 }
 
@@ -299,7 +300,7 @@ func TestServing(t *testing.T) {
 		"/readyz?verbose": "200 [+]leaderElection ok\n[+]informers ok\n",
 	} {
 		if got := get(path); got != want {
-			t.Errorf("%s answers %q, want %q", path, got, want)
+			t.Errorf("%s returned %q, want %q", path, got, want)
 		}
 	}
 	metrics := get("/metrics")
@@ -309,7 +310,7 @@ func TestServing(t *testing.T) {
 		`running_managed_controllers{manager="` + Name + `",name="replicaset-controller"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
-			t.Errorf("/metrics lacks %s", want)
+			t.Errorf("/metrics does not contain %s", want)
 		}
 	}
 	stop()
@@ -327,7 +328,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-func TestBusyPort(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -343,17 +344,18 @@ func TestBusyPort(t *testing.T) {
 
 func TestHealthFails(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	checks := []check{
+	checks := []healthCheck{
 		{"good", func(*http.Request) error { return nil }},
-		{"bad", func(*http.Request) error { return errors.New("no pulse") }},
+		{"bad", func(*http.Request) error { return errors.New("unhealthy") }},
 	}
 	newHandler(checks, nil, []string{"/healthz"}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
-	if want := "[+]good ok\n[-]bad failed: no pulse\n"; recorder.Code != 500 || recorder.Body.String() != want {
-		t.Errorf("answers %d %q, want 500 %q", recorder.Code, recorder.Body, want)
+	if want := "[+]good ok\n[-]bad failed: unhealthy\n"; recorder.Code != 500 || recorder.Body.String() != want {
+		t.Errorf("response %d %q, want 500 %q", recorder.Code, recorder.Body, want)
 	}
 }
 
-// Only what is let is served: the rest asks for rights that nobody has.
+// TestAllowedPaths checks that only the allowed paths are served and all others are
+// forbidden.
 func TestAllowedPaths(t *testing.T) {
 	handler := newHandler(nil, nil, []string{"/livez", "/debug/*"})
 	for path, want := range map[string]int{
@@ -362,14 +364,14 @@ func TestAllowedPaths(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 		if recorder.Code != want {
-			t.Errorf("%s answers %d, want %d", path, recorder.Code, want)
+			t.Errorf("%s returned %d, want %d", path, recorder.Code, want)
 		}
 		if path == "/debug/pprof/goroutine?debug=2" && !strings.Contains(recorder.Body.String(), "TestAllowedPaths") {
-			t.Errorf("%s answers without this goroutine:\n%s", path, recorder.Body)
+			t.Errorf("%s returned stacks without this goroutine:\n%s", path, recorder.Body)
 		}
 	}
 	if defaults := NewOptions().Serving.AllowedPaths; allowed(defaults, "/debug/pprof/goroutine") || !allowed(defaults, "/metrics") {
-		t.Errorf("by default %v are served; want metrics, and not goroutines", defaults)
+		t.Errorf("the default paths are %v, want /metrics and not /debug/pprof/goroutine", defaults)
 	}
 }
 
@@ -384,15 +386,16 @@ func TestCertificateDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(made.Certificate, found.Certificate); diff != "" {
-		t.Error("the certificate was made anew")
+		t.Error("the certificate was created again")
 	}
 	info, err := os.Stat(filepath.Join(options.CertDir, Name+".key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key's mode is %v, error %v; want 0600", info.Mode(), err)
+		t.Errorf("the mode of the key file is %v, error %v; want 0600", info.Mode(), err)
 	}
 }
 
-// A request that nobody answers ends; a watch may be silent as long as it likes.
+// TestTimeouts checks that a request without a response times out, and that a watch
+// does not.
 func TestTimeouts(t *testing.T) {
 	silent := roundTripper(func(request *http.Request) (*http.Response, error) {
 		if _, limited := request.Context().Deadline(); !limited {
@@ -401,15 +404,15 @@ func TestTimeouts(t *testing.T) {
 		<-request.Context().Done()
 		return nil, request.Context().Err()
 	})
-	transport := &timeouts{next: silent, limit: time.Millisecond}
+	transport := &timeoutTransport{next: silent, limit: time.Millisecond}
 	for path, limited := range map[string]bool{"/api/v1/pods": true, "/api/v1/pods?watch=true": false, "/api/v1/pods?watch=1": false} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		response, err := transport.RoundTrip(request)
 		if response != nil {
 			response.Body.Close()
 		}
-		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not answered within 1ms")) {
-			t.Errorf("%s: error %v, want that it was not answered", path, err)
+		if limited && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "timed out after 1ms")) {
+			t.Errorf("%s: error %v, want a timeout", path, err)
 		}
 		if !limited && err != nil {
 			t.Errorf("%s: error %v", path, err)

@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Options are the settings of the binary. They have the names and the meaning
-// that kube-controller-manager gives them, and its defaults but for the name of
-// the lease.
+// Options are the settings of the binary. Names, meaning and defaults are those of
+// kube-controller-manager, except for the name of the lease.
 type Options struct {
-	// Kubeconfig is the file that says where the API server is; empty in a pod.
+	// Kubeconfig is the path of a kubeconfig file. If empty, the in-cluster
+	// configuration is used.
 	Kubeconfig string
-	// Controllers is what to run: names, "-name" for all but that, "*" for all.
+	// Controllers lists the controllers to run: "*" for all, "name" to enable one,
+	// "-name" to disable one.
 	Controllers []string
 
 	ConcurrentRCSyncs         int
@@ -29,25 +30,26 @@ type Options struct {
 	ConcurrentDeploymentSyncs int
 	ConcurrentEndpointSyncs   int
 
-	// EndpointUpdatesBatchPeriod delays endpoints after pod changes.
+	// EndpointUpdatesBatchPeriod is how long Endpoints updates wait after a pod
+	// change.
 	EndpointUpdatesBatchPeriod time.Duration
-	// MinResyncPeriod is the least time between resyncs of an informer; the
-	// real one is up to twice that.
+	// MinResyncPeriod is the minimum resync period of informers; the actual period is
+	// up to twice as long.
 	MinResyncPeriod time.Duration
 
-	// KubeAPIQPS limits each client, in requests a second; negative is no limit.
+	// KubeAPIQPS limits the requests per second of each client; a negative value means
+	// no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is how many requests may exceed that for a moment.
+	// KubeAPIBurst is the number of requests that may exceed KubeAPIQPS at once.
 	KubeAPIBurst int
-	// KubeAPIContentType is the media type that requests are sent in.
+	// KubeAPIContentType is the content type of requests.
 	KubeAPIContentType string
 
 	LeaderElection LeaderElectionOptions
 	Serving        ServingOptions
 }
 
-// LeaderElectionOptions say how one of several replicas becomes the one that
-// works.
+// LeaderElectionOptions configure leader election.
 type LeaderElectionOptions struct {
 	Enabled           bool
 	LeaseDuration     time.Duration
@@ -58,21 +60,23 @@ type LeaderElectionOptions struct {
 	ResourceNamespace string
 }
 
-// ServingOptions say where health and metrics are served, over TLS.
+// ServingOptions configure the HTTPS endpoint for health checks and metrics.
 type ServingOptions struct {
 	BindAddress string
-	// SecurePort is the TCP port; 0 serves nothing.
+	// SecurePort is the TCP port; 0 disables the endpoint.
 	SecurePort int
-	// CertFile and KeyFile are PEM files. Without them the certificate is taken
-	// from CertDir, or made there; without that it is made in memory.
+	// CertFile and KeyFile are PEM files. If they are empty, a self-signed certificate
+	// is read from CertDir or created there. If CertDir is empty too, the certificate
+	// is kept in memory.
 	CertFile string
 	KeyFile  string
 	CertDir  string
-	// AllowedPaths are those that are served, to anyone; one may end in a star.
+	// AllowedPaths are the paths that are served, without authorization. A path may
+	// end in "*".
 	AllowedPaths []string
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the default options.
 func NewOptions() *Options {
 	return &Options{
 		Controllers:               []string{"*"},
@@ -100,59 +104,59 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags registers a flag for every option.
+// AddFlags adds a flag for every option.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "file that says how to reach the API server; without it, the service account of the pod")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"controllers to run: names, '*' for all, '-name' to leave one out; known: "+strings.Join(Known(), ", "))
-	flags.IntVar(&o.ConcurrentRCSyncs, "concurrent-rc-syncs", o.ConcurrentRCSyncs, "ReplicationControllers synced at once")
-	flags.IntVar(&o.ConcurrentReplicaSetSyncs, "concurrent-replicaset-syncs", o.ConcurrentReplicaSetSyncs, "ReplicaSets synced at once")
-	flags.IntVar(&o.ConcurrentDeploymentSyncs, "concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs, "Deployments synced at once")
-	flags.IntVar(&o.ConcurrentEndpointSyncs, "concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs, "Services synced to Endpoints at once")
-	flags.DurationVar(&o.EndpointUpdatesBatchPeriod, "endpoint-updates-batch-period", o.EndpointUpdatesBatchPeriod, "how long to gather pod changes before Endpoints are written")
-	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "least time between resyncs; the real one is up to twice as long")
-	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "requests a second of each client; negative for no limit")
-	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "requests of each client that may exceed the rate at once")
-	flags.StringVar(&o.KubeAPIContentType, "kube-api-content-type", o.KubeAPIContentType, "media type of requests")
+		"Controllers to enable. '*' enables all controllers, 'foo' enables the controller named foo, '-foo' disables it. All controllers: "+strings.Join(ControllerNames(), ", "))
+	flags.IntVar(&o.ConcurrentRCSyncs, "concurrent-rc-syncs", o.ConcurrentRCSyncs, "Number of ReplicationControllers that are synced concurrently.")
+	flags.IntVar(&o.ConcurrentReplicaSetSyncs, "concurrent-replicaset-syncs", o.ConcurrentReplicaSetSyncs, "Number of ReplicaSets that are synced concurrently.")
+	flags.IntVar(&o.ConcurrentDeploymentSyncs, "concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs, "Number of Deployments that are synced concurrently.")
+	flags.IntVar(&o.ConcurrentEndpointSyncs, "concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs, "Number of Services whose Endpoints are synced concurrently.")
+	flags.DurationVar(&o.EndpointUpdatesBatchPeriod, "endpoint-updates-batch-period", o.EndpointUpdatesBatchPeriod, "How long Endpoints updates wait after a pod change, so that later changes are written together.")
+	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "Minimum resync period of informers. The actual period is random between this and twice this.")
+	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "Requests per second of each client. A negative value means no limit.")
+	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "Number of requests of each client that may exceed --kube-api-qps at once.")
+	flags.StringVar(&o.KubeAPIContentType, "kube-api-content-type", o.KubeAPIContentType, "Content type of requests to the API server.")
 	o.LeaderElection.addFlags(flags)
 	o.Serving.addFlags(flags)
 }
 
 func (o *LeaderElectionOptions) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.Enabled, "leader-elect", o.Enabled, "work only while holding the lease")
-	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long others wait before they take over a lease that is not renewed")
-	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
-	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "time between tries to take or renew the lease")
-	flags.StringVar(&o.ResourceLock, "leader-elect-resource-lock", o.ResourceLock, "kind of the lock: leases")
-	flags.StringVar(&o.ResourceName, "leader-elect-resource-name", o.ResourceName, "name of the lease")
-	flags.StringVar(&o.ResourceNamespace, "leader-elect-resource-namespace", o.ResourceNamespace, "namespace of the lease")
+	flags.BoolVar(&o.Enabled, "leader-elect", o.Enabled, "Take part in leader election, and run the controllers only as the leader.")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "How long other replicas wait until they acquire a lease that is not renewed.")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "How long the leader retries to renew the lease before it gives up leadership.")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "Time between attempts to acquire or renew the lease.")
+	flags.StringVar(&o.ResourceLock, "leader-elect-resource-lock", o.ResourceLock, "Resource type of the leader-election lock. Must be leases.")
+	flags.StringVar(&o.ResourceName, "leader-elect-resource-name", o.ResourceName, "Name of the leader-election lease.")
+	flags.StringVar(&o.ResourceNamespace, "leader-elect-resource-namespace", o.ResourceNamespace, "Namespace of the leader-election lease.")
 }
 
 func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to serve health and metrics on")
-	flags.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to serve health and metrics on, over TLS; 0 for none")
-	flags.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "PEM file with the serving certificate")
-	flags.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "PEM file with its key")
+	flags.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address on which health checks and metrics are served.")
+	flags.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "HTTPS port on which health checks and metrics are served. 0 disables serving.")
+	flags.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "PEM file with the serving certificate.")
+	flags.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "PEM file with the private key of the serving certificate.")
 	flags.StringSliceVar(&o.AllowedPaths, "authorization-always-allow-paths", o.AllowedPaths,
-		"paths to serve, to anyone: no others are; * at the end stands for whatever follows; also /debug/pprof/goroutine, what every goroutine does")
-	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "directory to keep a self-signed certificate in when no files are given; empty keeps it in memory")
+		"Paths that are served, without authorization. No other path is served. A path may end in '*'. /debug/pprof/goroutine is also available.")
+	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the self-signed certificate that is used without --tls-cert-file. If empty, the certificate is kept in memory.")
 }
 
-// problems is what is wrong with options.
-type problems []error
+// optionErrors collects validation errors.
+type optionErrors []error
 
-// require notes a problem unless ok.
-func (p *problems) require(ok bool, format string, args ...any) {
+// require adds an error unless ok is true.
+func (p *optionErrors) require(ok bool, format string, args ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf(format, args...))
 	}
 }
 
-// Validate says everything that is wrong with the options, each named by flag.
+// Validate returns all validation errors, each with the name of its flag.
 func (o *Options) Validate() error {
-	var found problems
+	var errs optionErrors
 	_, err := o.enabled()
-	found.require(err == nil, "%w", err)
+	errs.require(err == nil, "%w", err)
 	for _, workers := range []struct {
 		flag  string
 		value int
@@ -162,18 +166,18 @@ func (o *Options) Validate() error {
 		{"concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs},
 		{"concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs},
 	} {
-		found.require(workers.value > 0, "--%s=%d: must be at least 1", workers.flag, workers.value)
+		errs.require(workers.value > 0, "--%s=%d: must be at least 1", workers.flag, workers.value)
 	}
-	found.require(o.EndpointUpdatesBatchPeriod >= 0, "--endpoint-updates-batch-period=%s: must not be negative", o.EndpointUpdatesBatchPeriod)
-	found.require(o.MinResyncPeriod > 0, "--min-resync-period=%s: must be more than 0", o.MinResyncPeriod)
+	errs.require(o.EndpointUpdatesBatchPeriod >= 0, "--endpoint-updates-batch-period=%s: must not be negative", o.EndpointUpdatesBatchPeriod)
+	errs.require(o.MinResyncPeriod > 0, "--min-resync-period=%s: must be more than 0", o.MinResyncPeriod)
 	qps := float64(o.KubeAPIQPS)
-	found.require(qps != 0 && !math.IsNaN(qps) && !math.IsInf(qps, 0), "--kube-api-qps=%g: must be a number more than 0, or negative for no limit", qps)
-	found.require(o.KubeAPIQPS < 0 || o.KubeAPIBurst > 0, "--kube-api-burst=%d: must be at least 1 with --kube-api-qps=%g", o.KubeAPIBurst, o.KubeAPIQPS)
-	found.require(slices.Contains(mediaTypes(), o.KubeAPIContentType), "--kube-api-content-type=%s: must be one of %s", o.KubeAPIContentType, strings.Join(mediaTypes(), ", "))
-	return errors.Join(append(found, o.LeaderElection.validate(), o.Serving.validate())...)
+	errs.require(qps != 0 && !math.IsNaN(qps) && !math.IsInf(qps, 0), "--kube-api-qps=%g: must be a number more than 0, or negative for no limit", qps)
+	errs.require(o.KubeAPIQPS < 0 || o.KubeAPIBurst > 0, "--kube-api-burst=%d: must be at least 1 with --kube-api-qps=%g", o.KubeAPIBurst, o.KubeAPIQPS)
+	errs.require(slices.Contains(mediaTypes(), o.KubeAPIContentType), "--kube-api-content-type=%s: must be one of %s", o.KubeAPIContentType, strings.Join(mediaTypes(), ", "))
+	return errors.Join(append(errs, o.LeaderElection.validate(), o.Serving.validate())...)
 }
 
-// mediaTypes returns the media types that objects can be sent in.
+// mediaTypes returns the media types that the client can send.
 func mediaTypes() []string {
 	var types []string
 	for _, serializer := range scheme.Codecs.SupportedMediaTypes() {
@@ -183,45 +187,45 @@ func mediaTypes() []string {
 }
 
 func (o *LeaderElectionOptions) validate() error {
-	var found problems
+	var errs optionErrors
 	if !o.Enabled {
 		return nil
 	}
-	// A lease says its duration in whole seconds.
-	found.require(o.LeaseDuration >= time.Second, "--leader-elect-lease-duration=%s: must be at least 1s", o.LeaseDuration)
-	found.require(o.LeaseDuration > o.RenewDeadline, "--leader-elect-renew-deadline=%s: must be less than --leader-elect-lease-duration=%s", o.RenewDeadline, o.LeaseDuration)
-	found.require(o.RetryPeriod > 0, "--leader-elect-retry-period=%s: must be more than 0", o.RetryPeriod)
+	// A Lease stores its duration in whole seconds.
+	errs.require(o.LeaseDuration >= time.Second, "--leader-elect-lease-duration=%s: must be at least 1s", o.LeaseDuration)
+	errs.require(o.LeaseDuration > o.RenewDeadline, "--leader-elect-renew-deadline=%s: must be less than --leader-elect-lease-duration=%s", o.RenewDeadline, o.LeaseDuration)
+	errs.require(o.RetryPeriod > 0, "--leader-elect-retry-period=%s: must be more than 0", o.RetryPeriod)
 	slowestRetry := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
-	found.require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: must, with %g jitter, be less than --leader-elect-renew-deadline=%s",
+	errs.require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: must, with %g jitter, be less than --leader-elect-renew-deadline=%s",
 		o.RetryPeriod, leaderelection.JitterFactor, o.RenewDeadline)
-	found.require(o.ResourceLock == resourcelock.LeasesResourceLock, "--leader-elect-resource-lock=%s: must be %s", o.ResourceLock, resourcelock.LeasesResourceLock)
-	found.require(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
-	found.require(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
-	return errors.Join(found...)
+	errs.require(o.ResourceLock == resourcelock.LeasesResourceLock, "--leader-elect-resource-lock=%s: must be %s", o.ResourceLock, resourcelock.LeasesResourceLock)
+	errs.require(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
+	errs.require(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
+	return errors.Join(errs...)
 }
 
 func (o *ServingOptions) validate() error {
-	var found problems
-	found.require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
-	found.require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
-	found.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
-	return errors.Join(found...)
+	var errs optionErrors
+	errs.require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
+	errs.require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
+	errs.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
+	return errors.Join(errs...)
 }
 
-// enabled returns the controllers to run, in the order of the catalogue. A name
-// counts more than "*".
-func (o *Options) enabled() ([]entry, error) {
+// enabled returns the controllers to run, in the order of catalog. A name takes
+// precedence over "*".
+func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")
-		if given != "*" && !slices.Contains(Known(), name) {
-			return nil, fmt.Errorf("--controllers: %q is not known, expected '*' or one of %s", given, strings.Join(Known(), ", "))
+		if given != "*" && !slices.Contains(ControllerNames(), name) {
+			return nil, fmt.Errorf("--controllers: unknown controller %q, expected '*' or one of %s", given, strings.Join(ControllerNames(), ", "))
 		}
 		if given == name && slices.Contains(o.Controllers[i:], "-"+name) || given != name && slices.Contains(o.Controllers[i:], name) {
-			return nil, fmt.Errorf("--controllers: %s is both wanted and left out", name)
+			return nil, fmt.Errorf("--controllers: %s is both enabled and disabled", name)
 		}
 	}
-	var chosen []entry
-	for _, e := range catalogue {
+	var chosen []controllerDescriptor
+	for _, e := range catalog {
 		if slices.Contains(o.Controllers, e.name) ||
 			slices.Contains(o.Controllers, "*") && !slices.Contains(o.Controllers, "-"+e.name) {
 			chosen = append(chosen, e)

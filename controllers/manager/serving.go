@@ -23,42 +23,41 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // work queue, request and election metrics
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers the metrics of work queues, requests and leader election
 )
 
-// check is one condition of health. It returns what is wrong, or nil.
-type check struct {
+// healthCheck is one health check. run returns an error if it fails.
+type healthCheck struct {
 	name string
 	run  func(*http.Request) error
 }
 
-// newHandler serves health and metrics:
+// newHandler serves health checks and metrics:
 //
-//	/livez, /healthz  whether the process should live
-//	/readyz           whether it is up, and, when leading, has synced its caches
-//	/metrics          in the Prometheus text format
+//	/livez, /healthz        the process is live
+//	/readyz                 the caches of a leader are synced; a standby is ready
+//	/metrics                metrics in the Prometheus text format
+//	/debug/pprof/goroutine  the stacks of all goroutines
 //
-// and, to who is let, what every goroutine does, under /debug/pprof/goroutine.
-//
-// They ask for no credentials: nothing secret is served, and nothing that
-// changes anything. So only what paths name is served; the rest is for nobody.
-func newHandler(live, ready []check, paths []string) http.Handler {
+// The handler does not authenticate clients: it serves no secrets and changes nothing.
+// It serves only the given paths and refuses all others.
+func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", health(live))
-	mux.Handle("GET /healthz", health(live))
-	mux.Handle("GET /readyz", health(ready))
+	mux.Handle("GET /livez", healthHandler(live))
+	mux.Handle("GET /healthz", healthHandler(live))
+	mux.Handle("GET /readyz", healthHandler(ready))
 	mux.Handle("GET /metrics", legacyregistry.Handler())
-	mux.HandleFunc("GET /debug/pprof/goroutine", goroutines)
+	mux.HandleFunc("GET /debug/pprof/goroutine", goroutineHandler)
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !allowed(paths, request.URL.Path) {
-			http.Error(w, "not among --authorization-always-allow-paths", http.StatusForbidden)
+			http.Error(w, "path is not in --authorization-always-allow-paths", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, request)
 	})
 }
 
-// allowed reports whether a path is among those given, which may end in a star.
+// allowed reports whether path matches one of paths, which may end in "*".
 func allowed(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -66,19 +65,19 @@ func allowed(paths []string, path string) bool {
 	})
 }
 
-// goroutines writes the stacks of all goroutines, in the way that debug says, as
-// net/http/pprof does.
-func goroutines(w http.ResponseWriter, request *http.Request) {
-	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // none is 0
+// goroutineHandler writes the stacks of all goroutines. Like net/http/pprof, it uses
+// the query parameter debug as the format.
+func goroutineHandler(w http.ResponseWriter, request *http.Request) {
+	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // 0 if absent
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if debug == 0 {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
-	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // fails only if nobody reads on
+	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // an error means that the client has disconnected
 }
 
-func health(checks []check) http.Handler {
+func healthHandler(checks []healthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		var report strings.Builder
 		status := http.StatusOK
@@ -101,8 +100,8 @@ func health(checks []check) http.Handler {
 	})
 }
 
-// serve listens as options say and serves handler until stop is called. What
-// ends serving before that is given to failed.
+// serve listens on the address in options and serves handler until stop is called. If
+// serving ends earlier, serve calls failed with the error.
 func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {
@@ -126,12 +125,12 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 		}
 	}()
 	return func() {
-		_ = server.Close() // whoever is still connected does not matter any more
+		_ = server.Close() // closes open connections as well
 		<-ended
 	}, nil
 }
 
-// certificate returns the serving certificate that the options ask for.
+// certificate returns the serving certificate that the options specify.
 func (o ServingOptions) certificate() (tls.Certificate, error) {
 	certFile, keyFile := o.CertFile, o.KeyFile
 	if certFile == "" && o.CertDir == "" {
@@ -144,7 +143,7 @@ func (o ServingOptions) certificate() (tls.Certificate, error) {
 	if certFile == "" {
 		certFile, keyFile = filepath.Join(o.CertDir, Name+".crt"), filepath.Join(o.CertDir, Name+".key")
 		if err := ensureSelfSigned(o.BindAddress, certFile, keyFile); err != nil {
-			return tls.Certificate{}, fmt.Errorf("keeping a certificate in --cert-dir=%s: %w", o.CertDir, err)
+			return tls.Certificate{}, fmt.Errorf("creating a self-signed certificate in --cert-dir=%s: %w", o.CertDir, err)
 		}
 	}
 	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -154,7 +153,7 @@ func (o ServingOptions) certificate() (tls.Certificate, error) {
 	return certificate, nil
 }
 
-// ensureSelfSigned makes a pair unless both files are there.
+// ensureSelfSigned creates a certificate and its key unless both files exist.
 func ensureSelfSigned(address, certFile, keyFile string) error {
 	_, certErr := os.Stat(certFile)
 	_, keyErr := os.Stat(keyFile)
@@ -177,16 +176,16 @@ func ensureSelfSigned(address, certFile, keyFile string) error {
 	return os.WriteFile(certFile, certPEM, 0o644)
 }
 
-// selfSigned makes a certificate for one year that is good for address and for
-// this host, and returns it and its key in PEM.
+// selfSigned creates a certificate for address and for the local host, valid for one
+// year. It returns the certificate and its key in PEM.
 func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a serving key: %w", err)
+		return nil, nil, fmt.Errorf("generating the serving key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a serial number: %w", err)
+		return nil, nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	now := time.Now()
 	template := x509.Certificate{
@@ -201,7 +200,7 @@ func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a serving certificate: %w", err)
+		return nil, nil, fmt.Errorf("creating the serving certificate: %w", err)
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// held is a run whose only worker is in the middle of a sync: creates of pods
-// are not answered until release is called.
-type held struct {
+// blockedRun is a run whose only worker is in the middle of a sync. Pod creates block
+// until release is called.
+type blockedRun struct {
 	leases  *fake.Clientset
 	stop    func()
 	release func()
@@ -25,13 +25,15 @@ type held struct {
 	created atomic.Int32
 }
 
-// hold starts a run in a bubble, and returns when it is held.
-func hold(t *testing.T) *held {
+// startBlockedRun starts a run in a synctest bubble and returns when its worker is
+// blocked.
+func startBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
-	h := &held{leases: fake.NewClientset()}
+	h := &blockedRun{leases: fake.NewClientset()}
 	gate := make(chan struct{})
 	h.release = func() { close(gate) }
-	// A fake serves one call at a time: one that waits needs a server of its own.
+	// A fake client serves one call at a time, so a blocking call needs a client of
+	// its own.
 	writer, rest := newClient(), newClient()
 	writer.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		<-gate
@@ -50,31 +52,32 @@ func hold(t *testing.T) *held {
 			return rest, nil
 		}
 	}
-	options := NewOptions() // its times cost nothing here
+	options := NewOptions() // long timeouts cost no real time in a synctest bubble
 	options.Serving.SecurePort = 0
 	h.stop, h.ended = startWith(t, options, clients)
 	time.Sleep(time.Second)
 	synctest.Wait()
-	if holder(t, h.leases) == "" {
-		t.Fatal("no leader")
+	if leaseHolder(t, h.leases) == "" {
+		t.Fatal("no lease holder")
 	}
 	return h
 }
 
-// A stop lets a worker finish the sync that it is at, both pods of it, and gives
-// the lease back only then: nobody else may begin before.
+// TestStopLetsWorkersFinish checks that a stop lets a worker finish its sync, which
+// creates two pods. The lease is released only afterwards, so that no other replica
+// starts before.
 func TestStopLetsWorkersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(t)
+		h := startBlockedRun(t)
 		h.stop()
 		time.Sleep(drainTimeout - time.Second)
 		select {
 		case err := <-h.ended:
-			t.Fatalf("Run ended with %v while a worker was at work", err)
+			t.Fatalf("Run ended with %v while a worker was running", err)
 		default:
 		}
-		if holder(t, h.leases) == "" {
-			t.Error("the lease was given back while a worker was at work")
+		if leaseHolder(t, h.leases) == "" {
+			t.Error("the lease was released while a worker was running")
 		}
 		h.release()
 		if err := <-h.ended; err != nil {
@@ -83,28 +86,28 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if got := h.created.Load(); got != 2 {
 			t.Errorf("%d pods created, want 2: the sync was not finished", got)
 		}
-		if held := holder(t, h.leases); held != "" {
+		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
-		time.Sleep(time.Minute) // the queues' own goroutines end on their next tick
+		time.Sleep(time.Minute) // lets the queues' goroutines end on their next tick
 	})
 }
 
-// A worker that does not come to an end holds the stop up for so long and no
-// longer. It may still be at work, so the lease has to expire.
+// TestStopIsBounded checks that a blocked worker delays the stop only for a limited
+// time. The lease is not released, because the worker may still be running.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(t)
+		h := startBlockedRun(t)
 		begin := time.Now()
 		h.stop()
 		if err := <-h.ended; err == nil || !strings.Contains(err.Error(), "did not stop within") {
-			t.Errorf("Run ended with %v, want that workers did not stop", err)
+			t.Errorf("Run ended with %v, want an error that workers did not stop", err)
 		}
 		if took := time.Since(begin); took != drainTimeout+abortTimeout {
 			t.Errorf("the stop took %s, want %s", took, drainTimeout+abortTimeout)
 		}
-		if holder(t, h.leases) == "" {
-			t.Error("the lease was given back while a worker may be at work")
+		if leaseHolder(t, h.leases) == "" {
+			t.Error("the lease was released while a worker may be running")
 		}
 		h.release()
 		time.Sleep(time.Minute)

@@ -1,5 +1,5 @@
-// Package rbac holds the rights that workload-controller-manager needs, as a
-// manifest to apply and as roles to bind to somebody else.
+// Package rbac embeds the RBAC objects that workload-controller-manager needs. It
+// returns them as a manifest, and as roles to bind to another subject.
 package rbac
 
 import (
@@ -16,9 +16,8 @@ import (
 //go:embed rbac.yaml
 var Manifest []byte
 
-// Roles returns the roles of the manifest without their bindings: what the
-// controllers need cluster-wide, and what leader election needs, for a lease of
-// the name and in the namespace given.
+// Roles returns the ClusterRole of the controllers and the Role for leader election,
+// without their bindings. The Role applies to the given namespace and Lease name.
 func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
 	var controllers rbacv1.ClusterRole
 	var lease rbacv1.Role
@@ -36,7 +35,7 @@ func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role,
 	return &controllers, &lease, nil
 }
 
-// decode reads the document of the manifest that has kind.
+// decode decodes the document of the manifest that has the given kind.
 func decode(kind string, into any) error {
 	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
 		var header struct {

@@ -1,14 +1,13 @@
-// Package replicaset keeps the number of pods that a ReplicaSet asks for. Its
-// engine serves any kind of owner that wants n pods of one template; package
-// replication runs ReplicationControllers on it.
+// Package replicaset implements the ReplicaSet controller. Its sync loop works for any
+// kind that wants n pods of one template; package replication uses it for
+// ReplicationControllers.
 //
-// What it promises is observable at the API: reading its own writes,
-// expectations, adoption and release, slow-start creation in bursts of 500,
-// the order of deletion, status. Decisions are in plan.go and rank.go and take
-// and return values; sync.go carries them out.
+// The controller reads its own writes, uses expectations, adopts and releases pods,
+// and creates pods with slow start, at most 500 per sync. plan.go and rank.go make
+// decisions and call no API; sync.go carries the decisions out.
 //
-// It does not schedule, run or garbage-collect pods, and it never deletes pods
-// that have failed or that another controller owns.
+// The controller does not schedule, run or garbage-collect pods. It never deletes
+// failed pods, nor pods that another controller controls.
 package replicaset
 
 import (
@@ -29,43 +28,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// podsResource is the name under which writes of pods are remembered.
+// podsResource is the resource name of pods, as package ownwrites uses it.
 const podsResource = "pods"
 
-// Config is what a Controller is made of. Every field is required.
+// Config holds what a Controller needs. Every field is required.
 type Config struct {
-	// Kind is the kind of owner to serve.
+	// Kind is the kind of the owners to sync.
 	Kind Kind
-	// Client writes pods.
+	// Client creates, patches and deletes pods.
 	Client kubernetes.Interface
 	// Pods is the shared informer of all pods.
 	Pods cache.SharedIndexInformer
-	// Events receives what users are told.
+	// Events records events about owners.
 	Events record.EventRecorder
-	// Clock gives the time.
+	// Clock provides the current time.
 	Clock clock.PassiveClock
-	// Burst is the most pods created or deleted by one sync; normally Burst.
+	// Burst is the largest number of pods that one sync creates or deletes, normally
+	// the constant Burst.
 	Burst int
 }
 
-// Controller is the engine at work on one kind.
+// Controller syncs the owners of one kind.
 type Controller struct {
 	kind         Kind
 	traits       Traits
 	owners       cache.Indexer
-	lookup       ownership.Owners // the same, as pods name and match them
+	ownerLookup  ownership.OwnerLookup // finds owners for pods
 	pods         cache.Indexer
 	synced       []cache.InformerSynced
 	control      *podcontrol.Control
 	expectations *expectations.Tracker
-	writes       *ownwrites.Log
+	writes       *ownwrites.Tracker
 	loop         *workloop.Loop
 	clock        clock.PassiveClock
 	burst        int
-	logger       klog.Logger // of handlers, which have no context
+	logger       klog.Logger // for event handlers, which have no context
 }
 
-// New returns a Controller that has its handlers on the informers, which must
+// New returns a Controller and adds its event handlers to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	if err := childindex.Add(config.Pods); err != nil {
@@ -77,7 +77,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 		kind:   config.Kind,
 		traits: traits,
 		owners: owners.GetIndexer(),
-		lookup: ownership.Owners{
+		ownerLookup: ownership.OwnerLookup{
 			Cache: owners.GetIndexer(),
 			Kind:  traits.GVK.Kind,
 			Selector: func(object any) (labels.Selector, error) {
@@ -96,20 +96,20 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	})
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{podsResource: c.pods, traits.Resource: c.owners})
 	c.loop = workloop.New(traits.Queue, c.sync)
-	// Handlers come last: they may be called from here on.
+	// Add the event handlers last: they may be called from here on.
 	var err error
-	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
 }
 
-// HasSynced reports whether every handler has seen the whole of the first lists.
+// HasSynced reports whether every event handler has received its initial list.
 func (c *Controller) HasSynced() bool {
-	return workloop.AllSynced(c.synced)
+	return workloop.HasSynced(c.synced)
 }
 
-// Run serves owners with workers until all of those have stopped. Nothing is
-// done before HasSynced. Closing drain lets workers finish the syncs that they
-// are at; cancelling ctx aborts those.
+// Run syncs owners with the given number of workers until all workers have stopped.
+// The workers start once HasSynced is true. Closing drain lets workers finish their
+// current syncs; canceling ctx aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sources is what wakes owners: their own events and those of pods.
-func (c *Controller) sources(owners, pods cache.SharedIndexInformer) []workloop.Source {
-	return []workloop.Source{
+// eventHandlers returns the handlers of owner and pod events, which enqueue owners.
+func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []workloop.EventHandler {
+	return []workloop.EventHandler{
 		{Resource: c.traits.Resource, Informer: owners, Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.ownerChanged,
 			UpdateFunc: c.ownerUpdated,
@@ -31,8 +31,8 @@ func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
 
-// ownerUpdated also notices an owner that was deleted and made anew while the
-// watch was down, which the informer tells as one update.
+// ownerUpdated handles updates of an owner. If an owner was deleted and recreated
+// while the watch was down, the informer reports both as one update.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -56,15 +56,15 @@ func (c *Controller) forget(owner ownership.ID) {
 	c.writes.Forget(owner)
 }
 
-// podAdded also serves pods that are terminating when first seen, which have
-// appeared all the same.
+// podAdded also counts pods that are already terminating when first observed: their
+// creates have been observed.
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		c.lookup.Offer(c.logger, pod, c.loop.Add)
+		c.ownerLookup.EnqueueMatching(c.logger, pod, c.loop.Add)
 		return
 	}
-	owner, ok := c.lookup.Named(pod.Namespace, ref)
+	owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref)
 	if !ok {
 		return
 	}
@@ -77,34 +77,35 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if pod.ResourceVersion == old.ResourceVersion {
-		return // a resync
+		return // resync
 	}
 	if pod.UID != old.UID {
-		// Deleted and made anew while the watch was down.
+		// The pod was deleted and recreated while the watch was down.
 		c.podDeleted(old)
 		c.podAdded(pod)
 		return
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(pod)
-	moved := !equality.Semantic.DeepEqual(oldRef, ref)
-	if moved && oldRef != nil {
-		if owner, ok := c.lookup.Named(old.Namespace, oldRef); ok {
+	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
+	if controllerRefChanged && oldRef != nil {
+		if owner, ok := c.ownerLookup.ResolveControllerRef(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
-				// Its end will not be told as the end of this owner's pod.
+				// Later events of the pod no longer name this owner, so this is its
+				// last observation.
 				c.expectations.DeletionObserved(owner, pod.UID)
 			}
 			c.loop.Add(owner.Key)
 		}
 	}
 	if ref == nil {
-		if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {
-			c.lookup.Offer(c.logger, pod, c.loop.Add)
+		if controllerRefChanged || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {
+			c.ownerLookup.EnqueueMatching(c.logger, pod, c.loop.Add)
 		}
 		return
 	}
-	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
+	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
-			// It is to be replaced now, not when its grace period is over.
+			// Replace the pod now, without waiting for the end of its grace period.
 			c.expectations.DeletionObserved(owner, pod.UID)
 		}
 		c.loop.Add(owner.Key)
@@ -120,7 +121,7 @@ func (c *Controller) podDeleted(object any) {
 	if ref == nil {
 		return
 	}
-	if owner, ok := c.lookup.Named(pod.Namespace, ref); ok {
+	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		c.expectations.DeletionObserved(owner, pod.UID)
 		c.loop.Add(owner.Key)
 	}

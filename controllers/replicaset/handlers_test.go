@@ -15,10 +15,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// woken returns the keys that an event puts on the queue, sorted.
-func woken(t *testing.T, r *rig, event func()) []string {
+// enqueuedKeys returns the keys that an event enqueues, sorted.
+func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
-	return looptest.Woken(t, func(loop *workloop.Loop) {
+	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
 		r.loop = loop
 		event()
 	})
@@ -26,7 +26,7 @@ func woken(t *testing.T, r *rig, event func()) []string {
 
 func version(v string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.ResourceVersion = v } }
 
-func TestWakeUps(t *testing.T) {
+func TestEnqueuedKeys(t *testing.T) {
 	named := func(name string, uid types.UID, app string) *appsv1.ReplicaSet {
 		return newSet(1, func(s *appsv1.ReplicaSet) {
 			s.Name, s.UID = name, uid
@@ -41,98 +41,98 @@ func TestWakeUps(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		event func(*rig)
+		event func(*fixture)
 		want  []string
 	}{
-		{"pod added", func(r *rig) { r.podAdded(member("p")) }, []string{"ns/web"}},
-		{"orphan added wakes all that match", func(r *rig) { r.podAdded(member("p", orphaned)) }, []string{"ns/twin", "ns/web"}},
-		{"orphan that none selects", func(r *rig) {
-			r.podAdded(member("p", orphaned, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }))
+		{"pod added", func(r *fixture) { r.podAdded(newPod("p")) }, []string{"ns/web"}},
+		{"orphan added enqueues all matching owners", func(r *fixture) { r.podAdded(newPod("p", orphaned)) }, []string{"ns/twin", "ns/web"}},
+		{"orphan that no owner selects", func(r *fixture) {
+			r.podAdded(newPod("p", orphaned, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }))
 		}, nil},
-		{"orphan in another namespace", func(r *rig) {
-			r.podAdded(member("p", orphaned, func(p *corev1.Pod) { p.Namespace = "other" }))
+		{"orphan in another namespace", func(r *fixture) {
+			r.podAdded(newPod("p", orphaned, func(p *corev1.Pod) { p.Namespace = "other" }))
 		}, nil},
-		{"terminating orphan", func(r *rig) { r.podAdded(member("p", orphaned, terminating)) }, nil},
-		{"pod of an earlier owner of the name", func(r *rig) { r.podAdded(member("p", of("web", "earlier"))) }, nil},
-		{"pod of another kind", func(r *rig) { r.podAdded(member("p", kind("ReplicationController"))) }, nil},
-		{"pod changed", func(r *rig) { r.podUpdated(member("p"), member("p", version("11"))) }, []string{"ns/web"}},
-		{"resync", func(r *rig) { r.podUpdated(member("p"), member("p")) }, nil},
-		{"pod changed hands", func(r *rig) {
-			r.podUpdated(member("p"), member("p", version("11"), of("db", "db")))
+		{"terminating orphan", func(r *fixture) { r.podAdded(newPod("p", orphaned, terminating)) }, nil},
+		{"pod of a deleted owner with the same name", func(r *fixture) { r.podAdded(newPod("p", of("web", "earlier"))) }, nil},
+		{"pod with an owner of another kind", func(r *fixture) { r.podAdded(newPod("p", kind("ReplicationController"))) }, nil},
+		{"pod updated", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, []string{"ns/web"}},
+		{"resync", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p")) }, nil},
+		{"controllerRef changed", func(r *fixture) {
+			r.podUpdated(newPod("p"), newPod("p", version("11"), of("db", "db")))
 		}, []string{"ns/db", "ns/web"}},
-		{"pod stripped of its owner wakes that, and all that match", func(r *rig) {
-			r.podUpdated(member("p"), member("p", version("11"), orphaned))
+		{"controllerRef removed enqueues the old owner and all matching owners", func(r *fixture) {
+			r.podUpdated(newPod("p"), newPod("p", version("11"), orphaned))
 		}, []string{"ns/twin", "ns/web"}},
-		{"orphan relabelled", func(r *rig) {
-			r.podUpdated(member("p", orphaned), member("p", version("11"), orphaned, relabelled))
+		{"orphan relabeled", func(r *fixture) {
+			r.podUpdated(newPod("p", orphaned), newPod("p", version("11"), orphaned, relabeled))
 		}, []string{"ns/db"}},
-		{"orphan changed otherwise", func(r *rig) { r.podUpdated(member("p", orphaned), member("p", version("11"), orphaned)) }, nil},
-		{"pod deleted", func(r *rig) { r.podDeleted(member("p")) }, []string{"ns/web"}},
-		{"orphan deleted", func(r *rig) { r.podDeleted(member("p", orphaned)) }, nil},
-		{"deletion missed", func(r *rig) {
-			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: member("p")})
+		{"other update of an orphan", func(r *fixture) { r.podUpdated(newPod("p", orphaned), newPod("p", version("11"), orphaned)) }, nil},
+		{"pod deleted", func(r *fixture) { r.podDeleted(newPod("p")) }, []string{"ns/web"}},
+		{"orphan deleted", func(r *fixture) { r.podDeleted(newPod("p", orphaned)) }, nil},
+		{"deletion missed", func(r *fixture) {
+			r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p")})
 		}, []string{"ns/web"}},
-		{"tombstone of something else", func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
-		{"pod replaced by a namesake", func(r *rig) {
-			r.podUpdated(member("p"), member("p", version("11"), of("db", "db"), func(p *corev1.Pod) { p.UID = "later" }))
+		{"tombstone with another type", func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: "?"}) }, nil},
+		{"pod recreated", func(r *fixture) {
+			r.podUpdated(newPod("p"), newPod("p", version("11"), of("db", "db"), func(p *corev1.Pod) { p.UID = "later" }))
 		}, []string{"ns/db", "ns/web"}},
-		{"owner added", func(r *rig) { r.ownerChanged(newSet(1)) }, []string{"ns/web"}},
-		{"owner changed", func(r *rig) { r.ownerUpdated(newSet(1), newSet(2)) }, []string{"ns/web"}},
-		{"owner deleted", func(r *rig) { r.ownerDeleted(newSet(1)) }, []string{"ns/web"}},
-		{"owner's deletion missed", func(r *rig) {
+		{"owner added", func(r *fixture) { r.ownerChanged(newSet(1)) }, []string{"ns/web"}},
+		{"owner updated", func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, []string{"ns/web"}},
+		{"owner deleted", func(r *fixture) { r.ownerDeleted(newSet(1)) }, []string{"ns/web"}},
+		{"owner deletion missed", func(r *fixture) {
 			r.ownerDeleted(cache.DeletedFinalStateUnknown{Key: "ns/web", Obj: newSet(1)})
 		}, []string{"ns/web"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newSet(1))
+			r := newFixture(t, newSet(1))
 			r.cache(t, named("twin", "twin", "web"))
 			r.cache(t, named("db", "db", "db"))
-			if diff := cmp.Diff(test.want, woken(t, r, func() { test.event(r) })); diff != "" {
+			if diff := cmp.Diff(test.want, enqueuedKeys(t, r, func() { test.event(r) })); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Each event is all that the owner waits for, or is not.
-func TestObservations(t *testing.T) {
+// TestObservedExpectations checks which events satisfy the expectations of the owner.
+func TestObservedExpectations(t *testing.T) {
 	id := ownership.ID{Key: key, UID: "set"}
-	awaitCreation := func(r *rig) {
+	awaitCreation := func(r *fixture) {
 		r.expectations.ExpectCreations(id, 1)
 		r.expectations.Created(id, "p", "99")
 	}
-	awaitDeletion := func(r *rig) { r.expectations.ExpectDeletions(id, []types.UID{"p"}) }
+	awaitDeletion := func(r *fixture) { r.expectations.ExpectDeletions(id, []types.UID{"p"}) }
 	tests := []struct {
 		name  string
-		await func(*rig)
-		event func(*rig)
+		await func(*fixture)
+		event func(*fixture)
 		want  bool
 	}{
-		{"the pod appears", awaitCreation, func(r *rig) { r.podAdded(member("p")) }, true},
-		{"the pod appears, terminating already", awaitCreation, func(r *rig) { r.podAdded(member("p", terminating)) }, true},
-		{"another pod appears", awaitCreation, func(r *rig) { r.podAdded(member("q")) }, false},
-		{"the pod is still there", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"))) }, false},
-		{"the pod is terminating", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), terminating)) }, true},
-		{"the pod appears anew, terminating", awaitDeletion, func(r *rig) { r.podAdded(member("p", terminating)) }, true},
-		{"the pod appears anew, and stays", awaitDeletion, func(r *rig) { r.podAdded(member("p")) }, false},
-		{"the pod is gone", awaitDeletion, func(r *rig) { r.podDeleted(member("p")) }, true},
-		{"the pod has gone unseen", awaitDeletion, func(r *rig) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: member("p")}) }, true},
-		{"the pod was taken away", awaitDeletion, func(r *rig) { r.podUpdated(member("p"), member("p", version("11"), orphaned)) }, true},
-		{"the pod was replaced by a namesake", awaitDeletion, func(r *rig) {
-			r.podUpdated(member("p"), member("p", version("11"), func(p *corev1.Pod) { p.UID = "later" }))
+		{"pod added", awaitCreation, func(r *fixture) { r.podAdded(newPod("p")) }, true},
+		{"pod added while terminating", awaitCreation, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
+		{"other pod added", awaitCreation, func(r *fixture) { r.podAdded(newPod("q")) }, false},
+		{"pod updated", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, false},
+		{"pod terminating", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), terminating)) }, true},
+		{"pod recreated and terminating", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p", terminating)) }, true},
+		{"pod recreated", awaitDeletion, func(r *fixture) { r.podAdded(newPod("p")) }, false},
+		{"pod deleted", awaitDeletion, func(r *fixture) { r.podDeleted(newPod("p")) }, true},
+		{"pod deletion missed", awaitDeletion, func(r *fixture) { r.podDeleted(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: newPod("p")}) }, true},
+		{"controllerRef changed", awaitDeletion, func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), orphaned)) }, true},
+		{"pod recreated with another owner", awaitDeletion, func(r *fixture) {
+			r.podUpdated(newPod("p"), newPod("p", version("11"), func(p *corev1.Pod) { p.UID = "later" }))
 		}, true},
-		{"the owner is deleted", awaitDeletion, func(r *rig) { r.ownerDeleted(newSet(1)) }, true},
-		{"the owner is replaced by a namesake", awaitDeletion, func(r *rig) {
+		{"owner deleted", awaitDeletion, func(r *fixture) { r.ownerDeleted(newSet(1)) }, true},
+		{"owner recreated", awaitDeletion, func(r *fixture) {
 			r.ownerUpdated(newSet(1), newSet(1, func(s *appsv1.ReplicaSet) {
 				s.ObjectMeta = metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "later"}
 			}))
 		}, true},
-		{"the owner changes", awaitDeletion, func(r *rig) { r.ownerUpdated(newSet(1), newSet(2)) }, false},
+		{"owner updated", awaitDeletion, func(r *fixture) { r.ownerUpdated(newSet(1), newSet(2)) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, newSet(1))
+			r := newFixture(t, newSet(1))
 			test.await(r)
 			test.event(r)
 			if got := r.expectations.Satisfied(id); got != test.want {

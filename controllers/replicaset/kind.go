@@ -15,64 +15,64 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
 )
 
-// Kind is what the engine must know of the kind of owner that it serves.
+// Kind adapts one kind of owner, ReplicaSet or ReplicationController, to the
+// Controller.
 type Kind interface {
-	// Traits returns what is fixed for the kind.
+	// Traits returns the fixed properties of the kind.
 	Traits() Traits
-	// Informer returns the shared informer of the kind's objects, which is
-	// indexed by namespace.
+	// Informer returns the shared informer of the kind, which is indexed by namespace.
 	Informer() cache.SharedIndexInformer
-	// Owner reads an object of the kind. It fails on one whose selector cannot
-	// be understood, which no retry will mend.
+	// Owner converts an object of the kind. It returns an error if the spec is
+	// invalid, for example if the selector cannot be parsed. Retrying does not help.
 	Owner(object any) (Owner, error)
-	// Live reads an owner from the API server, past the cache.
+	// Live reads an owner from the API server, bypassing the cache.
 	Live(ctx context.Context, namespace, name string) (Owner, error)
-	// UpdateStatus writes status on top of owner, whose resourceVersion guards
-	// the write, and returns the new resourceVersion.
+	// UpdateStatus writes status to owner and returns the new resourceVersion. The
+	// write has owner's resourceVersion as its precondition.
 	UpdateStatus(ctx context.Context, owner Owner, status Status) (resourceVersion string, err error)
-	// Siblings returns the UIDs of the cached owners, this one included, that
-	// have the same controller; nothing for one that stands alone.
+	// Siblings returns the UIDs of the cached owners that have the same controller as
+	// owner, including owner. It returns nothing if owner has no controller.
 	Siblings(owner Owner) ([]types.UID, error)
 }
 
-// Traits are the differences between kinds that are plain values.
+// Traits are the fixed properties in which the kinds differ.
 type Traits struct {
-	// GVK is the kind as pods name it in their controllerRef.
+	// GVK is the group, version and kind used in the controllerRefs of pods.
 	GVK schema.GroupVersionKind
-	// Resource is the plural by which its writes are remembered.
+	// Resource is the plural resource name, as package ownwrites uses it.
 	Resource string
 	// Queue is the name of the work queue in metrics.
 	Queue string
-	// EventSource is the component that events come from.
+	// EventSource is the source component of events.
 	EventSource string
-	// ReadsOwnWrites makes a sync wait until the caches show what the
-	// controller last wrote for the owner.
+	// ReadsOwnWrites defers a sync until the caches contain this controller's last
+	// writes for the owner.
 	ReadsOwnWrites bool
-	// CountsTerminating says that the status has terminatingReplicas.
+	// CountsTerminating is true if the status has terminatingReplicas.
 	CountsTerminating bool
 }
 
-// Owner is what the engine needs of a ReplicaSet or a ReplicationController.
-// What it points to is shared with a cache: read only.
+// Owner is a ReplicaSet or a ReplicationController. Its fields are shared with the
+// informer cache: do not modify them.
 type Owner struct {
-	// Object is the object itself.
+	// Object is the API object.
 	Object podcontrol.Owner
-	// Replicas is the number of pods wanted.
+	// Replicas is the desired number of pods.
 	Replicas int
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
-	// Selector matches the owner's pods. An empty one matches nothing.
+	// Selector matches the owner's pods. An empty selector matches nothing.
 	Selector labels.Selector
-	// Template is what pods are made of.
+	// Template is the pod template.
 	Template *corev1.PodTemplateSpec
-	// Status is what the object reports.
+	// Status is the current status of the object.
 	Status Status
 }
 
-// ID names the owner for its lifetime.
+// ID identifies the owner for its lifetime.
 func (o Owner) ID() ownership.ID { return ownership.IDOf(o.Object) }
 
-// Terminating reports whether the owner is being deleted.
+// Terminating reports whether the owner has a deletionTimestamp.
 func (o Owner) Terminating() bool { return o.Object.GetDeletionTimestamp() != nil }
 
 // Status is the status of a ReplicaSet or a ReplicationController.
@@ -81,7 +81,7 @@ type Status struct {
 	FullyLabeled       int32
 	Ready              int32
 	Available          int32
-	Terminating        *int32 // nil where the kind does not count it
+	Terminating        *int32 // nil if the kind does not report it
 	ObservedGeneration int64
 	Conditions         []Condition
 }

@@ -5,21 +5,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// Burst is the most pods that one sync creates or deletes for an owner.
+// Burst is the largest number of pods that one sync creates or deletes for an owner.
 const Burst = 500
 
-// step is what one sync does about the number of pods: it creates some, or
-// deletes some, or neither.
+// step is the number of pods that one sync creates or deletes. At most one of the two
+// is positive.
 type step struct {
 	creates int
 	deletes int
 }
 
-// plan compares the number of pods wanted with the number there, and says what
-// to do about the difference, at most burst at a time.
+// plan returns how many pods to create or delete, at most burst.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}
@@ -27,11 +26,11 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns how long after now the first of the ready pods that are
-// not available yet becomes so; ok is false when there is none.
+// nextAvailable returns the time until the next ready pod becomes available. ok is
+// false if no pod is waiting to become available.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
-		at, known := podfacts.AvailableAt(pod, minReady)
+		at, known := podutil.AvailableAt(pod, minReady)
 		if !known || !at.After(now) {
 			continue
 		}

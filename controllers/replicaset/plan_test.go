@@ -31,8 +31,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A step never exceeds the burst, never does both, never overshoots, and is
-// empty only when nothing is to be done: so steps alone converge.
+// TestPlanProperties checks that a step never exceeds burst, never both creates and
+// deletes, and never overshoots. A step is empty only if the number of pods is
+// correct, so repeated steps converge.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.IntRange(0, 5000).Draw(t, "wanted")
@@ -43,13 +44,13 @@ func TestPlanProperties(t *testing.T) {
 		case got.creates < 0 || got.deletes < 0 || got.creates > burst || got.deletes > burst:
 			t.Fatalf("%+v is outside 0..%d", got, burst)
 		case got.creates > 0 && got.deletes > 0:
-			t.Fatalf("%+v does both", got)
+			t.Fatalf("%+v both creates and deletes", got)
 		case active < wanted && (after <= active || after > wanted):
-			t.Fatalf("%+v takes %d active to %d, wanted %d", got, active, after, wanted)
+			t.Fatalf("%+v leads from %d active pods to %d, wanted %d", got, active, after, wanted)
 		case active > wanted && (after >= active || after < wanted):
-			t.Fatalf("%+v takes %d active to %d, wanted %d", got, active, after, wanted)
+			t.Fatalf("%+v leads from %d active pods to %d, wanted %d", got, active, after, wanted)
 		case active == wanted && got != step{}:
-			t.Fatalf("%+v though nothing is to be done", got)
+			t.Fatalf("%+v although the number of pods is correct", got)
 		}
 	})
 }
@@ -75,7 +76,7 @@ func TestNextAvailable(t *testing.T) {
 		{"not ready", []*corev1.Pod{notReady}, time.Minute, 0, false},
 		{"all available", readyFor(time.Minute, time.Hour), time.Minute, 0, false},
 		{"available at once", readyFor(0), 0, 0, false},
-		{"the first of several", append(readyFor(10*time.Second, 50*time.Second, time.Hour), notReady), time.Minute, 10 * time.Second, true},
+		{"first of several pods", append(readyFor(10*time.Second, 50*time.Second, time.Hour), notReady), time.Minute, 10 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got, ok := nextAvailable(test.pods, test.minReady, now); got != test.want || ok != test.wantOK {

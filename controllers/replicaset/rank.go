@@ -9,23 +9,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// rank places a pod in the order of deletion. Fields are compared in turn, and
-// the lower value goes first. Reducing a pod to values once, and not comparing
-// pods pairwise, makes the order a total one whatever the pods look like.
+// rank is the position of a pod in the deletion order. compare compares the fields in
+// turn; the pod with the lower rank is deleted first. Every pod is reduced to plain
+// values once, so the order is total. Comparing pods pairwise, as upstream does, can
+// prefer pods in a cycle.
 type rank struct {
-	assigned   int   // 0 without a node
-	phase      int   // 0 Pending, 1 Unknown, 2 Running
-	ready      int   // 0 not ready
-	cost       int32 // of deletion, as the user annotated it
-	neighbours int   // negated: the crowded node goes first
-	readyAge   int   // power of two; 0 unless ready
-	restarts   int32 // negated: the one that restarted more goes first
-	sidecars   int32 // negated restarts of sidecars
-	age        int   // power of two
-	uid        string
+	assigned    int   // 0 if not assigned to a node
+	phase       int   // 0 Pending, 1 Unknown, 2 Running
+	ready       int   // 0 if not ready
+	cost        int32 // annotation pod-deletion-cost
+	relatedPods int   // negated: pods on nodes with more related pods go first
+	readyAge    int   // logAge since the pod became ready; 0 if it is not ready
+	restarts    int32 // negated: pods with more restarts go first
+	sidecars    int32 // negated restarts of sidecars
+	age         int   // logAge since the pod's creation
+	uid         string
 }
 
 func (r rank) compare(other rank) int {
@@ -34,7 +35,7 @@ func (r rank) compare(other rank) int {
 		cmp.Compare(r.phase, other.phase),
 		cmp.Compare(r.ready, other.ready),
 		cmp.Compare(r.cost, other.cost),
-		cmp.Compare(r.neighbours, other.neighbours),
+		cmp.Compare(r.relatedPods, other.relatedPods),
 		cmp.Compare(r.readyAge, other.readyAge),
 		cmp.Compare(r.restarts, other.restarts),
 		cmp.Compare(r.sidecars, other.sidecars),
@@ -43,23 +44,24 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rankOf ranks a pod among neighbours related active pods on its node.
-func rankOf(pod *corev1.Pod, neighbours int, now time.Time) rank {
+// rankOf ranks a pod whose node runs relatedPods active pods of the same owner or its
+// siblings.
+func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
-		phase:      phaseOrder[pod.Status.Phase],
-		cost:       deletionCost(pod),
-		neighbours: -neighbours,
-		age:        ageClass(pod.CreationTimestamp.Time, now),
-		uid:        string(pod.UID),
+		phase:       phaseOrder[pod.Status.Phase],
+		cost:        deletionCost(pod),
+		relatedPods: -relatedPods,
+		age:         logAge(pod.CreationTimestamp.Time, now),
+		uid:         string(pod.UID),
 	}
 	if pod.Spec.NodeName != "" {
 		r.assigned = 1
 	}
-	if since, ready := podfacts.Ready(pod); ready {
+	if since, ready := podutil.Ready(pod); ready {
 		r.ready = 1
-		r.readyAge = ageClass(since, now)
+		r.readyAge = logAge(since, now)
 	}
-	containers, sidecars := podfacts.Restarts(pod)
+	containers, sidecars := podutil.Restarts(pod)
 	r.restarts, r.sidecars = -containers, -sidecars
 	return r
 }
@@ -70,12 +72,11 @@ var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodRunning: 2,
 }
 
-// ageClass is the power of two of an age in nanoseconds. Ages of one class are
-// equal, so that among pods of about the same age the choice is arbitrary and
-// not always the youngest, which would tend to be on the node added last. A
-// moment that is not known counts as the most recent of all, one that is not in
-// the past as the next.
-func ageClass(since, now time.Time) int {
+// logAge returns the base-2 logarithm of an age in nanoseconds, rounded down. Pods of
+// about the same age compare as equal. Otherwise the youngest pod would always be
+// deleted first, and it tends to be on the node that was added last. An unknown time
+// counts as the most recent, a time that is not in the past as the second most recent.
+func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
 		return -2
@@ -86,8 +87,9 @@ func ageClass(since, now time.Time) int {
 	}
 }
 
-// deletionCost reads the annotation by which users say which pods to spare. An
-// absent or malformed one is 0; a plus sign and leading zeros are malformed.
+// deletionCost returns the value of the annotation
+// controller.kubernetes.io/pod-deletion-cost. It returns 0 if the annotation is absent
+// or malformed; a plus sign or a leading zero is malformed.
 func deletionCost(pod *corev1.Pod) int32 {
 	text := pod.Annotations[corev1.PodDeletionCost]
 	cost, err := strconv.ParseInt(text, 10, 32)
@@ -97,10 +99,10 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// deleteFirst returns the n pods to delete first. crowd counts the related
-// active pods on each node, and is empty for an owner that stands alone. The
-// order of pods is left as it was.
-func deleteFirst(pods []*corev1.Pod, n int, crowd map[string]int, now time.Time) []*corev1.Pod {
+// podsToDelete returns the n pods to delete first, and does not reorder pods.
+// relatedPods counts the related active pods on each node; it is empty if the owner
+// has no controller.
+func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods
 	}
@@ -110,7 +112,7 @@ func deleteFirst(pods []*corev1.Pod, n int, crowd map[string]int, now time.Time)
 	}
 	candidates := make([]ranked, len(pods))
 	for i, pod := range pods {
-		candidates[i] = ranked{rankOf(pod, crowd[pod.Spec.NodeName], now), pod}
+		candidates[i] = ranked{rankOf(pod, relatedPods[pod.Spec.NodeName], now), pod}
 	}
 	slices.SortFunc(candidates, func(a, b ranked) int { return a.compare(b.rank) })
 	chosen := make([]*corev1.Pod, n)

@@ -17,7 +17,7 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// oldPod is a running, ready pod on a node; changes make it differ.
+// oldPod returns a running, ready pod on a node; change modifies it.
 func oldPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-100 * time.Hour))},
@@ -57,10 +57,11 @@ func age(age time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 }
 
-// Each rule beats all that come after it: the pod to go first has the worst of
-// everything that ranks lower.
-func TestWhoGoesFirst(t *testing.T) {
-	crowd := map[string]int{"n1": 2, "crowded": 5}
+// TestDeletionOrder checks that each rule takes precedence over all later rules. The
+// pod to delete first is preferred by one rule only; all later rules prefer the other
+// pod.
+func TestDeletionOrder(t *testing.T) {
+	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
 		rule        string
 		first, last *corev1.Pod
@@ -72,21 +73,21 @@ func TestWhoGoesFirst(t *testing.T) {
 		{"lower cost first", oldPod("b", cost("-1")), oldPod("a", node("crowded"), ready(time.Second))},
 		{"no cost is 0", oldPod("b"), oldPod("a", cost("1"), node("crowded"))},
 		{"a malformed cost is 0", oldPod("b", cost("007")), oldPod("a", cost("1"))},
-		{"the crowded node first", oldPod("b", node("crowded")), oldPod("a", ready(time.Second), restarts(9))},
+		{"node with more related pods first", oldPod("b", node("crowded")), oldPod("a", ready(time.Second), restarts(9))},
 		{"ready for a shorter time first", oldPod("b", ready(time.Hour)), oldPod("a", restarts(9), age(time.Second))},
-		{"ready nobody knows since when first", oldPod("b", readyUnknownSince), oldPod("a", ready(time.Second), restarts(9))},
+		{"ready without lastTransitionTime first", oldPod("b", readyUnknownSince), oldPod("a", ready(time.Second), restarts(9))},
 		{"more restarts first", oldPod("b", restarts(3)), oldPod("a", restarts(2), age(time.Second))},
 		{"more restarts before more restarts of sidecars", oldPod("b", restarts(1)), oldPod("a", sidecarRestarts(9))},
 		{"more restarts of sidecars first", oldPod("b", sidecarRestarts(3)), oldPod("a", sidecarRestarts(2), age(time.Second))},
-		{"ready times of one power of two are equal", oldPod("b", ready(90*time.Hour), restarts(1)), oldPod("a", ready(80*time.Hour))},
+		{"ready times with the same power of two are equal", oldPod("b", ready(90*time.Hour), restarts(1)), oldPod("a", ready(80*time.Hour))},
 		{"newer first", oldPod("b", age(time.Hour)), oldPod("a")},
-		{"ages of one power of two are equal", oldPod("a", age(90*time.Hour)), oldPod("b", age(80*time.Hour))},
+		{"ages with the same power of two are equal", oldPod("a", age(90*time.Hour)), oldPod("b", age(80*time.Hour))},
 		{"then by UID", oldPod("a"), oldPod("b")},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			for _, pods := range [][]*corev1.Pod{{test.first, test.last}, {test.last, test.first}} {
-				if got := deleteFirst(pods, 1, crowd, now); got[0] != test.first {
+				if got := podsToDelete(pods, 1, relatedPods, now); got[0] != test.first {
 					t.Errorf("%s goes first, want %s", got[0].Name, test.first.Name)
 				}
 			}
@@ -104,7 +105,7 @@ func TestDeletionCost(t *testing.T) {
 	}
 }
 
-// A cost is read as it is written, or is 0.
+// FuzzDeletionCost checks that a cost is either 0 or the number in the annotation.
 func FuzzDeletionCost(f *testing.F) {
 	for _, text := range []string{"", "-0", "5", "-5", "-05", "+5", "05", "5x", "-", "2147483648"} {
 		f.Add(text)
@@ -120,7 +121,7 @@ func FuzzDeletionCost(f *testing.F) {
 	})
 }
 
-func TestAgeClass(t *testing.T) {
+func TestLogAge(t *testing.T) {
 	for _, test := range []struct {
 		since time.Time
 		want  int
@@ -133,13 +134,13 @@ func TestAgeClass(t *testing.T) {
 		{now.Add(-3), 1},
 		{now.Add(-4), 2},
 	} {
-		if got := ageClass(test.since, now); got != test.want {
-			t.Errorf("class of %s is %d, want %d", test.since, got, test.want)
+		if got := logAge(test.since, now); got != test.want {
+			t.Errorf("logAge(%s) = %d, want %d", test.since, got, test.want)
 		}
 	}
 }
 
-// drawPods draws pods that differ in everything that ranks them, with many ties.
+// drawPods draws pods that differ in every field of rank, with many ties.
 func drawPods(t *rapid.T) []*corev1.Pod {
 	ages := rapid.SampledFrom([]time.Duration{-time.Second, 0, 1, 3, time.Second, 1500 * time.Millisecond, time.Hour, 90 * time.Minute})
 	n := rapid.IntRange(0, 12).Draw(t, "n")
@@ -157,12 +158,12 @@ func drawPods(t *rapid.T) []*corev1.Pod {
 	return pods
 }
 
-func TestRankIsAStrictWeakOrder(t *testing.T) {
-	crowd := map[string]int{"crowded": 3}
+func TestRankIsTotalOrder(t *testing.T) {
+	relatedPods := map[string]int{"crowded": 3}
 	rapid.Check(t, func(t *rapid.T) {
 		var ranks []rank
 		for _, pod := range drawPods(t) {
-			ranks = append(ranks, rankOf(pod, crowd[pod.Spec.NodeName], now))
+			ranks = append(ranks, rankOf(pod, relatedPods[pod.Spec.NodeName], now))
 		}
 		for i, a := range ranks {
 			if a.compare(a) != 0 {
@@ -170,14 +171,14 @@ func TestRankIsAStrictWeakOrder(t *testing.T) {
 			}
 			for j, b := range ranks {
 				if a.compare(b) != -b.compare(a) {
-					t.Fatalf("%+v and %+v do not compare alike both ways", a, b)
+					t.Fatalf("compare(%+v, %+v) is not antisymmetric", a, b)
 				}
 				if i != j && a.compare(b) == 0 {
-					t.Fatalf("%+v and %+v tie in spite of their UIDs", a, b)
+					t.Fatalf("%+v and %+v compare as equal although their UIDs differ", a, b)
 				}
 				for _, c := range ranks {
 					if a.compare(b) < 0 && b.compare(c) < 0 && a.compare(c) >= 0 {
-						t.Fatalf("%+v, %+v, %+v go in a circle", a, b, c)
+						t.Fatalf("compare of %+v, %+v, %+v is not transitive", a, b, c)
 					}
 				}
 			}
@@ -185,9 +186,9 @@ func TestRankIsAStrictWeakOrder(t *testing.T) {
 	})
 }
 
-// Whatever order the cache lists pods in, the same ones are chosen, and none
-// that is spared ranks before one that is not.
-func TestDeleteFirstDoesNotDependOnTheList(t *testing.T) {
+// TestPodsToDeleteIgnoresListOrder checks that the choice does not depend on the order
+// of the cached pods. No pod that is kept may rank before one that is deleted.
+func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)
 		n := rapid.IntRange(0, len(pods)).Draw(t, "deletes")
@@ -199,13 +200,13 @@ func TestDeleteFirstDoesNotDependOnTheList(t *testing.T) {
 			slices.Sort(names)
 			return names
 		}
-		want := names(deleteFirst(pods, n, nil, now))
+		want := names(podsToDelete(pods, n, nil, now))
 		shuffled := rapid.Permutation(pods).Draw(t, "shuffled")
-		if diff := cmp.Diff(want, names(deleteFirst(shuffled, n, nil, now))); diff != "" {
+		if diff := cmp.Diff(want, names(podsToDelete(shuffled, n, nil, now))); diff != "" {
 			t.Fatalf("another order of the list changes the choice (-want +got):\n%s", diff)
 		}
 		if len(want) != n {
-			t.Fatalf("%d chosen, want %d", len(want), n)
+			t.Fatalf("%d pods chosen, want %d", len(want), n)
 		}
 	})
 }

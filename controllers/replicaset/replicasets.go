@@ -17,14 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// replicaSets is the kind ReplicaSet.
+// replicaSets implements Kind for ReplicaSets.
 type replicaSets struct {
 	client   kubernetes.Interface
 	informer cache.SharedIndexInformer
 }
 
-// ReplicaSets returns the kind of ReplicaSets, read from informer and written through client. The
-// informer must not be started yet.
+// ReplicaSets returns the Kind for ReplicaSets. It reads them from informer, which
+// must not be started yet, and writes them through client.
 func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
 	if err := childindex.Add(informer.Informer()); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (k *replicaSets) Informer() cache.SharedIndexInformer { return k.informer }
 func (*replicaSets) Owner(object any) (Owner, error) {
 	set, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
-		return Owner{}, fmt.Errorf("a %T is not a ReplicaSet", object)
+		return Owner{}, fmt.Errorf("unexpected type %T, expected a ReplicaSet", object)
 	}
 	selector, err := ownership.SelectorOf(set.Spec.Selector)
 	if err != nil {

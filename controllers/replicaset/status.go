@@ -15,107 +15,107 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// replicaFailure is the type of the condition that tells of failing creates and
-// deletes; both kinds use the same.
+// replicaFailure is the type of the condition that reports failed creates and deletes.
+// ReplicaSets and ReplicationControllers use the same type.
 const replicaFailure = "ReplicaFailure"
 
-// finding is what one sync has found out, and a status is to report.
-type finding struct {
+// syncResult is the outcome of one sync, from which the status is computed.
+type syncResult struct {
 	owner       Owner
 	active      []*corev1.Pod
 	terminating int
-	// failure is the error of creating or deleting pods in this sync.
+	// failure is the error from creating or deleting pods in this sync.
 	failure error
 	now     time.Time
 }
 
-// status reports the finding on top of base. Conditions of other types in base
-// stay; everything else is replaced.
-func (f finding) status(base Status, countsTerminating bool) Status {
+// status returns the new status. It keeps the conditions in base that have other types
+// than ReplicaFailure and replaces everything else.
+func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
-		Replicas:           int32(len(f.active)),
-		ObservedGeneration: f.owner.Object.GetGeneration(),
-		Conditions:         f.conditions(base.Conditions),
+		Replicas:           int32(len(result.active)),
+		ObservedGeneration: result.owner.Object.GetGeneration(),
+		Conditions:         result.conditions(base.Conditions),
 	}
 	if countsTerminating {
-		status.Terminating = ptr.To(int32(f.terminating))
+		status.Terminating = ptr.To(int32(result.terminating))
 	}
-	wanted := labels.SelectorFromSet(f.owner.Template.Labels)
-	for _, pod := range f.active {
+	wanted := labels.SelectorFromSet(result.owner.Template.Labels)
+	for _, pod := range result.active {
 		if wanted.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeled++
 		}
-		if _, ready := podfacts.Ready(pod); ready {
+		if _, ready := podutil.Ready(pod); ready {
 			status.Ready++
 		}
-		if at, ok := podfacts.AvailableAt(pod, f.owner.MinReady); ok && !at.After(f.now) {
+		if at, ok := podutil.AvailableAt(pod, result.owner.MinReady); ok && !at.After(result.now) {
 			status.Available++
 		}
 	}
 	return status
 }
 
-// conditions sets or clears ReplicaFailure. One that is set keeps its reason,
-// message and time until it is cleared.
-func (f finding) conditions(base []Condition) []Condition {
+// conditions adds or removes the condition ReplicaFailure. An existing ReplicaFailure
+// keeps its reason, message and lastTransitionTime until it is removed.
+func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
-	case f.failure == nil && at >= 0:
+	case result.failure == nil && at >= 0:
 		return slices.Delete(slices.Clone(base), at, at+1)
-	case f.failure != nil && at < 0:
+	case result.failure != nil && at < 0:
 		reason := podcontrol.FailedCreate
-		if len(f.active) > f.owner.Replicas {
+		if len(result.active) > result.owner.Replicas {
 			reason = podcontrol.FailedDelete
 		}
 		return append(slices.Clone(base), Condition{
 			Type:               replicaFailure,
 			Status:             corev1.ConditionTrue,
-			LastTransitionTime: metav1.NewTime(f.now),
+			LastTransitionTime: metav1.NewTime(result.now),
 			Reason:             reason,
-			Message:            f.failure.Error(),
+			Message:            result.failure.Error(),
 		})
 	default:
 		return base
 	}
 }
 
-// report writes the status that follows from f, if it says anything new. After
-// a conflict it tries once more on a fresh read.
-func (c *Controller) report(ctx context.Context, f finding) error {
-	err := c.writeStatus(ctx, f.owner, f)
+// updateStatus writes the status that result implies, if it has changed. After a
+// conflict it reads the owner from the API server and retries once.
+func (c *Controller) updateStatus(ctx context.Context, result syncResult) error {
+	err := c.writeStatus(ctx, result.owner, result)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	object := f.owner.Object
+	object := result.owner.Object
 	fresh, err := c.kind.Live(ctx, object.GetNamespace(), object.GetName())
 	if err != nil {
-		return fmt.Errorf("re-reading %s after a status conflict: %w", c.describe(f.owner), err)
+		return fmt.Errorf("reading %s from the API server after a status conflict: %w", c.describe(result.owner), err)
 	}
 	if fresh.Object.GetUID() != object.GetUID() {
-		return fmt.Errorf("%s has been replaced: it now has UID %s, not %s", c.describe(f.owner), fresh.Object.GetUID(), object.GetUID())
+		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())
 	}
 	if fresh.Status.ObservedGeneration > object.GetGeneration() {
-		return fmt.Errorf("%s reports generation %d already, this sync acted on %d",
-			c.describe(f.owner), fresh.Status.ObservedGeneration, object.GetGeneration())
+		return fmt.Errorf("the status of %s has observedGeneration %d, which is newer than generation %d of this sync",
+			c.describe(result.owner), fresh.Status.ObservedGeneration, object.GetGeneration())
 	}
-	return c.writeStatus(ctx, fresh, f)
+	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus reports f on top of base, which may be newer than what f was
-// found from.
-func (c *Controller) writeStatus(ctx context.Context, base Owner, f finding) error {
-	status := f.status(base.Status, c.traits.CountsTerminating)
+// writeStatus writes the status that result implies to base. base may be newer than
+// the owner that the sync read.
+func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
+	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {
 		return nil
 	}
 	klog.FromContext(ctx).V(4).Info("Writing status", "old", base.Status, "new", status)
 	resourceVersion, err := c.kind.UpdateStatus(ctx, base, status)
 	if err != nil {
-		return fmt.Errorf("writing the status of %s: %w", c.describe(f.owner), err)
+		return fmt.Errorf("writing the status of %s: %w", c.describe(result.owner), err)
 	}
-	c.writes.Wrote(f.owner.ID(), c.traits.Resource, resourceVersion)
+	c.writes.Wrote(result.owner.ID(), c.traits.Resource, resourceVersion)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestReplicaFailure(t *testing.T) {
-	r := newRig(t, newSet(5), member("a"))
+	r := newFixture(t, newSet(5), newPod("a"))
 	condition := func() string {
 		t.Helper()
 		last := r.written[len(r.written)-1]
@@ -22,17 +22,17 @@ func TestReplicaFailure(t *testing.T) {
 		}
 		return text
 	}
-	r.answers[create] = []error{refused}
-	_ = r.sync(t.Context(), key) // fails, as TestSync has it
+	r.callErrors[create] = []error{errTooManyRequests}
+	_ = r.sync(t.Context(), key) // returns an error, which TestSync checks
 	if got, want := condition(), "ReplicaFailure=True FailedCreate;"; got != want {
 		t.Errorf("after a failed create: %q, want %q", got, want)
 	}
 	writes := len(r.written)
 	_ = r.sync(t.Context(), key)
 	if len(r.written) != writes {
-		t.Error("the same failure was written again")
+		t.Error("the same condition was written again")
 	}
-	r.answers[create] = nil
+	r.callErrors[create] = nil
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func TestReplicaFailure(t *testing.T) {
 		t.Errorf("after success: %q, want no condition", got)
 	}
 
-	surplus := newRig(t, newSet(0), member("a"))
-	surplus.answers["delete pods a"] = []error{refused}
+	surplus := newFixture(t, newSet(0), newPod("a"))
+	surplus.callErrors["delete pods a"] = []error{errTooManyRequests}
 	_ = surplus.sync(t.Context(), key)
 	if c := surplus.written[0].Conditions; len(c) != 1 || c[0].Reason != "FailedDelete" {
 		t.Errorf("after a failed delete: %v, want reason FailedDelete", c)
@@ -56,8 +56,8 @@ func TestStatus(t *testing.T) {
 		s.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: "Other", Status: corev1.ConditionTrue}}
 	})
 	tiered := func(p *corev1.Pod) { p.Labels["tier"] = "front" }
-	r := newRig(t, set, member("pending"), member("full", tiered), member("ready", ready(9*time.Second)), member("available", ready(10*time.Second)),
-		member("leaving", terminating), member("left", terminating, phase(corev1.PodFailed)), member("relabelled", terminating, relabelled), member("failed", phase(corev1.PodFailed)))
+	r := newFixture(t, set, newPod("pending"), newPod("full", tiered), newPod("ready", ready(9*time.Second)), newPod("available", ready(10*time.Second)),
+		newPod("leaving", terminating), newPod("left", terminating, phase(corev1.PodFailed)), newPod("relabelled", terminating, relabeled), newPod("failed", phase(corev1.PodFailed)))
 	if err := r.sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}

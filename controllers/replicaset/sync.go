@@ -16,61 +16,62 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
-	"github.com/kube-gauntlet/gauntlet/controllers/internal/podfacts"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/slowstart"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync brings the owner under key one step closer to the pods that it wants.
+// sync reconciles the owner under key.
 //
-//  1. What this controller last wrote for the owner must be in the caches; where the
-//     kind does not ask for that, only once expectations have run out: it is not the
-//     pods that are late then, but their news.
-//  2. Expectations are looked at before pods are listed: an event in between
-//     would otherwise make old pods look like the outcome of new requests.
-//  3. Candidates are claimed. A failure ends the sync: nothing may be created,
-//     deleted or reported from a wrong idea of which pods there are.
-//  4. Pods are created or deleted, unless the owner is terminating or still
-//     waits for what it asked for before.
-//  5. The owner comes back when the next pod becomes available, or when its
-//     expectations run out, since no event announces either.
-//  6. Status is written, also when 4 failed or was not done.
+//  1. If the caches do not contain this controller's last writes for the owner, the
+//     sync is deferred. For kinds without ReadsOwnWrites, this applies only once
+//     unmet expectations have expired: the pods exist, and only their events are
+//     late.
+//  2. Expectations are checked before pods are listed. If an event arrived in
+//     between, the old list would look like the result of the new requests.
+//  3. Pods are adopted and released. An error ends the sync: nothing may be created,
+//     deleted or reported from an incomplete list of pods.
+//  4. Pods are created or deleted, unless the owner is terminating or its
+//     expectations are unmet.
+//  5. The owner is enqueued for the time when the next pod becomes available or its
+//     expectations expire, because no event announces either.
+//  6. The status is written, even if step 4 failed or was skipped.
 func (c *Controller) sync(ctx context.Context, key string) error {
-	missing := c.writes.Missing(key)
-	if c.traits.ReadsOwnWrites && missing != "" {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	stale := c.writes.StaleReason(key)
+	if c.traits.ReadsOwnWrites && stale != "" {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
-	owner, found, err := c.cached(ctx, key)
+	owner, found, err := c.cachedOwner(ctx, key)
 	if err != nil || !found {
 		return err
 	}
 	id := owner.ID()
-	late := missing != "" && c.expectations.Unmet(id)
-	settled := c.expectations.Satisfied(id)
-	if late && settled {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+	unobserved := stale != "" && c.expectations.Unmet(id)
+	satisfied := c.expectations.Satisfied(id)
+	if unobserved && satisfied {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
 		return err
 	}
-	f := finding{owner: owner, active: pods.active, terminating: pods.terminating}
-	if settled && !owner.Terminating() {
-		f.failure = c.scale(ctx, owner, pods.active)
+	result := syncResult{owner: owner, active: pods.active, terminating: pods.terminating}
+	if satisfied && !owner.Terminating() {
+		result.failure = c.scale(ctx, owner, pods.active)
 	}
-	f.now = c.clock.Now()
-	if wait, ok := nextAvailable(pods.active, owner.MinReady, f.now); ok {
+	result.now = c.clock.Now()
+	if wait, ok := nextAvailable(pods.active, owner.MinReady, result.now); ok {
 		c.loop.AddAfter(key, wait)
 	}
-	if left := c.expectations.Remaining(id); left > 0 {
-		c.loop.AddAfter(key, left)
+	if remaining := c.expectations.Remaining(id); remaining > 0 {
+		c.loop.AddAfter(key, remaining)
 	}
-	return errors.Join(f.failure, c.report(ctx, f))
+	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cached returns the owner under key. One that is gone, or that makes no sense,
-// is not found, and everything remembered of a gone one is dropped.
-func (c *Controller) cached(ctx context.Context, key string) (owner Owner, found bool, err error) {
+// cachedOwner returns the owner under key. found is false if the owner was deleted or
+// is invalid. The expectations and recorded writes of a deleted owner are dropped.
+func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
 		return Owner{}, false, fmt.Errorf("looking up %s %s: %w", c.traits.GVK.Kind, key, err)
@@ -82,32 +83,31 @@ func (c *Controller) cached(ctx context.Context, key string) (owner Owner, found
 	}
 	owner, err = c.kind.Owner(object)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Ignoring an object that makes no sense until it changes")
+		klog.FromContext(ctx).Error(err, "Ignoring an invalid object until it changes")
 		return Owner{}, false, nil
 	}
 	return owner, true, nil
 }
 
-// podSet is the pods of one owner: those that count as replicas, and how many
-// are on their way out.
-type podSet struct {
+// ownedPods holds the active pods of one owner and the number of its terminating pods.
+type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int
 }
 
-// claim returns the owner's pods, adopting and releasing active ones.
-func (c *Controller) claim(ctx context.Context, owner Owner) (podSet, error) {
+// claim adopts and releases active pods and returns the pods of owner.
+func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) {
 	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
-		return podSet{}, err
+		return ownedPods{}, err
 	}
-	var set podSet
+	var set ownedPods
 	candidates := make([]*corev1.Pod, 0, len(pods))
 	for _, pod := range pods {
 		switch {
-		case podfacts.Active(pod):
+		case podutil.Active(pod):
 			candidates = append(candidates, pod)
-		case podfacts.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
+		case podutil.Terminating(pod) && ownership.Decide(owner.Object, pod, owner.Selector) == ownership.Keep:
 			set.terminating++
 		}
 	}
@@ -138,8 +138,7 @@ func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	}
 }
 
-// scale creates or deletes pods so that the owner gets closer to the number it
-// wants.
+// scale creates or deletes pods to get closer to the desired number of replicas.
 func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Pod) error {
 	step := plan(owner.Replicas, len(active), c.burst)
 	switch {
@@ -148,18 +147,19 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 		return c.create(ctx, owner, step.creates)
 	case step.deletes > 0:
 		klog.FromContext(ctx).V(2).Info("Too many pods", "wanted", owner.Replicas, "active", len(active), "deleting", step.deletes)
-		crowd, err := c.crowd(owner, active, step.deletes)
+		relatedPods, err := c.relatedPodsByNode(owner, active, step.deletes)
 		if err != nil {
 			return err
 		}
-		return c.delete(ctx, owner, deleteFirst(active, step.deletes, crowd, c.clock.Now()))
+		return c.delete(ctx, owner, podsToDelete(active, step.deletes, relatedPods, c.clock.Now()))
 	default:
 		return nil
 	}
 }
 
-// create makes n pods. Refused because the namespace is terminating, it leaves
-// the expectations unmet: they keep the owner quiet until it is gone as well.
+// create creates n pods with slow start. If the namespace is terminating, the
+// expectations stay unmet, so that the controller does not retry until the owner is
+// gone as well.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)
@@ -174,15 +174,15 @@ func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 		return err
 	})
 	if podcontrol.NamespaceTerminating(err) {
-		klog.FromContext(ctx).V(2).Info("The namespace is terminating, no pods are created", "refused", n)
+		klog.FromContext(ctx).V(2).Info("Namespace is terminating, not creating pods", "skipped", n)
 		return nil
 	}
 	c.expectations.CreationsFailed(id, n-started)
 	return err
 }
 
-// delete deletes pods, all at once, and returns the first failure. One that is
-// gone already is none.
+// delete deletes pods concurrently and returns the first error. A pod that is already
+// gone is not an error.
 func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod) error {
 	id := owner.ID()
 	uids := make([]types.UID, len(pods))
@@ -210,9 +210,10 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// crowd counts, on each node, the active pods of all owners that share this
-// one's controller. It is not asked for when every pod has to go.
-func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
+// relatedPodsByNode counts, for each node, the active pods of owner and its siblings.
+// It returns nil if every pod is to be deleted, because then the order does not
+// matter.
+func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil
 	}
@@ -220,19 +221,19 @@ func (c *Controller) crowd(owner Owner, active []*corev1.Pod, deletes int) (map[
 	if err != nil {
 		return nil, err
 	}
-	crowd := map[string]int{}
+	relatedPods := map[string]int{}
 	for _, sibling := range siblings {
 		pods, err := childindex.ControlledBy[*corev1.Pod](c.pods, sibling)
 		if err != nil {
 			return nil, err
 		}
 		for _, pod := range pods {
-			if podfacts.Active(pod) {
-				crowd[pod.Spec.NodeName]++
+			if podutil.Active(pod) {
+				relatedPods[pod.Spec.NodeName]++
 			}
 		}
 	}
-	return crowd, nil
+	return relatedPods, nil
 }
 
 func (c *Controller) describe(owner Owner) string {

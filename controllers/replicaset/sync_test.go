@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// sortDeletes forgets the order of deletes, which are sent at once.
+// sortDeletes sorts delete calls, which are concurrent.
 var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	sorted := slices.Clone(calls)
 	slices.SortStableFunc(sorted, func(a, b string) int {
@@ -28,114 +28,114 @@ var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	return sorted
 })
 
-// TestSync checks which calls a sync makes, in what order, and whether it may
-// create or delete in the sync after it.
+// TestSync checks which calls a sync makes, in what order, and whether the next sync
+// may create or delete.
 func TestSync(t *testing.T) {
 	tests := []struct {
 		name        string
 		set         *appsv1.ReplicaSet
 		live        *appsv1.ReplicaSet
 		pods        []*corev1.Pod
-		before      func(*rig)
+		before      func(*fixture)
 		answers     map[string][]error
 		wantCalls   []string
 		wantErr     string
 		wantPending bool
 	}{
-		{name: "settled", set: newSet(1, reporting(1)), pods: []*corev1.Pod{member("a")}},
+		{name: "settled", set: newSet(1, reporting(1)), pods: []*corev1.Pod{newPod("a")}},
 		{name: "missing pods", set: newSet(3, reporting(0)), wantCalls: repeat(create, 3), wantPending: true},
-		{name: "new object", set: newSet(0), wantCalls: []string{status}},
+		{name: "new ReplicaSet", set: newSet(0), wantCalls: []string{status}},
 		{name: "burst", set: newSet(1200, reporting(0)), wantCalls: repeat(create, Burst), wantPending: true},
 		{
 			name: "excess pods", set: newSet(1, reporting(3)),
-			pods:      []*corev1.Pod{member("a", phase(corev1.PodRunning)), member("b"), member("c", phase(corev1.PodRunning), node("n"))},
-			before:    func(r *rig) { r.answers["delete pods b"] = []error{refused} },
+			pods:      []*corev1.Pod{newPod("a", phase(corev1.PodRunning)), newPod("b"), newPod("c", phase(corev1.PodRunning), node("n"))},
+			before:    func(r *fixture) { r.callErrors["delete pods b"] = []error{errTooManyRequests} },
 			wantCalls: []string{"delete pods a", "delete pods b", status},
 			wantErr:   "slow down", wantPending: true,
 		},
-		{name: "a pod that is gone", set: newSet(0, reporting(1)), pods: []*corev1.Pod{member("a")}, answers: map[string][]error{"delete pods a": {gone}}, wantCalls: []string{"delete pods a"}},
+		{name: "deleted pod", set: newSet(0, reporting(1)), pods: []*corev1.Pod{newPod("a")}, answers: map[string][]error{"delete pods a": {errNotFound}}, wantCalls: []string{"delete pods a"}},
 		{
 			name: "failed, succeeded and terminating pods are replaced, not deleted", set: newSet(1, reporting(0)),
-			pods:      []*corev1.Pod{member("a", phase(corev1.PodFailed)), member("b", phase(corev1.PodSucceeded)), member("c", terminating)},
+			pods:      []*corev1.Pod{newPod("a", phase(corev1.PodFailed)), newPod("b", phase(corev1.PodSucceeded)), newPod("c", terminating)},
 			wantCalls: []string{create, status}, wantPending: true,
 		},
-		{name: "strangers are left alone", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", foreign), member("b", orphaned, relabelled)}},
-		{name: "adoption re-reads first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
+		{name: "pods of other owners are not changed", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", controlledByAnother), newPod("b", orphaned, relabeled)}},
+		{name: "adoption reads the owner first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
 		{
-			name: "the live owner is terminating", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{member("a", orphaned)},
-			wantCalls: []string{read}, wantErr: "is being deleted",
+			name: "owner is terminating in the API server", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{newPod("a", orphaned)},
+			wantCalls: []string{read}, wantErr: "is terminating since",
 		},
 		{
-			name: "a failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
-			answers: map[string][]error{"patch pods a": {refused}}, wantCalls: []string{read, "patch pods a"}, wantErr: "slow down",
+			name: "failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			answers: map[string][]error{"patch pods a": {errTooManyRequests}}, wantCalls: []string{read, "patch pods a"}, wantErr: "slow down",
 		},
-		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled)}, wantCalls: []string{"patch pods a"}},
-		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", relabelled, phase(corev1.PodFailed))}},
-		{name: "nor adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{member("a", orphaned, phase(corev1.PodSucceeded)), member("b", orphaned, terminating)}},
-		{name: "a terminating owner only reports", set: newSet(3, deleting), pods: []*corev1.Pod{member("a", orphaned), member("b", relabelled)}, wantCalls: []string{status}},
+		{name: "release", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", relabeled)}, wantCalls: []string{"patch pods a"}},
+		{name: "inactive pods are not released", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", relabeled, phase(corev1.PodFailed))}},
+		{name: "inactive pods are not adopted", set: newSet(0, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned, phase(corev1.PodSucceeded)), newPod("b", orphaned, terminating)}},
+		{name: "terminating owner: status only", set: newSet(3, deleting), pods: []*corev1.Pod{newPod("a", orphaned), newPod("b", relabeled)}, wantCalls: []string{status}},
 		{
-			name: "waiting, it still adopts and reports", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
-			before:    func(r *rig) { r.expectations.ExpectCreations(mustOwner(r).ID(), 2) },
+			name: "unmet expectations: still adopts and writes the status", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			before:    func(r *fixture) { r.expectations.ExpectCreations(mustOwner(r).ID(), 2) },
 			wantCalls: []string{read, "patch pods a", status}, wantPending: true,
 		},
 		{
-			name: "what it waited for comes when pods are listed already", set: newSet(3, reporting(0)), pods: []*corev1.Pod{member("a", orphaned)},
-			before: func(r *rig) {
+			name: "event after listing the pods", set: newSet(3, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},
+			before: func(r *fixture) {
 				id := mustOwner(r).ID()
 				r.expectations.ExpectCreations(id, 2)
-				r.meanwhile["patch pods a"] = func() { r.expectations.CreationsFailed(id, 2) }
+				r.duringCall["patch pods a"] = func() { r.expectations.CreationsFailed(id, 2) }
 			},
 			wantCalls: []string{read, "patch pods a", status},
 		},
 		{
-			name: "waiting for 5 minutes is enough", set: newSet(1, reporting(0)),
-			before: func(r *rig) {
+			name: "expectations expire after 5 minutes", set: newSet(1, reporting(0)),
+			before: func(r *fixture) {
 				r.expectations.ExpectCreations(mustOwner(r).ID(), 2)
 				r.clock.SetTime(now.Add(5 * time.Minute))
 			},
 			wantCalls: []string{create}, wantPending: true,
 		},
 		{
-			name: "slow start stops at once and nothing is awaited", set: newSet(500, reporting(0)), answers: map[string][]error{create: {refused}},
+			name: "slow start stops after the first create", set: newSet(500, reporting(0)), answers: map[string][]error{create: {errTooManyRequests}},
 			wantCalls: []string{create, status}, wantErr: "slow down",
 		},
 		{
-			name: "slow start stops after the batch that failed", set: newSet(500, reporting(0)), answers: map[string][]error{create: {nil, refused, nil}},
+			name: "slow start stops after the batch that failed", set: newSet(500, reporting(0)), answers: map[string][]error{create: {nil, errTooManyRequests, nil}},
 			wantCalls: append(repeat(create, 3), status), wantErr: "slow down", wantPending: true,
 		},
-		{name: "a terminating namespace is no failure, and no storm", set: newSet(500, reporting(0)), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}, wantPending: true},
-		{name: "a status conflict is retried once", set: newSet(0), answers: map[string][]error{status: {conflict, nil}}, wantCalls: []string{status, read, status}},
-		{name: "and no more", set: newSet(0), answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read, status}, wantErr: "modified"},
-		{name: "other status errors are not", set: newSet(0), answers: map[string][]error{status: {refused}}, wantCalls: []string{status}, wantErr: "slow down"},
+		{name: "terminating namespace is not an error and is not retried", set: newSet(500, reporting(0)), answers: map[string][]error{create: {namespaceTerminating()}}, wantCalls: []string{create}, wantPending: true},
+		{name: "a status conflict is retried once", set: newSet(0), answers: map[string][]error{status: {errConflict, nil}}, wantCalls: []string{status, read, status}},
+		{name: "status conflict is retried only once", set: newSet(0), answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read, status}, wantErr: "modified"},
+		{name: "other status errors are not retried", set: newSet(0), answers: map[string][]error{status: {errTooManyRequests}}, wantCalls: []string{status}, wantErr: "slow down"},
 		{
-			name: "not on somebody else's object", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
-			answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read}, wantErr: "has been replaced",
+			name: "status is not written to a recreated owner", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.UID = "later" }),
+			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "was recreated",
 		},
 		{
-			name: "and never back in generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
-			answers: map[string][]error{status: {conflict}}, wantCalls: []string{status, read}, wantErr: "generation 2",
+			name: "status never goes back to an older generation", set: newSet(0), live: newSet(0, func(s *appsv1.ReplicaSet) { s.Status.ObservedGeneration = 2 }),
+			answers: map[string][]error{status: {errConflict}}, wantCalls: []string{status, read}, wantErr: "observedGeneration 2",
 		},
 		{
-			name: "own pods not in the cache yet", set: newSet(3), pods: []*corev1.Pod{member("a")},
-			before: func(r *rig) { r.writes.Wrote(mustOwner(r).ID(), "pods", "11") }, wantErr: "not yet",
+			name: "own pods not in the cache yet", set: newSet(3), pods: []*corev1.Pod{newPod("a")},
+			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "pods", "11") }, wantErr: "sync deferred",
 		},
 		{
 			name: "own status not in the cache yet", set: newSet(3),
-			before: func(r *rig) { r.writes.Wrote(mustOwner(r).ID(), "replicasets", "11") }, wantErr: "not yet",
+			before: func(r *fixture) { r.writes.Wrote(mustOwner(r).ID(), "replicasets", "11") }, wantErr: "sync deferred",
 		},
 		{
-			name: "own deletion not in the cache yet", set: newSet(0), pods: []*corev1.Pod{member("a")},
-			before: func(r *rig) { r.writes.Deleted(mustOwner(r).ID(), "pods", "ns/a", "a") }, wantErr: "not yet",
+			name: "own deletion not in the cache yet", set: newSet(0), pods: []*corev1.Pod{newPod("a")},
+			before: func(r *fixture) { r.writes.Deleted(mustOwner(r).ID(), "pods", "ns/a", "a") }, wantErr: "sync deferred",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, test.set, test.pods...)
+			r := newFixture(t, test.set, test.pods...)
 			if test.live != nil {
 				r.live = test.live
 			}
 			for call, errs := range test.answers {
-				r.answers[call] = errs
+				r.callErrors[call] = errs
 			}
 			if test.before != nil {
 				test.before(r)
@@ -154,23 +154,23 @@ func TestSync(t *testing.T) {
 	}
 }
 
-func mustOwner(r *rig) Owner {
-	owner, found, err := r.cached(r.t.Context(), key)
+func mustOwner(r *fixture) Owner {
+	owner, found, err := r.cachedOwner(r.t.Context(), key)
 	if err != nil || !found {
-		r.t.Fatalf("the rig has no owner, error %v", err)
+		r.t.Fatalf("the fixture has no owner, error %v", err)
 	}
 	return owner
 }
 
-func TestOwnerThatIsGone(t *testing.T) {
-	r := newRig(t, newSet(3))
+func TestDeletedOwner(t *testing.T) {
+	r := newFixture(t, newSet(3))
 	id := mustOwner(r).ID()
 	r.expectations.ExpectCreations(id, 1)
 	r.writes.Wrote(id, "pods", "11")
 	if err := r.owners.Delete(newSet(3)); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.writes.Missing(key) // the cache cannot tell: nothing holds the sync back
+	_ = r.writes.StaleReason(key) // the versions cannot be compared, so nothing defers the sync
 	if err := r.sync(t.Context(), key); err != nil || len(r.calls) > 0 {
 		t.Errorf("error %v, calls %v; want neither", err, r.calls)
 	}
@@ -179,7 +179,7 @@ func TestOwnerThatIsGone(t *testing.T) {
 	}
 }
 
-func TestCrowd(t *testing.T) {
+func TestRelatedPodsByNode(t *testing.T) {
 	deployed := func(uid types.UID) func(*appsv1.ReplicaSet) {
 		return func(s *appsv1.ReplicaSet) {
 			s.Name, s.UID = string(uid), uid
@@ -189,25 +189,25 @@ func TestCrowd(t *testing.T) {
 	of := func(uid types.UID) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.OwnerReferences[0].UID = uid }
 	}
-	r := newRig(t, newSet(1, deployed("new")),
-		member("a", of("new"), node("n1")), member("b", of("new"), node("n2")),
-		member("c", of("old"), node("n1")), member("d", of("old"), node("n1"), terminating), member("e", of("stranger"), node("n1")))
+	r := newFixture(t, newSet(1, deployed("new")),
+		newPod("a", of("new"), node("n1")), newPod("b", of("new"), node("n2")),
+		newPod("c", of("old"), node("n1")), newPod("d", of("old"), node("n1"), terminating), newPod("e", of("other"), node("n1")))
 	r.cache(t, newSet(1, deployed("old")))
-	r.cache(t, newSet(1, func(s *appsv1.ReplicaSet) { s.Name, s.UID = "alone", "stranger" }))
+	r.cache(t, newSet(1, func(s *appsv1.ReplicaSet) { s.Name, s.UID = "alone", "other" }))
 	owner, err := r.kind.Owner(newSet(1, deployed("new")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd, err := r.crowd(owner, make([]*corev1.Pod, 2), 1)
+	crowd, err := r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{"n1": 2, "n2": 1}, crowd); diff != "" {
 		t.Errorf("related pods by node (-want +got):\n%s", diff)
 	}
-	owner.Object = newSet(1) // stands alone
-	if crowd, err = r.crowd(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
-		t.Errorf("a set that stands alone has neighbours %v, error %v", crowd, err)
+	owner.Object = newSet(1) // has no controller
+	if crowd, err = r.relatedPodsByNode(owner, make([]*corev1.Pod, 2), 1); err != nil || len(crowd) > 0 {
+		t.Errorf("ReplicaSet without a controller has related pods %v, error %v", crowd, err)
 	}
 }
 
@@ -234,37 +234,38 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// Whatever a sync writes for its owner must be in the caches before the next.
-func TestRemembersItsWrites(t *testing.T) {
+// TestRecordsItsWrites checks that a sync is deferred until the caches contain the
+// writes of the last sync.
+func TestRecordsItsWrites(t *testing.T) {
 	tests := []struct {
 		name string
 		set  *appsv1.ReplicaSet
 		pods []*corev1.Pod
 		want string
 	}{
-		{"created", newSet(1, reporting(0)), []*corev1.Pod{member("old", phase(corev1.PodFailed))}, "the cache of pods is at resourceVersion 10, own write at 1001"},
-		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{member("a")}, "the deletion of ns/a"},
-		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{member("a", orphaned)}, "own write at 2000"},
-		{"released", newSet(0, reporting(0)), []*corev1.Pod{member("a", relabelled)}, "own write at 2000"},
-		{"reported", newSet(0), nil, "the cache of replicasets is at resourceVersion 10, own write at 3000"},
+		{"created", newSet(1, reporting(0)), []*corev1.Pod{newPod("old", phase(corev1.PodFailed))}, "the informer cache of pods is at resourceVersion 10, the last write of this controller is at 1001"},
+		{"deleted", newSet(0, reporting(1)), []*corev1.Pod{newPod("a")}, "still contains ns/a"},
+		{"adopted", newSet(1, reporting(1)), []*corev1.Pod{newPod("a", orphaned)}, "the last write of this controller is at 2000"},
+		{"released", newSet(0, reporting(0)), []*corev1.Pod{newPod("a", relabeled)}, "the last write of this controller is at 2000"},
+		{"reported", newSet(0), nil, "the informer cache of replicasets is at resourceVersion 10, the last write of this controller is at 3000"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRig(t, test.set, test.pods...)
+			r := newFixture(t, test.set, test.pods...)
 			if err := r.sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
-			if got := r.writes.Missing(key); !strings.Contains(got, test.want) {
-				t.Errorf("missing %q, want %q", got, test.want)
+			if got := r.writes.StaleReason(key); !strings.Contains(got, test.want) {
+				t.Errorf("StaleReason = %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// runRig runs the controller for a while of the bubble's time.
-func runRig(t *testing.T, r *rig, d time.Duration) {
+// runFixture runs the controller for d of simulated time.
+func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	drain, done := make(chan struct{}), make(chan struct{})
-	r.synced = nil // the rig's informers never start
+	r.synced = nil // the informers of the fixture never start
 	r.loop.Add(key)
 	go func() {
 		defer close(done)
@@ -273,10 +274,10 @@ func runRig(t *testing.T, r *rig, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 }
 
-func TestComesBackWhenAPodBecomesAvailable(t *testing.T) {
+func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		want  int32
@@ -284,63 +285,64 @@ func TestComesBackWhenAPodBecomesAvailable(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			set := newSet(1, func(s *appsv1.ReplicaSet) {
 				s.Spec.MinReadySeconds = 30
-				s.ResourceVersion = "3000" // so that the cache is not behind the status
+				s.ResourceVersion = "3000" // keeps the cache up to date with the status write
 			})
-			pod := member("a", func(p *corev1.Pod) { p.Status.Conditions = readySince(time.Now().Add(-10 * time.Second)) })
-			r := newRigAt(t, clock.RealClock{}, set, pod)
-			runRig(t, r, test.after+time.Millisecond)
+			pod := newPod("a", func(p *corev1.Pod) { p.Status.Conditions = readySince(time.Now().Add(-10 * time.Second)) })
+			r := newFixtureWithClock(t, clock.RealClock{}, set, pod)
+			runFixture(t, r, test.after+time.Millisecond)
 			if got := r.written[len(r.written)-1].AvailableReplicas; got != test.want {
-				t.Errorf("after %s %d are available, want %d", test.after, got, test.want)
+				t.Errorf("after %s, %d pods are available, want %d", test.after, got, test.want)
 			}
 		})
 	}
 }
 
-// TestLatePods: a kind that does not wait for its own writes makes nothing again for
-// want of news of it, however long that takes, and goes on as soon as there is some.
-func TestLatePods(t *testing.T) {
+// TestStalePodCache checks a kind that does not wait for its own writes. While the pod
+// cache is stale, it creates no pod twice, even after its expectations have expired.
+// It continues as soon as the cache is up to date.
+func TestStalePodCache(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		shown time.Duration // when the cache has what was made; 0 is never
-		want  int           // creates
+		shown time.Duration // when the cache contains the created pods; 0 means never
+		want  int           // number of creates
 	}{
-		{"never shown", 0, 2},
-		{"shown, and gone since", 6 * time.Minute, 4},
+		{"never in the cache", 0, 2},
+		{"in the cache and deleted since", 6 * time.Minute, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRigAt(t, clock.RealClock{}, newSet(2, func(s *appsv1.ReplicaSet) { s.ResourceVersion = "3000" }), member("a", foreign))
+				r := newFixtureWithClock(t, clock.RealClock{}, newSet(2, func(s *appsv1.ReplicaSet) { s.ResourceVersion = "3000" }), newPod("a", controlledByAnother))
 				r.traits.ReadsOwnWrites = false
 				if test.shown > 0 {
 					time.AfterFunc(test.shown, func() {
-						stranger := member("b", foreign, func(p *corev1.Pod) { p.ResourceVersion = "1500" })
-						if err := r.pods.Add(stranger); err != nil {
+						other := newPod("b", controlledByAnother, func(p *corev1.Pod) { p.ResourceVersion = "1500" })
+						if err := r.pods.Add(other); err != nil {
 							t.Error(err)
 						}
 					})
 				}
-				runRig(t, r, 7*time.Minute)
+				runFixture(t, r, 7*time.Minute)
 				creates := slices.DeleteFunc(slices.Clone(r.calls), func(call string) bool { return call != create })
 				if len(creates) != test.want {
 					t.Errorf("%d creates, want %d", len(creates), test.want)
 				}
-				if others := len(r.calls) - len(creates); others > 10 { // while it waits it writes nothing
-					t.Errorf("%d other calls, want a few: %v", others, r.calls)
+				if others := len(r.calls) - len(creates); others > 10 { // deferred syncs make no calls
+					t.Errorf("%d other calls, want at most 10: %v", others, r.calls)
 				}
 			})
 		})
 	}
 }
 
-func TestComesBackWhenExpectationsRunOut(t *testing.T) {
+func TestRequeuesWhenExpectationsExpire(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		want  []string
 	}{{5*time.Minute - time.Second, nil}, {5 * time.Minute, []string{create}}} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRigAt(t, clock.RealClock{}, newSet(1, reporting(0)))
+			r := newFixtureWithClock(t, clock.RealClock{}, newSet(1, reporting(0)))
 			r.expectations.ExpectCreations(mustOwner(r).ID(), 1)
-			runRig(t, r, test.after+time.Millisecond)
+			runFixture(t, r, test.after+time.Millisecond)
 			if diff := cmp.Diff(test.want, r.calls); diff != "" {
 				t.Errorf("calls after %s (-want +got):\n%s", test.after, diff)
 			}

@@ -1,9 +1,11 @@
-// Package replication keeps the number of pods that a ReplicationController
-// asks for. The work is done by the engine of package replicaset; what is here
-// is the kind: where its objects are read and how its status is written.
+// Package replication implements the ReplicationController controller. The sync loop
+// is that of package replicaset; this package reads ReplicationControllers and writes
+// their status.
 //
-// Unlike ReplicaSets, ReplicationControllers select by equality only, report no
-// terminating replicas, and are guarded by expectations alone, until these run out.
+// ReplicationControllers differ from ReplicaSets: their selectors compare by equality
+// only, and their status has no terminatingReplicas. A sync does not wait until the
+// caches contain the controller's own writes, except after unmet expectations have
+// expired.
 package replication
 
 import (
@@ -23,14 +25,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
 )
 
-// replicationControllers is the kind ReplicationController.
+// replicationControllers implements replicaset.Kind for ReplicationControllers.
 type replicationControllers struct {
 	client   kubernetes.Interface
 	informer cache.SharedIndexInformer
 }
 
-// Controllers returns the kind of ReplicationControllers, read from
-// informer and written through client.
+// Controllers returns the Kind for ReplicationControllers. It reads them from informer
+// and writes them through client.
 func Controllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
@@ -49,7 +51,7 @@ func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k
 func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	rc, ok := object.(*corev1.ReplicationController)
 	if !ok {
-		return replicaset.Owner{}, fmt.Errorf("a %T is not a ReplicationController", object)
+		return replicaset.Owner{}, fmt.Errorf("unexpected type %T, expected a ReplicationController", object)
 	}
 	if rc.Spec.Template == nil {
 		return replicaset.Owner{}, fmt.Errorf("ReplicationController %s/%s has no template", rc.Namespace, rc.Name)
@@ -111,5 +113,5 @@ func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replica
 	return written.ResourceVersion, nil
 }
 
-// Siblings returns nothing: ReplicationControllers have no controller to share.
+// Siblings returns nothing, because ReplicationControllers have no controller.
 func (*replicationControllers) Siblings(replicaset.Owner) ([]types.UID, error) { return nil, nil }

@@ -33,7 +33,7 @@ func newRC(replicas int32) *corev1.ReplicationController {
 	}
 }
 
-// identify gives pods what an API server would: name, UID, resourceVersion.
+// identify gives created pods a name, UID and resourceVersion, as an API server does.
 func identify(client *fake.Clientset) {
 	var version atomic.Int64
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -41,11 +41,12 @@ func identify(client *fake.Clientset) {
 		v := version.Add(1)
 		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, v)
 		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(100+v)
-		return false, nil, nil // the tracker stores it
+		return false, nil, nil // let the object tracker store it
 	})
 }
 
-// The engine runs a ReplicationController from nothing to its pods and status.
+// TestEngine checks that the controller creates the pods of a ReplicationController
+// and reports its status.
 func TestEngine(t *testing.T) {
 	client := fake.NewClientset(newRC(3))
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestEngine(t *testing.T) {
 		<-done
 		close(stopInformers)
 		factory.Shutdown()
-		time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+		time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 	})
 }
 
@@ -122,15 +123,16 @@ func TestOwner(t *testing.T) {
 	}
 	rc.Spec.Selector = nil
 	if got, err = kind.Owner(rc); err != nil || got.Selector.Matches(labels.Set{"app": "web"}) {
-		t.Errorf("an empty selector matches, error %v", err)
+		t.Errorf("empty selector matches, error %v", err)
 	}
 	rc.Spec.Template = nil
 	if _, err = kind.Owner(rc); err == nil {
-		t.Error("one without a template is accepted")
+		t.Error("no error without a template")
 	}
 }
 
-// What the status says survives being written and read again.
+// TestUpdateStatus checks that a status does not change when it is written and read
+// again.
 func TestUpdateStatus(t *testing.T) {
 	client := fake.NewClientset(newRC(1))
 	kind := &replicationControllers{client: client}

@@ -1,10 +1,9 @@
-// Command workload-controller-manager runs the ReplicationController,
-// ReplicaSet, Deployment and Endpoints controllers. It takes
-// kube-controller-manager's flags, and can stand in for it where only these
-// controllers are wanted.
+// Command workload-controller-manager runs the ReplicationController, ReplicaSet,
+// Deployment and Endpoints controllers. It accepts the flags of
+// kube-controller-manager and can replace it if only these controllers are needed.
 //
-// It exits with 0 after SIGTERM or SIGINT, with 1 when it failed or lost its
-// lease, and with 2 when it was not started rightly.
+// The exit code is 0 after SIGTERM or SIGINT, 1 after a failure or a lost lease, and 2
+// after a usage error.
 package main
 
 import (
@@ -32,7 +31,8 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	// The first signal asks; the second one is not caught.
+	// The first signal starts a graceful stop; a second signal ends the process at
+	// once.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	klog.Flush()
@@ -72,12 +72,12 @@ func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: there are only flags, see --help", flags.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: only flags are accepted, see --help", flags.Arg(0))
 	}
 	return options, options.Validate()
 }
 
-// addLogFlags adds the flags of the log that matter here; klog has many more.
+// addLogFlags adds the klog flags -v and --vmodule.
 func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)
@@ -86,7 +86,7 @@ func addLogFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// oneLine prints err, which may join several, as one line.
+// oneLine writes err, which may join several errors, as one line.
 func oneLine(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s: %s\n", manager.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 }

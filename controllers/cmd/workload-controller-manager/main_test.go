@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
-// The command line that stands for kube-controller-manager's in a run.
+// kubeControllerManagerArgs is a command line of kube-controller-manager as gauntlet
+// starts it.
 const kubeControllerManagerArgs = "--kubeconfig=F --controllers=replicationcontroller-controller,replicaset-controller,deployment-controller,endpoints-controller" +
 	" --leader-elect=true --leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s" +
 	" --leader-elect-resource-lock=leases --leader-elect-resource-name=NAME --leader-elect-resource-namespace=kube-system" +
@@ -27,7 +28,7 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 	want := manager.NewOptions()
 	want.Kubeconfig = "F"
-	want.Controllers = manager.Known()
+	want.Controllers = manager.ControllerNames()
 	want.KubeAPIQPS, want.KubeAPIBurst = 500, 1000
 	want.LeaderElection.ResourceName = "NAME"
 	want.Serving = manager.ServingOptions{BindAddress: "127.0.0.1", SecurePort: 10257, CertFile: "C", KeyFile: "K", AllowedPaths: []string{"/livez", "/metrics"}}
@@ -36,10 +37,10 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 }
 
-// What is wrong is said in one line that names the flag, and the exit status
-// tells bad usage from failure.
+// TestRunReportsErrors checks that an error is one line that names the flag. The exit
+// code must distinguish usage errors from failures.
 func TestRunReportsErrors(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // this is no pod
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	tests := []struct {
 		args string
@@ -48,11 +49,11 @@ func TestRunReportsErrors(t *testing.T) {
 	}{
 		{"--no-such-flag", exitUsage, "no-such-flag"},
 		{"--kube-api-qps=fast", exitUsage, "--kube-api-qps"},
-		{"stray", exitUsage, `unexpected argument "stray"`},
-		{"--controllers=replicaset", exitUsage, `"replicaset" is not known, expected '*' or one of replicationcontroller-controller`},
-		{"--controllers=-replicaset", exitUsage, `"-replicaset" is not known`},
-		{"--controllers=replicaset-controller,-replicaset-controller", exitUsage, "both wanted and left out"},
-		{"--controllers=-replicaset-controller,replicaset-controller", exitUsage, "both wanted and left out"},
+		{"extra", exitUsage, `unexpected argument "extra"`},
+		{"--controllers=replicaset", exitUsage, `unknown controller "replicaset", expected '*' or one of replicationcontroller-controller`},
+		{"--controllers=-replicaset", exitUsage, `unknown controller "-replicaset"`},
+		{"--controllers=replicaset-controller,-replicaset-controller", exitUsage, "both enabled and disabled"},
+		{"--controllers=-replicaset-controller,replicaset-controller", exitUsage, "both enabled and disabled"},
 		{"--concurrent-replicaset-syncs=-1", exitUsage, "--concurrent-replicaset-syncs=-1: must be at least 1"},
 		{"--concurrent-rc-syncs=0", exitUsage, "--concurrent-rc-syncs=0"},
 		{"--kube-api-qps=0", exitUsage, "--kube-api-qps=0"},
@@ -60,7 +61,7 @@ func TestRunReportsErrors(t *testing.T) {
 		{"--kube-api-qps=+Inf", exitUsage, "--kube-api-qps=+Inf: must be a number"},
 		{"--kube-api-content-type=text/html", exitUsage, "--kube-api-content-type=text/html: must be one of application/json"},
 		{"--kube-api-content-type=", exitUsage, "--kube-api-content-type=: must be one of"},
-		{"", exitFailed, "--kubeconfig is not given, and this is no pod"},
+		{"", exitFailed, "outside a cluster, set --kubeconfig"},
 		{"--kube-api-qps=10 --kube-api-burst=0", exitUsage, "--kube-api-burst=0: must be at least 1 with --kube-api-qps=10"},
 		{"--leader-elect-renew-deadline=15s", exitUsage, "--leader-elect-renew-deadline=15s: must be less than --leader-elect-lease-duration=15s"},
 		{"--leader-elect-retry-period=9s", exitUsage, "--leader-elect-retry-period=9s"},
@@ -78,7 +79,7 @@ func TestRunReportsErrors(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
 			if code != test.code {
-				t.Errorf("exit status %d, want %d", code, test.code)
+				t.Errorf("exit code %d, want %d", code, test.code)
 			}
 			line, rest, _ := strings.Cut(stderr.String(), "\n")
 			if !strings.HasPrefix(line, manager.Name+": ") || !strings.Contains(line, test.want) || rest != "" {
@@ -94,7 +95,7 @@ func TestRunReportsErrors(t *testing.T) {
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"--help"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
-		t.Errorf("exit status %d, stderr %q", code, stderr.String())
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 	if !strings.Contains(stdout.String(), "--concurrent-rc-syncs int") {
 		t.Errorf("stdout is %q", stdout.String())

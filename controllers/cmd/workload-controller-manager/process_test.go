@@ -23,17 +23,18 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// asCommand makes the test binary be the command.
-const asCommand = "TEST_AS_COMMAND"
+// runAsCommandEnv is the environment variable that makes the test binary run main.
+const runAsCommandEnv = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(runAsCommandEnv) != "" {
 		main() // does not return
 	}
 	m.Run()
 }
 
-// apiServer has no objects but one lease, which is lost to others on demand.
+// apiServer is a fake API server with only one lease, which another holder can take
+// over on demand.
 type apiServer struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -45,7 +46,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
-	t.Cleanup(s.CloseClientConnections) // watches would keep Close waiting
+	t.Cleanup(s.CloseClientConnections) // otherwise open watches delay Close
 	return s
 }
 
@@ -59,17 +60,17 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case request.URL.Query().Has("watch"):
 		w.WriteHeader(http.StatusOK)
 		if request.URL.Query().Get("sendInitialEvents") == "true" {
-			fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"`+kindOf(request)+`","apiVersion":"`+versionOf(request)+
+			fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"`+resourceOf(request)+`","apiVersion":"`+versionOf(request)+
 				`","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 		}
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
 	default:
-		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[]}`, kindOf(request), versionOf(request))
+		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[]}`, resourceOf(request), versionOf(request))
 	}
 }
 
-func kindOf(request *http.Request) string {
+func resourceOf(request *http.Request) string {
 	return map[string]string{
 		"pods": "Pod", "services": "Service", "endpoints": "Endpoints", "replicationcontrollers": "ReplicationController",
 		"replicasets": "ReplicaSet", "deployments": "Deployment",
@@ -111,13 +112,13 @@ func (s *apiServer) holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
-// process is the command at work.
+// process is a running command.
 type process struct {
 	*exec.Cmd
 	port int
 }
 
-// start runs the command against server until it leads.
+// start starts the command against server and waits until all controllers are running.
 func start(t *testing.T, server *apiServer) *process {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -130,7 +131,7 @@ func start(t *testing.T, server *apiServer) *process {
 	p.Cmd = exec.CommandContext(t.Context(), os.Args[0], "--kubeconfig="+kubeconfig, "--kube-api-content-type=application/json",
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.port),
 		"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1s", "--leader-elect-retry-period=100ms")
-	p.Env = append(os.Environ(), asCommand+"=yes")
+	p.Env = append(os.Environ(), runAsCommandEnv+"=yes")
 	log, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +139,8 @@ func start(t *testing.T, server *apiServer) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The log says when the last of the four is at work; it is read to its end,
-	// so that the command never waits for it.
+	// The log shows when the last of the four controllers has started. The log is read
+	// to its end, so that writing it never blocks the command.
 	working := make(chan struct{})
 	var said strings.Builder
 	go func() {
@@ -161,7 +162,7 @@ func start(t *testing.T, server *apiServer) *process {
 	case <-t.Context().Done():
 	}
 	if server.holder() == "" {
-		t.Fatalf("ended before it led:\n%s", said.String())
+		t.Fatalf("process ended before the controllers started:\n%s", said.String())
 	}
 	return p
 }
@@ -190,7 +191,8 @@ func (p *process) get(ctx context.Context, path string) (string, error) {
 	return fmt.Sprint(response.StatusCode, " ", string(body)), err
 }
 
-// The process tells how it is, and SIGTERM ends it in good order.
+// TestTerminate checks the health endpoints of a process and its graceful stop on
+// SIGTERM.
 func TestTerminate(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)
@@ -209,7 +211,7 @@ func TestTerminate(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(got, want) {
-				t.Errorf("%s lacks %q", path, want)
+				t.Errorf("the response of %s does not contain %q", path, want)
 			}
 		}
 	}
@@ -218,7 +220,7 @@ func TestTerminate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Wait(); err != nil {
-		t.Errorf("after SIGTERM: %v, want exit status 0", err)
+		t.Errorf("exit after SIGTERM: %v, want exit code 0", err)
 	}
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the stop took %s", took)
@@ -228,13 +230,13 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// A process that loses its lease ends at once.
+// TestLostLease checks that a process exits at once when it loses its lease.
 func TestLostLease(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)
 	server.down.Store(true)
 	_ = p.Wait()
 	if code := p.ProcessState.ExitCode(); code != exitFailed {
-		t.Errorf("exit status %d, want %d", code, exitFailed)
+		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 }

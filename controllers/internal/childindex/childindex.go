@@ -1,7 +1,6 @@
-// Package childindex finds the children of a controller, and the children that
-// have none, without listing their namespace: a sync must not cost more the
-// more strangers live next door. It is generic over the child, so that pods and
-// ReplicaSets are found by the same indexes.
+// Package childindex indexes pods and ReplicaSets by their controller, and orphans by
+// their namespace. A sync therefore does not list the whole namespace. The package is
+// generic over the child, so that pods and ReplicaSets use the same indexes.
 package childindex
 
 import (
@@ -12,20 +11,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The indexes that Add adds.
+// Names of the indexes that Add adds.
 const (
-	byController = "gauntlet/by-controller"
-	byOrphanhood = "gauntlet/orphans-by-namespace"
+	byControllerUID    = "gauntlet/by-controller"
+	orphansByNamespace = "gauntlet/orphans-by-namespace"
 )
 
-// Add gives an informer the indexes that this package reads. Several
-// controllers may call it for the informer that they share.
+// Add adds the indexes of this package to an informer. Several controllers may call it
+// for the informer that they share.
 func Add(children cache.SharedIndexInformer) error {
-	if _, present := children.GetIndexer().GetIndexers()[byController]; present {
+	if _, present := children.GetIndexer().GetIndexers()[byControllerUID]; present {
 		return nil
 	}
 	err := children.AddIndexers(cache.Indexers{
-		byController: func(object any) ([]string, error) {
+		byControllerUID: func(object any) ([]string, error) {
 			if child, ok := object.(metav1.Object); ok {
 				if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 					return []string{string(ref.UID)}, nil
@@ -33,7 +32,7 @@ func Add(children cache.SharedIndexInformer) error {
 			}
 			return nil, nil
 		},
-		byOrphanhood: func(object any) ([]string, error) {
+		orphansByNamespace: func(object any) ([]string, error) {
 			if child, ok := object.(metav1.Object); ok && metav1.GetControllerOfNoCopy(child) == nil {
 				return []string{child.GetNamespace()}, nil
 			}
@@ -46,36 +45,38 @@ func Add(children cache.SharedIndexInformer) error {
 	return nil
 }
 
-// ControlledBy returns the cached children whose controllerRef has the UID, in
-// no particular order. They are shared: read only.
+// ControlledBy returns the cached children whose controllerRef has the given UID, in
+// no particular order. The children are shared with the cache: do not modify them.
 func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.UID) ([]Child, error) {
-	return lookup[Child](children, byController, string(controller))
+	return lookup[Child](children, byControllerUID, string(controller))
 }
 
-// Candidates returns the cached children that a controller has or may adopt: those
-// whose controllerRef has its UID, and those of its namespace that have no controller.
-// They are in no particular order, each once, and shared: read only.
+// Candidates returns the cached children that a controller controls or may adopt.
+// These are the children whose controllerRef has the controller's UID and the orphans
+// in its namespace. Each child is returned once, in no particular order. The children
+// are shared with the cache: do not modify them.
 //
-// The two indexes are not read in one step, and between two looks a child may pass from
-// one to the other: it would be there twice, and one too many for its controller, which
-// deletes it; or not at all, and have another made. So the first index is read again
-// after the second, and of a child that was seen twice counts what was seen last.
+// The two indexes cannot be read atomically, and a child may move from one to the
+// other between the reads. A child that is counted twice would make the controller
+// delete a pod; a child that is missed would make it create one. Candidates therefore
+// reads the first index again after the second. If it has seen a child twice, it
+// returns the most recent version.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
-	orphans := func() ([]Child, error) { return lookup[Child](children, byOrphanhood, controller.GetNamespace()) }
+	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }
 	var found []Child
-	place := map[types.UID]int{} // in found
-	for _, look := range []func() ([]Child, error){controlled, orphans, controlled} {
-		seen, err := look()
+	position := map[types.UID]int{} // index in found, by UID
+	for _, read := range []func() ([]Child, error){controlled, orphans, controlled} {
+		children, err := read()
 		if err != nil {
 			return nil, err
 		}
-		for _, child := range seen {
-			if at, known := place[child.GetUID()]; known {
+		for _, child := range children {
+			if at, seen := position[child.GetUID()]; seen {
 				found[at] = child
 				continue
 			}
-			place[child.GetUID()] = len(found)
+			position[child.GetUID()] = len(found)
 			found = append(found, child)
 		}
 	}

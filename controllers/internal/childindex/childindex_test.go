@@ -75,14 +75,14 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// moving is an indexer whose content changes after its first lookup, or after its second.
-type moving struct {
+// changingIndexer is an indexer whose content changes after a given number of lookups.
+type changingIndexer struct {
 	cache.Indexer
 	after, lookups int
 	change         func()
 }
 
-func (m *moving) ByIndex(index, value string) ([]any, error) {
+func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	found, err := m.Indexer.ByIndex(index, value)
 	if m.lookups++; m.lookups == m.after {
 		m.change()
@@ -90,16 +90,16 @@ func (m *moving) ByIndex(index, value string) ([]any, error) {
 	return found, err
 }
 
-// A child that passes from one index to the other while they are read is found once,
-// and as it was seen last.
-func TestCandidatesThatMove(t *testing.T) {
+// TestCandidatesWhileControllerRefChanges: a child moves between the indexes while
+// they are read. It must be returned once, in its most recent version.
+func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {
 			name     string
 			from, to *corev1.Pod
 		}{
 			{"adopted", pod("a", "one"), pod("a", "one", controls("1"))},
-			{"disowned", pod("a", "one", controls("1")), pod("a", "one")},
+			{"released", pod("a", "one", controls("1")), pod("a", "one")},
 		} {
 			informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, cache.Indexers{})
 			if err := Add(informer); err != nil {
@@ -111,12 +111,12 @@ func TestCandidatesThatMove(t *testing.T) {
 				}
 			}
 			put(test.from)
-			indexer := &moving{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
+			indexer := &changingIndexer{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
 			pods, err := Candidates[*corev1.Pod](indexer, &metav1.ObjectMeta{Namespace: "a", UID: "1"})
 			if diff := cmp.Diff([]string{"a/one"}, names(t, pods, err)); diff != "" {
 				t.Errorf("%s after lookup %d (-want +got):\n%s", test.name, after, diff)
 			} else if last := after == 1 || test.name == "adopted"; last != (pods[0] == test.to) {
-				t.Errorf("%s after lookup %d: found as it was last %v, want %v", test.name, after, !last, last)
+				t.Errorf("%s after lookup %d: newest version returned %v, want %v", test.name, after, !last, last)
 			}
 		}
 	}

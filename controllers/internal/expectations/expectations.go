@@ -1,12 +1,12 @@
-// Package expectations remembers which creations and deletions a controller has
-// asked for and not yet observed, so that it does not ask for them twice while
-// its cache lags behind.
+// Package expectations records the creates and deletes that a controller has requested
+// and not yet observed. A controller consults it so that it does not request them
+// twice while its informer cache is stale.
 //
-// Every child is followed by its UID: an observation counts once, however often
-// it is delivered, and the child of a create whose response was lost settles
-// nothing that other creates still wait for.
+// The package tracks every child by UID. An observation counts once, however often it
+// is delivered. A child whose create response was lost does not satisfy the
+// expectations of other creates.
 //
-// It decides nothing and calls no API; it is safe for concurrent use.
+// The package makes no decisions and calls no API. It is safe for concurrent use.
 package expectations
 
 import (
@@ -19,71 +19,72 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Timeout is how long an unmet expectation holds its owner back. It bounds the
-// harm of an observation that never comes.
+// Timeout is how long an unmet expectation blocks its owner. It limits the damage of
+// an event that never arrives.
 const Timeout = 5 * time.Minute
 
-// Tracker holds the expectations of many owners, at most one set an owner.
+// Tracker holds the expectations of many owners, at most one set per owner.
 type Tracker struct {
-	clock   clock.PassiveClock
-	reached func(resourceVersion string) bool
+	clock        clock.PassiveClock
+	cacheReached func(resourceVersion string) bool
 
 	mu    sync.Mutex
 	byKey map[string]*expectation
 }
 
-// expectation is what one owner waits for.
+// expectation is the set of creates and deletes that one owner waits for.
 type expectation struct {
 	uid   types.UID
 	since time.Time
-	// unanswered counts creates whose outcome is not known yet.
+	// unanswered counts creates that have neither succeeded nor failed yet.
 	unanswered int
-	// created maps children whose create was answered, and which have not been
-	// observed, to the resourceVersion they were created at.
+	// created maps children that were created and not yet observed to the
+	// resourceVersion of the create response.
 	created map[types.UID]string
-	// early holds children observed while creates were unanswered: a watch may
-	// be faster than the response.
-	early map[types.UID]struct{}
-	// deleted holds children whose deletion was asked for and not observed.
+	// observedEarly holds children that were observed while creates were unanswered: a
+	// watch event may arrive before the response.
+	observedEarly map[types.UID]struct{}
+	// deleted holds children whose deletion was requested and not yet observed.
 	deleted map[types.UID]struct{}
 }
 
-// New returns an empty Tracker. reached says whether the cache of the children
-// has got to a resourceVersion (false when it cannot tell): a child created
-// before that has been observed, or is gone, even if no event ever told of it,
-// as after a relist.
+// New returns an empty Tracker. cacheReached reports whether the cache of the children
+// has reached a resourceVersion; it returns false if the versions cannot be compared.
+// Once the cache has reached the version at which a child was created, the child has
+// been observed or is gone. This holds even if no event was delivered for it, for
+// example after a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
-	return &Tracker{clock: clock, reached: reached, byKey: map[string]*expectation{}}
+	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
 
-// ExpectCreations replaces what owner waits for by n creations.
+// ExpectCreations replaces the expectations of owner with n creates.
 func (t *Tracker) ExpectCreations(owner ownership.ID, n int) {
-	t.put(owner, &expectation{unanswered: n})
+	t.set(owner, &expectation{unanswered: n})
 }
 
-// ExpectDeletions replaces what owner waits for by the deletion of children.
+// ExpectDeletions replaces the expectations of owner with the deletion of children.
 func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	deleted := make(map[types.UID]struct{}, len(children))
 	for _, child := range children {
 		deleted[child] = struct{}{}
 	}
-	t.put(owner, &expectation{deleted: deleted})
+	t.set(owner, &expectation{deleted: deleted})
 }
 
-func (t *Tracker) put(owner ownership.ID, e *expectation) {
+func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	e.uid, e.since = owner.UID, t.clock.Now()
-	e.created, e.early = map[types.UID]string{}, map[types.UID]struct{}{}
+	e.created, e.observedEarly = map[types.UID]string{}, map[types.UID]struct{}{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byKey[owner.Key] = e
 }
 
-// Created tells that a create was answered with a child, which is then waited
-// for unless it has been observed already.
+// Created records that a create succeeded and returned child. The tracker then waits
+// for child, unless it has been observed already.
 func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion string) {
 	t.update(owner, func(e *expectation) {
-		if _, seen := e.early[child]; seen {
-			delete(e.early, child)
+		if _, seen := e.observedEarly[child]; seen {
+			delete(e.observedEarly, child)
 		} else {
 			e.created[child] = resourceVersion
 		}
@@ -91,18 +92,18 @@ func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion s
 	})
 }
 
-// CreationsFailed tells that n creates failed or were never sent.
+// CreationsFailed records that n creates failed or were never sent.
 func (t *Tracker) CreationsFailed(owner ownership.ID, n int) {
 	t.update(owner, func(e *expectation) { e.answer(n) })
 }
 
-// CreationObserved tells that a child of owner has appeared.
+// CreationObserved records that a child of owner was observed.
 func (t *Tracker) CreationObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) { e.observe(child) })
 }
 
-// DeletionObserved tells that a child of owner is terminating, gone, or no
-// longer its child; also that its deletion failed.
+// DeletionObserved records that a child of owner is terminating, is gone or has been
+// released. Call it also if the delete request failed.
 func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) {
 		delete(e.deleted, child)
@@ -110,13 +111,14 @@ func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	})
 }
 
-// Satisfied reports whether owner waits for nothing, or has waited for Timeout.
+// Satisfied reports whether owner has no unmet expectations, or has waited for
+// Timeout.
 func (t *Tracker) Satisfied(owner ownership.ID) bool {
 	return t.Remaining(owner) == 0
 }
 
-// Remaining returns how much longer owner can be held back: 0 when satisfied,
-// at most Timeout.
+// Remaining returns how much longer unmet expectations block owner: 0 if they are
+// satisfied, at most Timeout.
 func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	var remaining time.Duration
 	t.update(owner, func(e *expectation) {
@@ -127,14 +129,15 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	return remaining
 }
 
-// Unmet reports whether something that owner asked for has not been observed, however
-// long ago that was.
+// Unmet reports whether owner has unmet expectations, even if they are older than
+// Timeout.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet
 }
 
-// Forget drops what owner waits for. A namesake with another UID keeps its own.
+// Forget drops the expectations of owner. An object with the same key and another UID
+// keeps its own.
 func (t *Tracker) Forget(owner ownership.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +146,7 @@ func (t *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops what any owner under key waits for.
+// ForgetKey drops the expectations of any owner under key.
 func (t *Tracker) ForgetKey(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,10 +161,10 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending is how many observations are awaited.
+// pending returns the number of observations that e still waits for.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
-		if t.reached(resourceVersion) {
+		if t.cacheReached(resourceVersion) {
 			delete(e.created, child)
 		}
 	}
@@ -171,7 +174,7 @@ func (t *Tracker) pending(e *expectation) int {
 func (e *expectation) answer(n int) {
 	e.unanswered = max(0, e.unanswered-n)
 	if e.unanswered == 0 {
-		clear(e.early)
+		clear(e.observedEarly)
 	}
 }
 
@@ -179,6 +182,6 @@ func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)
 	} else if e.unanswered > 0 {
-		e.early[child] = struct{}{}
+		e.observedEarly[child] = struct{}{}
 	}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	owner    = ownership.ID{Key: "ns/a", UID: "1"}
-	namesake = ownership.ID{Key: "ns/a", UID: "2"}
-	start    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	owner     = ownership.ID{Key: "ns/a", UID: "1"}
+	recreated = ownership.ID{Key: "ns/a", UID: "2"}
+	start     = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 func TestSatisfied(t *testing.T) {
@@ -26,20 +26,20 @@ func TestSatisfied(t *testing.T) {
 		asked ownership.ID
 		want  bool
 	}{
-		{"nothing expected", func(tracker, *clocktesting.FakePassiveClock) {}, owner, true},
+		{"no expectations", func(tracker, *clocktesting.FakePassiveClock) {}, owner, true},
 		{"create unanswered", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 		}, owner, false},
-		{"create answered, not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create succeeded, not observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 		}, owner, false},
-		{"create answered, then observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create succeeded, then observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 			e.CreationObserved(owner, "p")
 		}, owner, true},
-		{"observed before the answer", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"observed before the response", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.CreationObserved(owner, "p")
 			e.Created(owner, "p", "7")
@@ -51,27 +51,27 @@ func TestSatisfied(t *testing.T) {
 			e.CreationObserved(owner, "p")
 			e.CreationObserved(owner, "p")
 		}, owner, false},
-		{"a create that failed is not awaited", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"failed create", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 3)
 			e.CreationsFailed(owner, 3)
 		}, owner, true},
-		{"a create whose response was lost settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"create with a lost response does not satisfy another", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 2)
 			e.CreationsFailed(owner, 1)
 			e.Created(owner, "p", "7")
 			e.CreationObserved(owner, "lost")
 		}, owner, false},
-		{"a lost one observed early settles no other", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"early observation of a lost create does not satisfy another", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 2)
 			e.CreationObserved(owner, "lost")
 			e.CreationsFailed(owner, 1)
 			e.Created(owner, "p", "7")
 		}, owner, false},
-		{"created and gone within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"created and deleted within one relist", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-			e.Created(owner, "p", "5") // the cache is at 5
+			e.Created(owner, "p", "5") // the cache has reached resourceVersion 5
 		}, owner, true},
-		{"created and seen only to be deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"created and observed only as deleted", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
 			e.DeletionObserved(owner, "p")
@@ -80,40 +80,40 @@ func TestSatisfied(t *testing.T) {
 			e.ExpectDeletions(owner, []types.UID{"p", "q"})
 			e.DeletionObserved(owner, "p")
 			e.DeletionObserved(owner, "p")
-			e.DeletionObserved(owner, "stranger")
+			e.DeletionObserved(owner, "unknown")
 		}, owner, false},
 		{"deletes observed", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectDeletions(owner, []types.UID{"p", "q"})
 			e.DeletionObserved(owner, "p")
 			e.DeletionObserved(owner, "q")
 		}, owner, true},
-		{"deletes are not satisfied by creations", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"creates do not satisfy deletes", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectDeletions(owner, []types.UID{"p"})
 			e.CreationObserved(owner, "p")
 		}, owner, false},
-		{"just before the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+		{"just before the timeout", func(e tracker, c *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			c.SetTime(start.Add(Timeout - 1))
 		}, owner, false},
-		{"at the time-out", func(e tracker, c *clocktesting.FakePassiveClock) {
+		{"at the timeout", func(e tracker, c *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			c.SetTime(start.Add(Timeout))
 		}, owner, true},
-		{"a namesake starts afresh", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"recreated owner starts without expectations", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-		}, namesake, true},
-		{"a namesake's observations are its own", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		}, recreated, true},
+		{"observations of a recreated owner do not count", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Created(owner, "p", "7")
-			e.CreationObserved(namesake, "p")
+			e.CreationObserved(recreated, "p")
 		}, owner, false},
 		{"forgotten with the owner", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
 			e.Forget(owner)
 		}, owner, true},
-		{"not forgotten with a namesake", func(e tracker, _ *clocktesting.FakePassiveClock) {
+		{"kept when a recreated owner is forgotten", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
-			e.Forget(namesake)
+			e.Forget(recreated)
 		}, owner, false},
 		{"forgotten with the key", func(e tracker, _ *clocktesting.FakePassiveClock) {
 			e.ExpectCreations(owner, 1)
@@ -135,15 +135,15 @@ func TestSatisfied(t *testing.T) {
 func TestUnmet(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		version  string // it is created at
+		version  string // resourceVersion of the create response
 		after    time.Duration
 		observed bool
 		want     bool
 	}{
-		{"just before the time-out", "7", Timeout - 1, false, true},
-		{"at the time-out", "7", Timeout, false, true},
-		{"observed by then", "7", Timeout, true, false},
-		{"in the cache by then", "5", Timeout, false, false},
+		{"just before the timeout", "7", Timeout - 1, false, true},
+		{"at the timeout", "7", Timeout, false, true},
+		{"observed in time", "7", Timeout, true, false},
+		{"in the cache in time", "5", Timeout, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(start)
@@ -157,8 +157,8 @@ func TestUnmet(t *testing.T) {
 			if got := tracker.Unmet(owner); got != test.want {
 				t.Errorf("Unmet = %t, want %t", got, test.want)
 			}
-			if tracker.Unmet(namesake) {
-				t.Error("a namesake's expectations are unmet")
+			if tracker.Unmet(recreated) {
+				t.Error("expectations of a recreated owner are unmet")
 			}
 		})
 	}
@@ -174,16 +174,16 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// However answers and observations interleave, and however often an observation
-// is repeated, an owner is satisfied exactly when every create has failed or
-// has been both answered and observed.
+// TestCreationsInAnyOrder checks creates whose responses and observations arrive in
+// any order, with observations repeated. The expectations are satisfied exactly when
+// every create has failed, or has been both answered and observed.
 func TestCreationsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
 		tracker := New(clocktesting.NewFakePassiveClock(start), func(string) bool { return false })
 		tracker.ExpectCreations(owner, n)
 		failed, answered, observed := map[int]bool{}, map[int]bool{}, map[int]bool{}
-		settled := 0
+		done := 0
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			i := rapid.IntRange(0, n-1).Draw(t, "create")
 			uid := types.UID(strconv.Itoa(i))
@@ -193,7 +193,7 @@ func TestCreationsInAnyOrder(t *testing.T) {
 					answered[i] = true
 					tracker.Created(owner, uid, "1")
 				}
-			case "fail": // it may have committed all the same, and be observed
+			case "fail": // the create may have succeeded all the same, and be observed
 				if !answered[i] && !failed[i] {
 					failed[i] = true
 					tracker.CreationsFailed(owner, 1)
@@ -205,11 +205,11 @@ func TestCreationsInAnyOrder(t *testing.T) {
 		}
 		for i := range n {
 			if failed[i] || answered[i] && observed[i] {
-				settled++
+				done++
 			}
 		}
-		if got, want := tracker.Satisfied(owner), settled == n; got != want {
-			t.Fatalf("Satisfied = %t with %d of %d creates settled", got, settled, n)
+		if got, want := tracker.Satisfied(owner), done == n; got != want {
+			t.Fatalf("Satisfied = %t with %d of %d creates done", got, done, n)
 		}
 	})
 }

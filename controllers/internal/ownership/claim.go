@@ -1,10 +1,10 @@
-// Package ownership settles which children an owner has: it keeps those that it
-// controls and selects, adopts matching orphans, and releases those that its
-// selector no longer matches. It is generic over the child, so that pods and
-// ReplicaSets are claimed by the same rules.
+// Package ownership decides which children belong to an owner. It keeps children that
+// the owner controls and selects, adopts matching orphans, and releases children that
+// the selector no longer matches. The package is generic over the child, so that the
+// same rules apply to pods and ReplicaSets.
 //
-// It does not choose the candidates, and it never touches a child that another
-// controller owns.
+// The caller chooses the candidates. The package never changes a child that another
+// controller controls.
 package ownership
 
 import (
@@ -20,28 +20,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision is what an owner does about one candidate.
+// Decision is how an owner treats one candidate.
 type Decision int
 
-// The decisions of Decide.
+// Decisions that Decide returns.
 const (
-	// Ignore: the candidate is somebody else's, or not wanted.
+	// Ignore: another controller controls the child, or the owner must not change it.
 	Ignore Decision = iota
-	// Keep: controlled and selected; nothing to write.
+	// Keep: the owner controls the child and selects it; there is nothing to write.
 	Keep
-	// Adopt: an orphan that the selector matches.
+	// Adopt: the child is an orphan that the selector matches.
 	Adopt
-	// Release: controlled, but no longer selected.
+	// Release: the owner controls the child, but the selector no longer matches it.
 	Release
 )
 
-// String names the decision.
+// String returns the name of the decision.
 func (d Decision) String() string {
 	return [...]string{"Ignore", "Keep", "Adopt", "Release"}[d]
 }
 
-// Decide says what owner does about child. A terminating owner keeps what it
-// has but neither adopts nor releases; a terminating orphan is left alone.
+// Decide returns how owner treats child. A terminating owner keeps its children, but
+// neither adopts nor releases any. A terminating orphan is ignored.
 func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	matches := selector.Matches(labels.Set(child.GetLabels()))
 	terminating := owner.GetDeletionTimestamp() != nil
@@ -63,26 +63,26 @@ func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	return Adopt
 }
 
-// Claimer carries decisions out for one owner during one sync. Make a new one
-// for each sync: the live check before adoption is made at most once.
+// Claimer adopts and releases children for one owner during one sync. Make a new
+// Claimer for each sync, because it reads the owner from the API server at most once.
 type Claimer[Child metav1.Object] struct {
-	// Owner is the owner as the cache shows it.
+	// Owner is the owner as read from the informer cache.
 	Owner metav1.Object
-	// GVK is the owner's kind, as children name it in their controllerRef.
+	// GVK is the owner's group, version and kind, as used in controllerRefs.
 	GVK schema.GroupVersionKind
 	// Selector is the owner's label selector.
 	Selector labels.Selector
-	// Live reads the owner from the API server, past every cache. An owner that
-	// was deleted while the cache lags must not take back what the garbage
+	// Live reads the owner from the API server, bypassing the cache. An owner that was
+	// deleted while the cache is stale must not adopt children again that the garbage
 	// collector has just orphaned.
 	Live func(ctx context.Context) (metav1.Object, error)
-	// Patch sends a strategic merge patch to a child.
+	// Patch sends a strategic merge patch for a child.
 	Patch func(ctx context.Context, child Child, data []byte) error
 }
 
-// Claim returns the children that belong to the owner, adopting and releasing
-// on the way. A failure does not stop it from trying the other candidates; it
-// returns all failures joined, and then its first result must not be acted on.
+// Claim adopts and releases candidates and returns the children that belong to the
+// owner. If one candidate fails, Claim still tries the others and returns all errors
+// joined. If the error is not nil, the caller must not use the returned children.
 func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child, error) {
 	claimed := make([]Child, 0, len(candidates))
 	var failures []error
@@ -121,13 +121,13 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
-		return fmt.Errorf("re-reading %s before adoption: %w", c.describe(), err)
+		return fmt.Errorf("reading %s from the API server before adoption: %w", c.describe(), err)
 	}
 	if live.GetUID() != c.Owner.GetUID() {
-		return fmt.Errorf("%s has been replaced: it now has UID %s, not %s", c.describe(), live.GetUID(), c.Owner.GetUID())
+		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(), live.GetUID(), c.Owner.GetUID())
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%s is being deleted since %s and adopts nothing", c.describe(), live.GetDeletionTimestamp())
+		return fmt.Errorf("%s is terminating since %s and must not adopt", c.describe(), live.GetDeletionTimestamp())
 	}
 	return nil
 }
@@ -138,21 +138,23 @@ func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("adopting %s for %s: %w", describeChild(child), c.describe(), err)
+		return false, fmt.Errorf("adopting %s into %s: %w", describeChild(child), c.describe(), err)
 	}
 	return true, nil
 }
 
 func (c Claimer[Child]) release(ctx context.Context, child Child) error {
 	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})
-	// Not found: it is gone. Invalid: it has another UID, or no owners, by now.
+	// NotFound: the child is gone. Invalid: the child now has another UID or no owner
+	// references.
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return nil
 	}
 	return fmt.Errorf("releasing %s from %s: %w", describeChild(child), c.describe(), err)
 }
 
-// patch carries the child's UID, so that it cannot hit a namesake.
+// patch sends the child's UID with the patch, so that it cannot change another child
+// with the same name.
 func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences []any) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": struct {
@@ -161,7 +163,7 @@ func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences 
 		}{child.GetUID(), ownerReferences},
 	})
 	if err != nil {
-		return fmt.Errorf("encoding an ownership patch: %w", err)
+		return fmt.Errorf("encoding the ownerReferences patch: %w", err)
 	}
 	return c.Patch(ctx, child, data)
 }

@@ -61,14 +61,14 @@ func TestDecide(t *testing.T) {
 		{"own, matching, terminating owner", newOwner(terminatingOwner), newPod("p", "web", "owner"), Keep},
 		{"own, not matching", newOwner(), newPod("p", "db", "owner"), Release},
 		{"own, not matching, terminating owner", newOwner(terminatingOwner), newPod("p", "db", "owner"), Ignore},
-		{"another's, matching", newOwner(), newPod("p", "web", "other"), Ignore},
-		{"another's, not matching", newOwner(), newPod("p", "db", "other"), Ignore},
+		{"other controller, matching", newOwner(), newPod("p", "web", "other"), Ignore},
+		{"other controller, not matching", newOwner(), newPod("p", "db", "other"), Ignore},
 		{"orphan, matching", newOwner(), newPod("p", "web", ""), Adopt},
 		{"orphan, not matching", newOwner(), newPod("p", "db", ""), Ignore},
 		{"orphan, terminating pod", newOwner(), newPod("p", "web", "", terminatingPod), Ignore},
 		{"orphan, terminating owner", newOwner(terminatingOwner), newPod("p", "web", ""), Ignore},
 		{"orphan, another namespace", newOwner(), newPod("p", "web", "", func(p *corev1.Pod) { p.Namespace = "other" }), Ignore},
-		{"owner that does not control is no controller", newOwner(), newPod("p", "web", "other", func(p *corev1.Pod) {
+		{"owner reference without controller", newOwner(), newPod("p", "web", "other", func(p *corev1.Pod) {
 			p.OwnerReferences[0].Controller = nil
 		}), Adopt},
 	}
@@ -97,38 +97,38 @@ func TestClaim(t *testing.T) {
 		wantReads   int
 		wantErr     string
 	}{
-		{name: "nothing to write, nothing to read", candidates: []*corev1.Pod{kept}, wantClaimed: []string{"kept"}},
-		{name: "release needs no live read", candidates: []*corev1.Pod{leaver, kept}, wantClaimed: []string{"kept"}, wantPatched: []string{"leaver"}},
+		{name: "no reads, no writes", candidates: []*corev1.Pod{kept}, wantClaimed: []string{"kept"}},
+		{name: "release does not read the owner", candidates: []*corev1.Pod{leaver, kept}, wantClaimed: []string{"kept"}, wantPatched: []string{"leaver"}},
 		{
-			name:        "one live read for many adoptions",
+			name:        "one read of the owner for several adoptions",
 			candidates:  []*corev1.Pod{orphan, newPod("second", "web", ""), kept},
 			wantClaimed: []string{"orphan", "second", "kept"}, wantPatched: []string{"orphan", "second"}, wantReads: 1,
 		},
 		{
-			name: "the live owner is terminating", candidates: []*corev1.Pod{orphan, newPod("second", "web", ""), kept}, live: newOwner(terminatingOwner),
-			wantClaimed: []string{"kept"}, wantReads: 1, wantErr: "is being deleted",
+			name: "owner is terminating in the API server", candidates: []*corev1.Pod{orphan, newPod("second", "web", ""), kept}, live: newOwner(terminatingOwner),
+			wantClaimed: []string{"kept"}, wantReads: 1, wantErr: "is terminating since",
 		},
 		{
-			name: "the live owner is another", candidates: []*corev1.Pod{orphan}, live: newOwner(func(o *appsv1.ReplicaSet) { o.UID = "later" }),
-			wantReads: 1, wantErr: "has been replaced",
+			name: "owner was recreated in the API server", candidates: []*corev1.Pod{orphan}, live: newOwner(func(o *appsv1.ReplicaSet) { o.UID = "later" }),
+			wantReads: 1, wantErr: "was recreated",
 		},
-		{name: "the live read fails", candidates: []*corev1.Pod{orphan}, liveErr: errors.New("no route"), wantReads: 1, wantErr: "no route"},
+		{name: "reading the owner fails", candidates: []*corev1.Pod{orphan}, liveErr: errors.New("no route"), wantReads: 1, wantErr: "no route"},
 		{
-			name: "an orphan that is gone is no failure", candidates: []*corev1.Pod{orphan, kept}, patchErrs: map[string]error{"orphan": notFound},
+			name: "deleted orphan is not an error", candidates: []*corev1.Pod{orphan, kept}, patchErrs: map[string]error{"orphan": notFound},
 			wantClaimed: []string{"kept"}, wantPatched: []string{"orphan"}, wantReads: 1,
 		},
 		{
-			name: "a failed adoption does not stop the others", candidates: []*corev1.Pod{orphan, leaver, kept}, patchErrs: map[string]error{"orphan": conflict},
+			name: "failed adoption does not stop the others", candidates: []*corev1.Pod{orphan, leaver, kept}, patchErrs: map[string]error{"orphan": conflict},
 			wantClaimed: []string{"kept"}, wantPatched: []string{"orphan", "leaver"}, wantReads: 1, wantErr: "adopting ns/orphan",
 		},
-		{name: "a released pod that is gone", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": notFound}, wantPatched: []string{"leaver"}},
-		{name: "a released pod that is another", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": invalid}, wantPatched: []string{"leaver"}},
+		{name: "deleted pod to release", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": notFound}, wantPatched: []string{"leaver"}},
+		{name: "recreated pod to release", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": invalid}, wantPatched: []string{"leaver"}},
 		{
-			name: "a failed release", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": conflict},
+			name: "failed release", candidates: []*corev1.Pod{leaver}, patchErrs: map[string]error{"leaver": conflict},
 			wantPatched: []string{"leaver"}, wantErr: "releasing ns/leaver",
 		},
 		{
-			name: "an invalid adoption is a failure", candidates: []*corev1.Pod{orphan}, patchErrs: map[string]error{"orphan": invalid},
+			name: "invalid adoption is an error", candidates: []*corev1.Pod{orphan}, patchErrs: map[string]error{"orphan": invalid},
 			wantPatched: []string{"orphan"}, wantReads: 1, wantErr: "adopting ns/orphan",
 		},
 	}

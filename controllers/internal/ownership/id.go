@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ID names one owner for as long as it lives. A later object under the same
-// key is another owner, told apart by its UID.
+// ID identifies one owner for its lifetime. A later object with the same key is
+// another owner, because its UID differs.
 type ID struct {
 	// Key is "namespace/name", as work queues and caches use it.
 	Key string

@@ -7,15 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// SelectorOf reads an owner's selector. An empty one, like an absent one,
-// matches nothing: what it says, everything, is never what was meant.
+// SelectorOf converts an owner's label selector. An empty or absent selector matches
+// nothing here, although the API defines an empty selector to match everything: users
+// never want a controller to select every object.
 func SelectorOf(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return labels.Nothing(), nil
 	}
 	read, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil, fmt.Errorf("reading a selector: %w", err)
+		return nil, fmt.Errorf("parsing the label selector: %w", err)
 	}
 	return read, nil
 }

@@ -1,10 +1,11 @@
-// Package ownwrites lets a controller read its own writes: it remembers what
-// was last written for an owner and tells whether the caches that the next sync
-// of that owner will read show it.
+// Package ownwrites makes a controller read its own writes. It records the last writes
+// for each owner, and tells whether the informer caches that the next sync reads
+// already contain them.
 //
-// Writes are compared by resourceVersion, which orders the changes of one
-// resource; a deletion, whose response carries no useful version, by the state
-// of the object in the cache. It waits for nothing itself: the caller retries.
+// Creates and updates are compared by resourceVersion, which orders the changes of one
+// resource. A delete response has no useful resourceVersion, so deletes are compared
+// by the state of the object in the cache. The package does not wait: the caller
+// retries later.
 package ownwrites
 
 import (
@@ -19,10 +20,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Cache is one resource as an informer stores it. cache.Store is one.
+// Cache is the informer cache of one resource. cache.Store implements it.
 type Cache interface {
-	// LastStoreSyncResourceVersion returns the version the cache has got to, or
-	// "" when it cannot tell.
+	// LastStoreSyncResourceVersion returns the resourceVersion that the cache has
+	// reached, or "" if it is unknown.
 	LastStoreSyncResourceVersion() string
 	// GetByKey returns the object under "namespace/name".
 	GetByKey(key string) (object any, exists bool, err error)
@@ -30,15 +31,15 @@ type Cache interface {
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether c has got to resourceVersion. It is false when the
+// Reached reports whether c has reached resourceVersion. It returns false if the
 // versions cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
 }
 
-// Log remembers the writes of many owners. It is safe for concurrent use.
-type Log struct {
+// Tracker records the writes of many owners. It is safe for concurrent use.
+type Tracker struct {
 	caches map[string]Cache
 
 	mu    sync.Mutex
@@ -46,10 +47,10 @@ type Log struct {
 }
 
 type writes struct {
-	owner types.UID
+	ownerUID types.UID
 	// versions holds the newest resourceVersion written, by resource.
 	versions map[string]string
-	// deletions holds the objects deleted.
+	// deletions holds the objects that were deleted.
 	deletions map[deletion]struct{}
 }
 
@@ -59,20 +60,20 @@ type deletion struct {
 	uid      types.UID
 }
 
-// New returns an empty Log over caches, which are named by resource.
-func New(caches map[string]Cache) *Log {
-	return &Log{caches: caches, byKey: map[string]*writes{}}
+// New returns an empty Tracker. The keys of caches are resource names.
+func New(caches map[string]Cache) *Tracker {
+	return &Tracker{caches: caches, byKey: map[string]*writes{}}
 }
 
-// Wrote records that an object of resource was created or changed for owner,
-// and has resourceVersion now.
-func (l *Log) Wrote(owner ownership.ID, resource, resourceVersion string) {
+// Wrote records that an object of resource was created or updated for owner, and that
+// the response had resourceVersion.
+func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.of(owner)
-	known, recorded := w.versions[resource]
+	w := l.writesOf(owner)
+	last, recorded := w.versions[resource]
 	if recorded {
-		if order, err := resourceversion.CompareResourceVersion(known, resourceVersion); err == nil && order >= 0 {
+		if order, err := resourceversion.CompareResourceVersion(last, resourceVersion); err == nil && order >= 0 {
 			return
 		}
 	}
@@ -80,27 +81,27 @@ func (l *Log) Wrote(owner ownership.ID, resource, resourceVersion string) {
 }
 
 // Deleted records that the object of resource under key was deleted for owner.
-func (l *Log) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
+func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of(owner).deletions[deletion{resource, key, uid}] = struct{}{}
+	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// of must be called with the lock held. The writes of an earlier owner under
-// the same key are dropped.
-func (l *Log) of(owner ownership.ID) *writes {
+// writesOf returns the writes of owner and drops those of an earlier owner with the
+// same key. The caller must hold the lock.
+func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
-	if w == nil || w.owner != owner.UID {
-		w = &writes{owner: owner.UID, versions: map[string]string{}, deletions: map[deletion]struct{}{}}
+	if w == nil || w.ownerUID != owner.UID {
+		w = &writes{ownerUID: owner.UID, versions: map[string]string{}, deletions: map[deletion]struct{}{}}
 		l.byKey[owner.Key] = w
 	}
 	return w
 }
 
-// Missing returns "" when the caches show everything written for the owner
-// under key, and otherwise says what they do not show yet. It must be asked
-// before the caches are read, and not while a sync of the owner is running.
-func (l *Log) Missing(key string) string {
+// StaleReason explains which write for the owner under key the caches do not contain
+// yet. It returns "" if they contain all of them. Call it before reading the caches,
+// and not while a sync of the owner is running.
+func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.byKey[key]
@@ -109,15 +110,15 @@ func (l *Log) Missing(key string) string {
 	}
 	for resource, written := range w.versions {
 		read := l.caches[resource].LastStoreSyncResourceVersion()
-		// Versions that do not compare must not block the owner for ever.
+		// Versions that cannot be compared must not block the owner forever.
 		if order, err := resourceversion.CompareResourceVersion(read, written); err == nil && order < 0 {
-			return fmt.Sprintf("the cache of %s is at resourceVersion %s, own write at %s", resource, read, written)
+			return fmt.Sprintf("the informer cache of %s is at resourceVersion %s, the last write of this controller is at %s", resource, read, written)
 		}
 		delete(w.versions, resource)
 	}
 	for d := range w.deletions {
-		if l.live(d) {
-			return fmt.Sprintf("the cache of %s does not show the deletion of %s", d.resource, d.key)
+		if l.cached(d) {
+			return fmt.Sprintf("the informer cache of %s still contains %s, which this controller has deleted", d.resource, d.key)
 		}
 		delete(w.deletions, d)
 	}
@@ -125,7 +126,7 @@ func (l *Log) Missing(key string) string {
 	return ""
 }
 
-func (l *Log) live(d deletion) bool {
+func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {
 		return false
@@ -134,17 +135,18 @@ func (l *Log) live(d deletion) bool {
 	return err == nil && accessor.GetUID() == d.uid && accessor.GetDeletionTimestamp() == nil
 }
 
-// Forget drops the writes of owner. A namesake with another UID keeps its own.
-func (l *Log) Forget(owner ownership.ID) {
+// Forget drops the writes of owner. An object with the same key and another UID keeps
+// its own.
+func (l *Tracker) Forget(owner ownership.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.byKey[owner.Key]; w != nil && w.owner == owner.UID {
+	if w := l.byKey[owner.Key]; w != nil && w.ownerUID == owner.UID {
 		delete(l.byKey, owner.Key)
 	}
 }
 
 // ForgetKey drops the writes of any owner under key.
-func (l *Log) ForgetKey(key string) {
+func (l *Tracker) ForgetKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byKey, key)

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	owner    = ownership.ID{Key: "ns/a", UID: "1"}
-	namesake = ownership.ID{Key: "ns/a", UID: "2"}
+	owner     = ownership.ID{Key: "ns/a", UID: "1"}
+	recreated = ownership.ID{Key: "ns/a", UID: "2"}
 )
 
-// fakeCache is a cache at one version.
+// fakeCache is a cache at one resourceVersion.
 type fakeCache struct {
 	version string
 	pods    map[string]*corev1.Pod
@@ -37,50 +37,50 @@ func pod(uid types.UID, terminating bool) map[string]*corev1.Pod {
 	return map[string]*corev1.Pod{"ns/p": p}
 }
 
-func TestMissing(t *testing.T) {
+func TestStaleReason(t *testing.T) {
 	tests := []struct {
 		name  string
 		pods  fakeCache
-		write func(*Log)
+		write func(*Tracker)
 		want  string
 	}{
-		{"nothing written", fakeCache{version: "5"}, func(*Log) {}, ""},
-		{"cache behind", fakeCache{version: "9"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, own write at 10"},
-		{"cache at the write", fakeCache{version: "10"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"cache past the write", fakeCache{version: "11"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"the newest write counts, in whatever order", fakeCache{version: "10"}, func(l *Log) {
+		{"no writes", fakeCache{version: "5"}, func(*Tracker) {}, ""},
+		{"cache older than the write", fakeCache{version: "9"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, "at resourceVersion 9, the last write of this controller is at 10"},
+		{"cache at the write", fakeCache{version: "10"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"cache past the write", fakeCache{version: "11"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"newest write counts, in any order", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "11")
 			l.Wrote(owner, "pods", "9")
-		}, "own write at 11"},
-		{"another resource behind", fakeCache{version: "10"}, func(l *Log) {
+		}, "the last write of this controller is at 11"},
+		{"cache of another resource older than the write", fakeCache{version: "10"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Wrote(owner, "replicasets", "8")
-		}, "the cache of replicasets is at resourceVersion 7"},
-		{"a cache that cannot tell does not block", fakeCache{}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"versions that do not compare do not block", fakeCache{version: "x"}, func(l *Log) { l.Wrote(owner, "pods", "10") }, ""},
-		{"deleted but still live in the cache", fakeCache{pods: pod("u", false)}, func(l *Log) {
+		}, "the informer cache of replicasets is at resourceVersion 7"},
+		{"cache without a resourceVersion does not block", fakeCache{}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"versions that cannot be compared do not block", fakeCache{version: "x"}, func(l *Tracker) { l.Wrote(owner, "pods", "10") }, ""},
+		{"deleted, but still in the cache", fakeCache{pods: pod("u", false)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
-		}, "does not show the deletion of ns/p"},
-		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Log) {
-			l.Deleted(owner, "pods", "ns/p", "u")
-		}, ""},
-		{"deleted and replaced by a namesake", fakeCache{pods: pod("v", false)}, func(l *Log) {
+		}, "still contains ns/p"},
+		{"deleted and terminating in the cache", fakeCache{pods: pod("u", true)}, func(l *Tracker) {
 			l.Deleted(owner, "pods", "ns/p", "u")
 		}, ""},
-		{"deleted and gone", fakeCache{}, func(l *Log) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
-		{"a later owner drops the writes of the first", fakeCache{version: "9"}, func(l *Log) {
+		{"deleted and recreated", fakeCache{pods: pod("v", false)}, func(l *Tracker) {
+			l.Deleted(owner, "pods", "ns/p", "u")
+		}, ""},
+		{"deleted and gone", fakeCache{}, func(l *Tracker) { l.Deleted(owner, "pods", "ns/p", "u") }, ""},
+		{"recreated owner drops the earlier writes", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
-			l.Wrote(namesake, "pods", "9")
+			l.Wrote(recreated, "pods", "9")
 		}, ""},
-		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Log) {
+		{"forgotten with the owner", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.Forget(owner)
 		}, ""},
-		{"not forgotten with a namesake", fakeCache{version: "9"}, func(l *Log) {
+		{"kept when a recreated owner is forgotten", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
-			l.Forget(namesake)
-		}, "own write at 10"},
-		{"forgotten with the key", fakeCache{version: "9"}, func(l *Log) {
+			l.Forget(recreated)
+		}, "the last write of this controller is at 10"},
+		{"forgotten with the key", fakeCache{version: "9"}, func(l *Tracker) {
 			l.Wrote(owner, "pods", "10")
 			l.ForgetKey(owner.Key)
 		}, ""},
@@ -89,9 +89,9 @@ func TestMissing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			log := New(map[string]Cache{"pods": test.pods, "replicasets": fakeCache{version: "7"}})
 			test.write(log)
-			got := log.Missing(owner.Key)
+			got := log.StaleReason(owner.Key)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-				t.Errorf("Missing = %q, want it to say %q", got, test.want)
+				t.Errorf("StaleReason = %q, want it to contain %q", got, test.want)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestReached(t *testing.T) {
 		want           bool
 	}{{"9", "10", false}, {"10", "10", true}, {"11", "10", true}, {"", "10", false}, {"10", "", false}} {
 		if got := Reached(fakeCache{version: test.cache}, test.version); got != test.want {
-			t.Errorf("a cache at %q has reached %q: %t, want %t", test.cache, test.version, got, test.want)
+			t.Errorf("Reached with cache at %q and version %q = %t, want %t", test.cache, test.version, got, test.want)
 		}
 	}
 }

@@ -1,6 +1,5 @@
-// Package podcontrol writes pods on behalf of a controller: it creates them
-// from a template, deletes them, patches them, and tells users in events what
-// came of it. It decides nothing and keeps no state.
+// Package podcontrol creates, deletes and patches pods for a controller, and emits
+// events about the result. It makes no decisions and keeps no state.
 package podcontrol
 
 import (
@@ -25,26 +24,25 @@ const (
 	FailedDelete     = "FailedDelete"
 )
 
-// Owner is the object on whose behalf pods are written, and which events are
-// about.
+// Owner is the object for which pods are written. Events refer to it.
 type Owner interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Control writes pods.
+// Control creates, deletes and patches pods.
 type Control struct {
 	client kubernetes.Interface
 	events record.EventRecorder
 }
 
-// New returns a Control that writes through client and tells of it in events.
+// New returns a Control that writes through client and emits events through events.
 func New(client kubernetes.Interface, events record.EventRecorder) *Control {
 	return &Control{client: client, events: events}
 }
 
-// Create makes one pod of template, controlled by owner of kind gvk. A create
-// that is refused because the namespace is terminating gives no event; see
+// Create creates one pod from template, controlled by owner of kind gvk. It emits no
+// event if the API server refuses the create because the namespace is terminating; see
 // NamespaceTerminating.
 func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) (*corev1.Pod, error) {
 	pod, err := c.client.CoreV1().Pods(owner.GetNamespace()).Create(ctx, FromTemplate(owner, gvk, template), metav1.CreateOptions{})
@@ -58,8 +56,8 @@ func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersi
 	return pod, nil
 }
 
-// Delete deletes pod, and no later pod of that name. A pod that is gone already
-// gives no event and an error that satisfies apierrors.IsNotFound.
+// Delete deletes pod, with its UID as a precondition. If the pod is already gone,
+// Delete emits no event and returns an error that satisfies apierrors.IsNotFound.
 func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
@@ -73,20 +71,20 @@ func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) erro
 	return nil
 }
 
-// Patch sends a strategic merge patch to pod and returns what became of it.
+// Patch sends a strategic merge patch for pod and returns the patched pod.
 func (c *Control) Patch(ctx context.Context, pod *corev1.Pod, data []byte) (*corev1.Pod, error) {
 	return c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 }
 
-// NamespaceTerminating reports whether err is the refusal to create something
-// in a namespace that is being deleted. It will be refused for good.
+// NamespaceTerminating reports whether err refuses a create because the namespace is
+// terminating. Such a create fails however often it is retried.
 func NamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // FromTemplate returns the pod that Create creates.
 func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) *corev1.Pod {
-	// The template is part of a cached object that others read.
+	// The template is part of a cached object that is shared.
 	template = template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

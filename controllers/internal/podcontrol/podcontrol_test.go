@@ -77,7 +77,7 @@ func TestEvents(t *testing.T) {
 			client.PrependReactor("*", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				if options, ok := action.(clienttesting.DeleteActionImpl); ok {
 					if uid := options.DeleteOptions.Preconditions.UID; uid == nil || *uid != "u" {
-						t.Errorf("delete is not limited to the UID: %v", uid)
+						t.Errorf("delete has no UID precondition: %v", uid)
 					}
 				}
 				return true, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}, test.answer

@@ -1,6 +1,5 @@
-// Package slowstart sends many calls in batches of 1, 2, 4, 8, … and stops
-// after the first batch in which one fails, so that calls which are all bound
-// to fail alike (a quota, say) cost a handful and not hundreds.
+// Package slowstart makes calls in batches of 1, 2, 4, 8, … until a batch fails. If
+// all calls fail for one reason, such as an exhausted quota, only a few are made.
 package slowstart
 
 import (
@@ -8,9 +7,9 @@ import (
 	"sync"
 )
 
-// Run makes up to n calls, those of one batch at once, and waits for every call
-// it started. It returns how many it started, and the first error of the batch
-// that was the last. No batch starts once ctx is done.
+// Run makes up to n calls, the calls of one batch concurrently, and waits for every
+// call that it started. It returns the number of calls started and the first error of
+// the last batch. It starts no batch once ctx is done.
 func Run(ctx context.Context, n int, call func(ctx context.Context) error) (started int, err error) {
 	for size := 1; started < n; size *= 2 {
 		if err := ctx.Err(); err != nil {
@@ -18,14 +17,14 @@ func Run(ctx context.Context, n int, call func(ctx context.Context) error) (star
 		}
 		size = min(size, n-started)
 		started += size
-		if err := batch(ctx, size, call); err != nil {
+		if err := runBatch(ctx, size, call); err != nil {
 			return started, err
 		}
 	}
 	return started, nil
 }
 
-func batch(ctx context.Context, size int, call func(ctx context.Context) error) error {
+func runBatch(ctx context.Context, size int, call func(ctx context.Context) error) error {
 	var calls sync.WaitGroup
 	var once sync.Once
 	var first error

@@ -10,16 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The calls made are those of the batches 1, 2, 4, … up to and including the
-// first batch with a failing call, whichever of its calls that is.
+// TestRunCounts checks the number of calls. Run must make the calls of the batches 1,
+// 2, 4, … up to and including the first batch with a failing call.
 func TestRunCounts(t *testing.T) {
 	boom := errors.New("boom")
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1200).Draw(t, "n")
-		failAt := rapid.IntRange(1, 1300).Draw(t, "failAt") // counted in calls
+		failAt := rapid.IntRange(1, 1300).Draw(t, "failAt") // number of the first call that fails
 		want := n
-		for last := 1; failAt <= n; last = 2*last + 1 { // the last call of each batch: 1, 3, 7, …
+		for last := 1; failAt <= n; last = 2*last + 1 { // last call of each batch: 1, 3, 7, …
 			if failAt <= last {
 				want = min(last, n)
 				break
@@ -41,8 +41,8 @@ func TestRunCounts(t *testing.T) {
 	})
 }
 
-// No call of a batch returns before all of them have begun, and none of the
-// next begins before all have returned.
+// TestRunBatches checks that all calls of a batch run concurrently. The next batch
+// must start only after they have returned.
 func TestRunBatches(t *testing.T) {
 	var mu sync.Mutex
 	begun := sync.NewCond(&mu)
@@ -56,7 +56,7 @@ func TestRunBatches(t *testing.T) {
 		for size := 2; last < calls; size *= 2 {
 			last = min(last+size, 10)
 		}
-		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // calls of the batches before
+		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // number of calls in earlier batches
 		if running != calls-before {
 			t.Errorf("call %d: %d are running, want %d", calls, running, calls-before)
 		}

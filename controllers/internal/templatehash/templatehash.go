@@ -1,9 +1,9 @@
-// Package templatehash names pod templates: it compares them, and gives each a
-// short hash that is fit for object names and label values.
+// Package templatehash compares pod templates and computes a short hash of a template
+// for object names and label values.
 //
-// The hash is of what the API server would be sent, so it does not change with
-// the layout of Go types, nor with fields that are not set. It is a name and no
-// proof: two templates may share one, and Equal is what tells.
+// The hash covers the JSON form that the API server would receive. It therefore does
+// not depend on the layout of Go types, nor on fields that are not set. Two templates
+// may have the same hash: use Equal to compare templates.
 package templatehash
 
 import (
@@ -18,41 +18,43 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Label is the label by which ReplicaSets and pods carry the hash.
+// Label is the label of ReplicaSets and pods that holds the hash.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
-// alphabet has no vowels, nor the digits that look like some, so that no hash
-// is a word.
+// alphabet has no vowels, and no digits that look like vowels, so that no hash is a
+// word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Length is the length of every hash, in characters.
 const Length = 10
 
-// Of returns the hash of template. Its Label, if it has one, does not count.
-// collisions tells apart the hashes of one template that were taken already;
-// nil and 0 are two of them, as a status tells them apart.
+// Of returns the hash of template without its Label. collisions is the Deployment's
+// collisionCount, which gives one template a new hash after a collision. nil and 0
+// give different hashes, because the two are different values in a status.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
-	content, err := json.Marshal(without(template))
+	content, err := json.Marshal(withoutLabel(template))
 	if err != nil {
-		return "", fmt.Errorf("encoding a pod template: %w", err)
+		return "", fmt.Errorf("encoding the pod template: %w", err)
 	}
 	if collisions != nil {
-		// JSON ends where it ends: what follows cannot be mistaken for it.
+		// A JSON value is self-delimiting, so the appended number cannot be mistaken
+		// for a part of it.
 		content = fmt.Append(content, *collisions)
 	}
 	sum := sha256.Sum256(content)
 	return encode(binary.BigEndian.Uint64(sum[:])), nil
 }
 
-// Equal reports whether two templates mean the same, their Labels apart. Absent
-// and empty are the same.
+// Equal reports whether two templates are semantically equal apart from Label. Absent
+// and empty fields are equal.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
-	return equality.Semantic.DeepEqual(without(a), without(b))
+	return equality.Semantic.DeepEqual(withoutLabel(a), withoutLabel(b))
 }
 
-// without returns template without its Label. It shares all else.
-func without(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	if _, labelled := template.Labels[Label]; !labelled {
+// withoutLabel returns template without Label. All other fields are shared with
+// template.
+func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	if _, labeled := template.Labels[Label]; !labeled {
 		return template
 	}
 	bare := *template
@@ -61,7 +63,8 @@ func without(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode writes the low digits of sum to the base of the alphabet.
+// encode returns Length digits of sum in the base of the alphabet, the lowest digit
+// first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

@@ -21,7 +21,7 @@ func newTemplate(change ...func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpe
 	return template
 }
 
-func of(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisions *int32) string {
+func hashOf(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash, err := Of(template, collisions)
 	if err != nil {
 		t.Fatal(err)
@@ -29,11 +29,12 @@ func of(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, collisio
 	return hash
 }
 
-// Hashes are in names of objects that outlive the process: another hash for an
-// old template would be another ReplicaSet. This one is here to stay.
-func TestStable(t *testing.T) {
+// TestHashIsStable checks one hash against its fixed value. Hashes are part of object
+// names that outlive the process. If the hash of a template changed, the controller
+// would create another ReplicaSet.
+func TestHashIsStable(t *testing.T) {
 	for collisions, want := range map[*int32]string{nil: "7qqp7d5qwt", new(int32(0)): "t8xp99cf4x", new(int32(1)): "wv8dhs7zqw"} {
-		if got := of(t, newTemplate(), collisions); got != want {
+		if got := hashOf(t, newTemplate(), collisions); got != want {
 			t.Errorf("hash %s, want %s", got, want)
 		}
 	}
@@ -47,16 +48,16 @@ func TestEqual(t *testing.T) {
 	}{
 		{"the same", func(*corev1.PodTemplateSpec) {}, true},
 		{"the hash label", func(p *corev1.PodTemplateSpec) { p.Labels[Label] = "x" }, true},
-		{"empty and absent", func(p *corev1.PodTemplateSpec) {
+		{"empty instead of absent", func(p *corev1.PodTemplateSpec) {
 			p.Annotations = map[string]string{}
 			p.Spec.Volumes = []corev1.Volume{}
 			p.Spec.Containers[0].Args = []string{}
 		}, true},
 		{"a label", func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "db" }, false},
-		{"a label more", func(p *corev1.PodTemplateSpec) { p.Labels["x"] = "" }, false},
+		{"additional label", func(p *corev1.PodTemplateSpec) { p.Labels["x"] = "" }, false},
 		{"an annotation", func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"a": "b"} }, false},
 		{"the image", func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "web:2" }, false},
-		{"false and absent", func(p *corev1.PodTemplateSpec) { p.Spec.EnableServiceLinks = new(false) }, false},
+		{"false instead of absent", func(p *corev1.PodTemplateSpec) { p.Spec.EnableServiceLinks = new(false) }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,38 +65,38 @@ func TestEqual(t *testing.T) {
 			if got := Equal(a, b); got != test.want {
 				t.Errorf("Equal = %t, want %t", got, test.want)
 			}
-			if got := of(t, a, nil) == of(t, b, nil); got != test.want {
+			if got := hashOf(t, a, nil) == hashOf(t, b, nil); got != test.want {
 				t.Errorf("same hash: %t, want %t", got, test.want)
 			}
 		})
 	}
 }
 
-func TestArgumentsAreLeftAlone(t *testing.T) {
+func TestArgumentsAreNotModified(t *testing.T) {
 	template := newTemplate(func(p *corev1.PodTemplateSpec) { p.Labels[Label] = "x" })
-	of(t, template, nil)
+	hashOf(t, template, nil)
 	Equal(template, newTemplate())
 	if template.Labels[Label] != "x" {
-		t.Error("the template has lost its label")
+		t.Error("the template was modified")
 	}
 }
 
-// A hash is a label value and can be part of a name; templates that are equal
-// share it, and collision counts tell hashes apart.
-func TestLaws(t *testing.T) {
+// TestHashProperties checks that a hash is valid in label values and names. Equal
+// templates must share a hash, and collision counts must change it.
+func TestHashProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := newTemplate(func(p *corev1.PodTemplateSpec) {
 			p.Labels = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "labels")
 			p.Spec.Containers[0].Image = rapid.String().Draw(t, "image")
 		})
 		collisions := rapid.Int32().Draw(t, "collisions")
-		hash := of(t, template, &collisions)
+		hash := hashOf(t, template, &collisions)
 		check(t, hash)
-		if again := of(t, template.DeepCopy(), &collisions); again != hash {
-			t.Fatalf("hashes %s and %s of one template", hash, again)
+		if again := hashOf(t, template.DeepCopy(), &collisions); again != hash {
+			t.Fatalf("different hashes %s and %s of one template", hash, again)
 		}
 		for what, other := range map[string]*int32{"none": nil, "the next": new(collisions + 1)} {
-			if of(t, template, other) == hash {
+			if hashOf(t, template, other) == hash {
 				t.Fatalf("%d collisions and %s give the same hash", collisions, what)
 			}
 		}
@@ -107,7 +108,7 @@ func check(t interface{ Fatalf(string, ...any) }, hash string) {
 		t.Fatalf("hash %q, want %d characters of %s", hash, Length, alphabet)
 	}
 	if problems := validation.IsDNS1123Label("a-" + hash); len(problems) > 0 {
-		t.Fatalf("hash %q is not fit for names: %v", hash, problems)
+		t.Fatalf("hash %q is not valid in names: %v", hash, problems)
 	}
 }
 
@@ -119,6 +120,6 @@ func FuzzOf(f *testing.F) {
 			p.Labels[label] = image
 			p.Spec.Containers[0].Image = image
 		})
-		check(t, of(t, template, &collisions))
+		check(t, hashOf(t, template, &collisions))
 	})
 }

@@ -1,4 +1,4 @@
-// Package tombstone reads what the delete handlers of informers are given.
+// Package tombstone unwraps the objects that informers pass to delete handlers.
 package tombstone
 
 import (
@@ -9,16 +9,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LastKnown returns the object that a delete event is about: the object itself,
-// or what a tombstone says was known of it when the deletion itself was missed.
-// ok is false for anything else, which no informer should send and is logged.
+// LastKnown returns the object of a delete event: the object itself, or the last known
+// state in a cache.DeletedFinalStateUnknown. ok is false if the object has another
+// type, which LastKnown logs.
 func LastKnown[T any](logger klog.Logger, object any) (known T, ok bool) {
 	if missed, is := object.(cache.DeletedFinalStateUnknown); is {
 		object = missed.Obj
 	}
 	known, ok = object.(T)
 	if !ok {
-		logger.Error(nil, "An event carries no object of its kind", "type", fmt.Sprintf("%T", object), "expected", reflect.TypeFor[T]())
+		logger.Error(nil, "Delete event has an object of an unexpected type", "type", fmt.Sprintf("%T", object), "expected", reflect.TypeFor[T]())
 	}
 	return known, ok
 }

@@ -13,12 +13,12 @@ func TestLastKnown(t *testing.T) {
 		want   int
 		ok     bool
 	}{
-		"the object":                    {7, 7, true},
-		"a tombstone":                   {cache.DeletedFinalStateUnknown{Key: "k", Obj: 7}, 7, true},
-		"something else":                {"7", 0, false},
-		"a tombstone of something else": {cache.DeletedFinalStateUnknown{Key: "k", Obj: "7"}, 0, false},
-		"an empty tombstone":            {cache.DeletedFinalStateUnknown{Key: "k"}, 0, false},
-		"nothing":                       {nil, 0, false},
+		"the object":                  {7, 7, true},
+		"tombstone":                   {cache.DeletedFinalStateUnknown{Key: "k", Obj: 7}, 7, true},
+		"other type":                  {"7", 0, false},
+		"tombstone with another type": {cache.DeletedFinalStateUnknown{Key: "k", Obj: "7"}, 0, false},
+		"empty tombstone":             {cache.DeletedFinalStateUnknown{Key: "k"}, 0, false},
+		"nothing":                     {nil, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, ok := LastKnown[int](klog.Background(), test.object); got != test.want || ok != test.ok {

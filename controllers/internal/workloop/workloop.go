@@ -1,10 +1,10 @@
-// Package workloop runs a controller's syncs: a queue of keys, workers that
-// take them, and retries that back off.
+// Package workloop runs the syncs of a controller. It has a work queue of keys,
+// workers that process the keys, and retries with exponential backoff.
 //
-// A key is never synced by two workers at once, and a key that fails holds up
-// no other. Retries of one key wait 5 ms, doubling to RetryMax; until they wait so
-// long, all retries of a loop share a bucket of 10 a second, burst 100. A key is never
-// given up.
+// Two workers never sync one key at the same time, and a failing key does not delay
+// other keys. Retries of one key wait 5 ms, doubling to MaxRetryDelay. Retries that
+// wait less than MaxRetryDelay also share a token bucket of 10 per second with a burst
+// of 100. The loop never stops retrying a key.
 package workloop
 
 import (
@@ -19,81 +19,81 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// StaleRetryDelay is how soon a sync that was put off because of a stale cache is
-// tried again if no event wakes the key earlier. Trying costs no call.
+// StaleRetryDelay is the retry delay of a sync that found a stale cache. An event may
+// enqueue the key earlier. A retry makes no API call.
 const StaleRetryDelay = time.Second
 
-// What limits retries. Those of kube-controller-manager's queues are the same, but that
-// a key of theirs may wait 1000 s: after a long outage that is as long again in which
-// nothing happens (kubernetes#98656).
+// Retry limits. They equal those of kube-controller-manager's work queues, except that
+// a key waits at most MaxRetryDelay instead of 1000 s. With 1000 s, recovery after a
+// long outage can take as long as the outage (kubernetes/kubernetes#98656).
 const (
-	// RetryMax is how long a key waits at most that keeps failing.
-	RetryMax   = time.Minute
-	retryMin   = 5 * time.Millisecond
-	retryRate  = rate.Limit(10) // a second, of all keys together
-	retryBurst = 100
+	// MaxRetryDelay is the longest backoff of a failing key.
+	MaxRetryDelay = time.Minute
+	minRetryDelay = 5 * time.Millisecond
+	retryRate     = rate.Limit(10) // per second, for all keys together
+	retryBurst    = 100
 )
 
-// SyncFunc brings the object under key ("namespace/name") to where it should
-// be. An error makes the key come back later: after back-off, or, when it comes
-// from RetryAfter, after the delay that it names.
+// SyncFunc reconciles the object under key ("namespace/name"). If it returns an error,
+// the loop retries the key with backoff. If the error comes from RetryAfter, the loop
+// retries the key after that delay instead.
 type SyncFunc func(ctx context.Context, key string) error
 
-// Loop is a queue and the workers that empty it.
+// Loop is a work queue and the workers that process its keys.
 type Loop struct {
 	name  string
 	sync  SyncFunc
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns a Loop whose queue appears in metrics under name.
+// New returns a Loop whose work queue has the given name in metrics.
 func New(name string, sync SyncFunc) *Loop {
 	return &Loop{
 		name: name,
 		sync: sync,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			newLimiter(),
+			newRateLimiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
 		),
 	}
 }
 
-// limiter says when a key that failed comes back: after a back-off of its own, and when
-// the bucket of all keys lets it. A key that waits RetryMax takes nothing out of that: 600
-// of them would keep it empty, and every other key would wait for them.
-type limiter struct {
-	workqueue.TypedRateLimiter[string] // the key's own
+// rateLimiter delays retries by a backoff per key and by a token bucket for all keys.
+// A key that waits MaxRetryDelay takes no token: 600 such keys would keep the bucket
+// empty and delay every other key.
+type rateLimiter struct {
+	workqueue.TypedRateLimiter[string] // backoff per key
 	bucket                             *rate.Limiter
 }
 
-func newLimiter() workqueue.TypedRateLimiter[string] {
-	return limiter{
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, RetryMax),
+func newRateLimiter() workqueue.TypedRateLimiter[string] {
+	return rateLimiter{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, MaxRetryDelay),
 		rate.NewLimiter(retryRate, retryBurst),
 	}
 }
 
 // When implements [workqueue.TypedRateLimiter].
-func (l limiter) When(key string) time.Duration {
+func (l rateLimiter) When(key string) time.Duration {
 	wait := l.TypedRateLimiter.When(key)
-	if wait >= RetryMax {
+	if wait >= MaxRetryDelay {
 		return wait
 	}
 	return max(wait, l.bucket.Reserve().Delay())
 }
 
-// Add has key synced as soon as a worker is free. A key that waits already is
-// not queued twice; one that is being synced is synced again afterwards.
+// Add enqueues key. A key that is already in the queue is not added twice. A key that
+// is being synced is synced again afterwards.
 func (l *Loop) Add(key string) { l.queue.Add(key) }
 
-// AddAfter has key synced once delay has passed. Of several delays of one key
-// the shortest counts.
+// AddAfter enqueues key after delay. If a key has several delays, the shortest
+// applies.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
-// Run starts the workers once all of synced report true, and returns when all
-// have stopped. Closing drain lets each finish the key that it holds and take no
-// other; cancelling ctx, which is the context of every sync, makes them give up
-// at once. A Loop runs once.
+// Run starts the workers once all of synced return true, and returns when all workers
+// have stopped. Closing drain lets each worker finish its current key and take no
+// other. Canceling ctx, which is the context of every sync, aborts the syncs. A Loop
+// runs once.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})
@@ -114,8 +114,8 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
-// AllSynced reports whether a Loop that waits for these would start its workers.
-func AllSynced(synced []cache.InformerSynced) bool {
+// HasSynced reports whether all of synced return true.
+func HasSynced(synced []cache.InformerSynced) bool {
 	for _, done := range synced {
 		if !done() {
 			return false
@@ -132,7 +132,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 		}
 		select {
 		case <-stopped:
-			// A queue that is shut down still hands out what it has.
+			// After ShutDown, the queue still returns the keys that it holds.
 			l.queue.Done(key)
 			return
 		default:
@@ -153,17 +153,17 @@ func (l *Loop) process(ctx context.Context, key string) {
 		logger.V(4).Info("Synced", "duration", time.Since(start))
 	case errors.As(err, &later):
 		l.queue.AddAfter(key, later.delay)
-		logger.V(4).Info("Sync put off", "reason", later.reason, "delay", later.delay)
+		logger.V(4).Info("Sync deferred", "reason", later.reason, "delay", later.delay)
 	case ctx.Err() != nil:
-		logger.V(2).Info("Sync interrupted by shutdown", "err", err)
+		logger.V(2).Info("Sync aborted by shutdown", "err", err)
 	default:
 		logger.Error(err, "Sync failed, will retry", "failures", l.queue.NumRequeues(key)+1)
 		l.queue.AddRateLimited(key)
 	}
 }
 
-// RetryAfter returns an error for a sync that did not fail but could not be
-// done yet, because of reason. It leaves the key's back-off as it was.
+// RetryAfter returns an error for a sync that could not run yet, for the given reason.
+// The loop retries the key after delay and leaves its backoff unchanged.
 func RetryAfter(delay time.Duration, reason string) error {
 	return &retryAfter{delay: delay, reason: reason}
 }
@@ -173,4 +173,4 @@ type retryAfter struct {
 	reason string
 }
 
-func (r *retryAfter) Error() string { return "not yet: " + r.reason }
+func (r *retryAfter) Error() string { return "sync deferred: " + r.reason }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// start runs a loop in the bubble of a test; stop closes its drain and waits.
+// start runs a loop in a synctest bubble. stop closes drain and waits.
 func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -23,11 +23,11 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	return func() {
 		close(drain)
 		<-done
-		time.Sleep(time.Minute) // the queue's own goroutines end on their next tick
+		time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
 	}
 }
 
-func TestBackOff(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
@@ -40,18 +40,18 @@ func TestBackOff(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		stop()
 		if len(at) < 40 {
-			t.Fatalf("synced %d times in a day: given up", len(at))
+			t.Fatalf("%d syncs in a day, want at least 40", len(at))
 		}
-		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, RetryMax) {
+		for i, wait := 1, 5*time.Millisecond; i < len(at); i, wait = i+1, min(2*wait, MaxRetryDelay) {
 			if got := at[i] - at[i-1]; got != wait {
-				t.Fatalf("retry %d came after %s, want %s", i, got, wait)
+				t.Fatalf("retry %d after %s, want %s", i, got, wait)
 			}
 		}
 	})
 }
 
-// Keys that keep failing, be they many, hold up no other.
-func TestManyThatFail(t *testing.T) {
+// TestManyFailingKeys checks that many failing keys do not delay another key.
+func TestManyFailingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
 		loop := New("test", func(_ context.Context, key string) error {
@@ -68,7 +68,7 @@ func TestManyThatFail(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		loop.Add("ns/other")
-		time.Sleep(RetryMax)
+		time.Sleep(MaxRetryDelay)
 		stop()
 		if len(at) < 2 || at[1].Sub(at[0]) > time.Second {
 			t.Errorf("synced at %v, want a second time within a second", at)
@@ -76,7 +76,7 @@ func TestManyThatFail(t *testing.T) {
 	})
 }
 
-func TestSuccessEndsBackOff(t *testing.T) {
+func TestSuccessResetsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var at []time.Duration
@@ -101,7 +101,7 @@ func TestSuccessEndsBackOff(t *testing.T) {
 	})
 }
 
-func TestRetryAfterLeavesBackOffAlone(t *testing.T) {
+func TestRetryAfterKeepsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		outcomes := []error{errors.New("no"), RetryAfter(time.Second, "stale"), RetryAfter(time.Second, "stale"), errors.New("no"), nil}
@@ -121,7 +121,7 @@ func TestRetryAfterLeavesBackOffAlone(t *testing.T) {
 	})
 }
 
-func TestOneSyncOfAKeyAtATime(t *testing.T) {
+func TestOneSyncPerKeyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running, most, syncs := 0, 0, 0
 		other := 0
@@ -145,12 +145,12 @@ func TestOneSyncOfAKeyAtATime(t *testing.T) {
 		loop.Add("ns/other")
 		synctest.Wait()
 		if other != 1 {
-			t.Error("another key was held up")
+			t.Error("another key was delayed")
 		}
 		time.Sleep(time.Minute)
 		stop()
 		if most != 1 || syncs != 2 {
-			t.Errorf("%d syncs, %d at once; want 2 (one for all that came meanwhile), 1 at once", syncs, most)
+			t.Errorf("%d syncs, %d concurrent; want 2 (one for all events during the first), 1 concurrent", syncs, most)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-func TestCancelReachesSyncs(t *testing.T) {
+func TestCancelAbortsSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		loop := New("test", func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
@@ -185,11 +185,11 @@ func TestCancelReachesSyncs(t *testing.T) {
 		stop := start(ctx, loop, 1)
 		synctest.Wait()
 		cancel()
-		stop() // returns only if the worker has
+		stop() // returns only after the worker has stopped
 	})
 }
 
-func TestNothingRunsBeforeCachesAreSynced(t *testing.T) {
+func TestWaitsForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var synced atomic.Bool
 		var syncs atomic.Int64
@@ -202,7 +202,7 @@ func TestNothingRunsBeforeCachesAreSynced(t *testing.T) {
 		}()
 		time.Sleep(time.Hour)
 		if syncs.Load() != 0 {
-			t.Error("synced before the caches were")
+			t.Error("synced before the caches")
 		}
 		synced.Store(true)
 		time.Sleep(time.Second)

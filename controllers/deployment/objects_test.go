@@ -18,8 +18,8 @@ import (
 var (
 	deploymentResource = schema.GroupResource{Group: "apps", Resource: deploymentsResource}
 	setResource        = schema.GroupResource{Group: "apps", Resource: replicaSetsResource}
-	refused            = apierrors.NewTooManyRequests("slow down", 1)
-	notFound           = apierrors.NewNotFound(setResource, "gone")
+	errTooManyRequests = apierrors.NewTooManyRequests("slow down", 1)
+	errNotFound        = apierrors.NewNotFound(setResource, "gone")
 )
 
 func namespaceTerminating() error {
@@ -28,7 +28,7 @@ func namespaceTerminating() error {
 	return err
 }
 
-// newDeployment rolls with a surge of 1 and none unavailable, and has no
+// newDeployment returns a Deployment with maxSurge 1, maxUnavailable 0 and no progress
 // deadline.
 func newDeployment(replicas int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
@@ -56,7 +56,7 @@ func image(name string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-func fences(surge, unavailable int32) func(*appsv1.Deployment) {
+func surgeAndUnavailable(surge, unavailable int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &intstr.IntOrString{IntVal: surge}, MaxUnavailable: &intstr.IntOrString{IntVal: unavailable}}
 	}
@@ -75,7 +75,7 @@ func historyLimit(n int32) func(*appsv1.Deployment) {
 }
 
 func annotated(key, value string) func(*appsv1.Deployment) {
-	return func(d *appsv1.Deployment) { d.Annotations = with(d.Annotations, map[string]string{key: value}) }
+	return func(d *appsv1.Deployment) { d.Annotations = withEntries(d.Annotations, map[string]string{key: value}) }
 }
 
 func asRecreate(d *appsv1.Deployment) {
@@ -86,13 +86,13 @@ func asPaused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
 func deleting(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// progressing gives a Deployment a deadline of 600 s, and the condition that
-// runs towards it since some time ago.
+// progressing gives a Deployment a progress deadline of 600 s and a condition
+// Progressing that was updated ago before now.
 func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		deadline(600)(d)
 		status := map[string]corev1.ConditionStatus{
-			deadlineExceeded: corev1.ConditionFalse, paused: corev1.ConditionUnknown, resumed: corev1.ConditionUnknown,
+			reasonProgressDeadlineExceeded: corev1.ConditionFalse, reasonPaused: corev1.ConditionUnknown, reasonResumed: corev1.ConditionUnknown,
 		}[reason]
 		if status == "" {
 			status = corev1.ConditionTrue
@@ -104,8 +104,9 @@ func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	}
 }
 
-// newSetOf is a ReplicaSet of d's template with another image, sized for d, one
-// minute older for each revision less. It has been looked at, and has no pods.
+// newSetOf returns a ReplicaSet with d's template and another image. Its replicas
+// annotations match d, and its creation time increases by a minute per revision. Its
+// generation is observed, and it has no pods.
 func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas int32, change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	d = d.DeepCopy()
 	image(imageName)(d)
@@ -130,8 +131,8 @@ func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas i
 	return set
 }
 
-// having gives a ReplicaSet pods, all of them available.
-func having(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+// withAvailablePods gives a ReplicaSet n pods, all available.
+func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{
 			Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
@@ -141,19 +142,19 @@ func having(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	}
 }
 
-func orphaned(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
+func orphan(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
 
-func foreign(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+func controlledByAnother(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	set.OwnerReferences[0].UID = "another"
 	return set
 }
 
-func relabelled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+func relabeled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	set.Labels = map[string]string{"app": "db"}
 	return set
 }
 
-// podOf is a running pod of set.
+// podOf returns a pod of set in the given phase.
 func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -164,11 +165,12 @@ func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.P
 	}
 }
 
-// hashed is the name of the ReplicaSet that a create for d makes.
-func hashed(d *appsv1.Deployment) string {
+// newReplicaSetName returns the name of the ReplicaSet that the controller creates for
+// d.
+func newReplicaSetName(d *appsv1.Deployment) string {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {
 		panic(err)
 	}
-	return setName(d.Name, hash)
+	return replicaSetName(d.Name, hash)
 }

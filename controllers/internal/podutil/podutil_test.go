@@ -1,4 +1,4 @@
-package podfacts
+package podutil
 
 import (
 	"testing"
@@ -52,9 +52,9 @@ func TestAvailableAt(t *testing.T) {
 	}{
 		{"no condition", nil, 0, time.Time{}, false},
 		{"not ready", ready(corev1.ConditionFalse, since), 0, time.Time{}, false},
-		{"ready, nothing to wait for", ready(corev1.ConditionTrue, since), 0, time.Time{}, true},
-		{"ready, to be measured", ready(corev1.ConditionTrue, since), 30 * time.Second, since.Add(30 * time.Second), true},
-		{"ready, since nobody knows when", ready(corev1.ConditionTrue, time.Time{}), 30 * time.Second, time.Time{}, false},
+		{"ready, minReady 0", ready(corev1.ConditionTrue, since), 0, time.Time{}, true},
+		{"ready, minReady set", ready(corev1.ConditionTrue, since), 30 * time.Second, since.Add(30 * time.Second), true},
+		{"ready, no lastTransitionTime", ready(corev1.ConditionTrue, time.Time{}), 30 * time.Second, time.Time{}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at, ok := AvailableAt(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}, test.minReady)
@@ -65,7 +65,7 @@ func TestAvailableAt(t *testing.T) {
 	}
 }
 
-func TestReadinessChanged(t *testing.T) {
+func TestReadyTransitionTime(t *testing.T) {
 	when := metav1.Unix(1000, 0)
 	for _, test := range []struct {
 		name       string
@@ -75,10 +75,10 @@ func TestReadinessChanged(t *testing.T) {
 		{"no condition", nil, time.Time{}},
 		{"another condition", []corev1.PodCondition{{Type: corev1.PodScheduled, LastTransitionTime: when}}, time.Time{}},
 		{"became ready", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: when}}, when.Time},
-		{"ceased to be", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: when}}, when.Time},
+		{"became not ready", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: when}}, when.Time},
 	} {
-		if got := ReadinessChanged(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); !got.Equal(test.want) {
-			t.Errorf("%s: ReadinessChanged = %s, want %s", test.name, got, test.want)
+		if got := ReadyTransitionTime(&corev1.Pod{Status: corev1.PodStatus{Conditions: test.conditions}}); !got.Equal(test.want) {
+			t.Errorf("%s: ReadyTransitionTime = %s, want %s", test.name, got, test.want)
 		}
 	}
 }

@@ -23,13 +23,13 @@ import (
 
 const key = "ns/web"
 
-// born is when the Services of tests were created.
-var born = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+// serviceCreated is the creationTimestamp of test Services.
+var serviceCreated = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newService(change ...func(*corev1.Service)) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "web", UID: "service", ResourceVersion: "10", CreationTimestamp: metav1.NewTime(born),
+			Namespace: "ns", Name: "web", UID: "service", ResourceVersion: "10", CreationTimestamp: metav1.NewTime(serviceCreated),
 			Labels: map[string]string{"team": "a"},
 		},
 		Spec: corev1.ServiceSpec{
@@ -49,10 +49,10 @@ func servicePort(name string, target intstr.IntOrString) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: 1, Protocol: corev1.ProtocolTCP, TargetPort: target}
 }
 
-func headless(s *corev1.Service)     { s.Spec.ClusterIP = corev1.ClusterIPNone }
-func publishing(s *corev1.Service)   { s.Spec.PublishNotReadyAddresses = true }
-func externalName(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName }
-func selectorless(s *corev1.Service) { s.Spec.Selector = nil }
+func headless(s *corev1.Service)        { s.Spec.ClusterIP = corev1.ClusterIPNone }
+func publishNotReady(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }
+func externalName(s *corev1.Service)    { s.Spec.Type = corev1.ServiceTypeExternalName }
+func withoutSelector(s *corev1.Service) { s.Spec.Selector = nil }
 
 func withPorts(ports ...corev1.ServicePort) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.Ports = ports }
@@ -62,7 +62,7 @@ func families(families ...corev1.IPFamily) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.IPFamilies = families }
 }
 
-// newPod is a ready pod that newService selects.
+// newPod returns a ready pod that newService selects.
 func newPod(name string, ips []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -88,20 +88,20 @@ func newPod(name string, ips []string, change ...func(*corev1.Pod)) *corev1.Pod 
 
 func at(ip string) []string { return []string{ip} }
 
-func unready(p *corev1.Pod)     { p.Status.Conditions[0].Status = corev1.ConditionFalse }
-func terminating(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: born} }
-func failed(p *corev1.Pod)      { p.Status.Phase = corev1.PodFailed }
-func later(p *corev1.Pod)       { p.ResourceVersion = "11" }
+func unready(p *corev1.Pod)      { p.Status.Conditions[0].Status = corev1.ConditionFalse }
+func terminating(p *corev1.Pod)  { p.DeletionTimestamp = &metav1.Time{Time: serviceCreated} }
+func failed(p *corev1.Pod)       { p.Status.Phase = corev1.PodFailed }
+func newerVersion(p *corev1.Pod) { p.ResourceVersion = "11" }
 
-func labelled(app string) func(*corev1.Pod) {
+func labeled(app string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": app} }
 }
 
-func changed(at time.Time) func(*corev1.Pod) {
+func readyTransitionAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at) }
 }
 
-// newEndpoints is what the controller would write for newService and pods.
+// newEndpoints returns the Endpoints that the controller writes for service and pods.
 func newEndpoints(service *corev1.Service, pods []*corev1.Pod, change ...func(*endpoints)) *endpoints {
 	e := plan(service, pods, nil, time.Time{})
 	e.UID, e.ResourceVersion = "endpoints", "10"
@@ -115,12 +115,12 @@ func atVersion(version string) func(*endpoints) {
 	return func(e *endpoints) { e.ResourceVersion = version }
 }
 
-func leading(e *endpoints) {
+func withLeaderElectionRecord(e *endpoints) {
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, "control-plane.alpha.kubernetes.io/leader", "{}")
 }
 
-// render writes subsets in one line each: ports, then addresses, those that are
-// not ready with a "!".
+// render returns each subset as one line: ports, then addresses, with "!" before
+// not-ready ones.
 func render(subsets []subset) []string {
 	var lines []string
 	for _, s := range subsets {
@@ -140,32 +140,33 @@ func render(subsets []subset) []string {
 	return lines
 }
 
-// rig is a controller whose caches a test fills by hand, and whose API calls
-// are answered and written down by the rig.
-type rig struct {
+// fixture is a controller whose caches a test fills. The fixture records its API calls
+// and responds to them.
+type fixture struct {
 	*Controller
 	t        *testing.T
 	recorder *record.FakeRecorder
 
 	mu    sync.Mutex
 	calls []string
-	// answers are the errors of calls, by call; the last one of a call stays.
-	answers map[string][]error
-	// liveService and liveEndpoints are what a read past the cache finds.
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
+	callErrors map[string][]error
+	// liveService and liveEndpoints are the responses to get requests.
 	liveService   *corev1.Service
 	liveEndpoints *endpoints
-	// takes is how long a call takes.
-	takes   time.Duration
-	written *endpoints
-	deleted metav1.DeleteOptions
+	// callDuration is the duration of a call.
+	callDuration time.Duration
+	written      *endpoints
+	deleted      metav1.DeleteOptions
 }
 
-// newRig returns a rig that has objects in its caches.
-func newRig(t *testing.T, objects ...runtime.Object) *rig {
+// newFixture returns a fixture with objects in its caches.
+func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
-	r := &rig{t: t, answers: map[string][]error{}, recorder: record.NewFakeRecorder(10)}
+	r := &fixture{t: t, callErrors: map[string][]error{}, recorder: record.NewFakeRecorder(10)}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 	var err error
 	r.Controller, err = New(t.Context(), Config{
@@ -179,8 +180,8 @@ func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	return r
 }
 
-// cache puts objects into the informers' caches.
-func (r *rig) cache(objects ...runtime.Object) {
+// cache adds objects to the informer caches.
+func (r *fixture) cache(objects ...runtime.Object) {
 	r.t.Helper()
 	for _, object := range objects {
 		var err error
@@ -192,7 +193,7 @@ func (r *rig) cache(objects ...runtime.Object) {
 		case *endpoints:
 			err = r.endpoints.Add(object)
 		default:
-			err = fmt.Errorf("no cache for a %T", object)
+			err = fmt.Errorf("no cache for type %T", object)
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -200,14 +201,14 @@ func (r *rig) cache(objects ...runtime.Object) {
 	}
 }
 
-func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	time.Sleep(r.takes)
+	time.Sleep(r.callDuration)
 	call := action.GetVerb() + " " + action.GetResource().Resource
 	r.calls = append(r.calls, call)
-	if errs := r.answers[call]; len(errs) > 0 {
-		r.answers[call] = errs[min(1, len(errs)-1):]
+	if errs := r.callErrors[call]; len(errs) > 0 {
+		r.callErrors[call] = errs[min(1, len(errs)-1):]
 		if errs[0] != nil {
 			return true, nil, errs[0]
 		}
@@ -218,29 +219,30 @@ func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &endpoints{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}}, nil
 	case readService:
 		if r.liveService == nil {
-			return true, nil, gone
+			return true, nil, errNotFound
 		}
 		return true, r.liveService, nil
 	case readEndpoints:
 		if r.liveEndpoints == nil {
-			return true, nil, gone
+			return true, nil, errNotFound
 		}
 		return true, r.liveEndpoints, nil
 	case remove:
 		r.deleted = action.(clienttesting.DeleteActionImpl).DeleteOptions
 		return true, nil, nil
 	default:
-		return true, nil, fmt.Errorf("the rig does not expect %q", call)
+		return true, nil, fmt.Errorf("unexpected call %q", call)
 	}
 }
 
-// reason returns the reason of the one event that was emitted, "" for none.
-func (r *rig) reason() string {
+// eventReason returns the reason of the emitted event, or "" if there is none. More
+// than one event is an error.
+func (r *fixture) eventReason() string {
 	r.t.Helper()
 	select {
 	case event := <-r.recorder.Events:
 		if len(r.recorder.Events) > 0 {
-			r.t.Errorf("more events than one: %q, %q", event, <-r.recorder.Events)
+			r.t.Errorf("more than one event: %q, %q", event, <-r.recorder.Events)
 		}
 		return strings.Fields(event)[1]
 	default:
@@ -257,12 +259,12 @@ const (
 )
 
 var (
-	endpointsResource = schema.GroupResource{Resource: "endpoints"}
-	refused           = apierrors.NewTooManyRequests("slow down", 1)
-	gone              = apierrors.NewNotFound(endpointsResource, "web")
-	conflict          = apierrors.NewConflict(endpointsResource, "web", errors.New("modified"))
-	exists            = apierrors.NewAlreadyExists(endpointsResource, "web")
-	forbidden         = apierrors.NewForbidden(endpointsResource, "web", errors.New("no"))
+	endpointsResource  = schema.GroupResource{Resource: "endpoints"}
+	errTooManyRequests = apierrors.NewTooManyRequests("slow down", 1)
+	errNotFound        = apierrors.NewNotFound(endpointsResource, "web")
+	errConflict        = apierrors.NewConflict(endpointsResource, "web", errors.New("modified"))
+	errAlreadyExists   = apierrors.NewAlreadyExists(endpointsResource, "web")
+	errForbidden       = apierrors.NewForbidden(endpointsResource, "web", errors.New("no"))
 )
 
 func namespaceTerminating() error {

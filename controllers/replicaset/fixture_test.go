@@ -24,9 +24,9 @@ import (
 
 const key = "ns/web"
 
-// rig is a controller whose caches a test fills by hand, and whose API calls
-// are answered and written down by the rig.
-type rig struct {
+// fixture is a controller whose caches a test fills. The fixture records its API calls
+// and responds to them.
+type fixture struct {
 	*Controller
 	t     *testing.T
 	clock *clocktesting.FakePassiveClock
@@ -34,27 +34,28 @@ type rig struct {
 	mu      sync.Mutex
 	calls   []string
 	created int
-	// answers are the errors of calls, by call; the last one of a call stays.
-	answers map[string][]error
-	// meanwhile is what happens while a call is answered, by call.
-	meanwhile map[string]func()
-	live      *appsv1.ReplicaSet
-	written   []appsv1.ReplicaSetStatus
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
+	callErrors map[string][]error
+	// duringCall holds functions that run while a call is in flight, by call.
+	duringCall map[string]func()
+	live       *appsv1.ReplicaSet
+	written    []appsv1.ReplicaSetStatus
 }
 
-func newRig(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+func newFixture(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *fixture {
 	t.Helper()
 	fake := clocktesting.NewFakePassiveClock(now)
-	r := newRigAt(t, fake, set, pods...)
+	r := newFixtureWithClock(t, fake, set, pods...)
 	r.clock = fake
 	return r
 }
 
-func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *rig {
+func newFixtureWithClock(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, pods ...*corev1.Pod) *fixture {
 	t.Helper()
-	r := &rig{t: t, answers: map[string][]error{}, meanwhile: map[string]func(){}, live: set}
+	r := &fixture{t: t, callErrors: map[string][]error{}, duringCall: map[string]func(){}, live: set}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	kind, err := ReplicaSets(client, factory.Apps().V1().ReplicaSets())
 	if err != nil {
@@ -71,8 +72,8 @@ func newRigAt(t *testing.T, clock clock.PassiveClock, set *appsv1.ReplicaSet, po
 	return r
 }
 
-// cache puts objects into the informers' caches.
-func (r *rig) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
+// cache adds objects to the informer caches.
+func (r *fixture) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
 	t.Helper()
 	err := r.owners.Add(set)
 	for _, pod := range pods {
@@ -83,7 +84,7 @@ func (r *rig) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
 	}
 }
 
-func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
@@ -94,11 +95,11 @@ func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
 		call += " " + a.GetName()
 	}
 	r.calls = append(r.calls, call)
-	if happens := r.meanwhile[call]; happens != nil {
+	if happens := r.duringCall[call]; happens != nil {
 		happens()
 	}
-	if errs := r.answers[call]; len(errs) > 0 {
-		r.answers[call] = errs[min(1, len(errs)-1):]
+	if errs := r.callErrors[call]; len(errs) > 0 {
+		r.callErrors[call] = errs[min(1, len(errs)-1):]
 		if errs[0] != nil {
 			return true, nil, errs[0]
 		}
@@ -148,8 +149,8 @@ func reporting(replicas int32) func(*appsv1.ReplicaSet) {
 	}
 }
 
-// member is a pending pod of the set that newSet makes.
-func member(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+// newPod returns a pending pod of the ReplicaSet that newSet returns.
+func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}, ResourceVersion: "10",
@@ -163,17 +164,17 @@ func member(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-func orphaned(pod *corev1.Pod)    { pod.OwnerReferences = nil }
-func relabelled(pod *corev1.Pod)  { pod.Labels = map[string]string{"app": "db"} }
-func foreign(pod *corev1.Pod)     { pod.OwnerReferences[0].UID = "another" }
-func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: now} }
+func orphaned(pod *corev1.Pod)            { pod.OwnerReferences = nil }
+func relabeled(pod *corev1.Pod)           { pod.Labels = map[string]string{"app": "db"} }
+func controlledByAnother(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "another" }
+func terminating(pod *corev1.Pod)         { pod.DeletionTimestamp = &metav1.Time{Time: now} }
 
 var (
-	podResource = schema.GroupResource{Resource: "pods"}
-	setResource = schema.GroupResource{Group: "apps", Resource: "replicasets"}
-	refused     = apierrors.NewTooManyRequests("slow down", 1)
-	conflict    = apierrors.NewConflict(setResource, "web", errors.New("modified"))
-	gone        = apierrors.NewNotFound(podResource, "p")
+	podResource        = schema.GroupResource{Resource: "pods"}
+	setResource        = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	errTooManyRequests = apierrors.NewTooManyRequests("slow down", 1)
+	errConflict        = apierrors.NewConflict(setResource, "web", errors.New("modified"))
+	errNotFound        = apierrors.NewNotFound(podResource, "p")
 )
 
 func namespaceTerminating() error {

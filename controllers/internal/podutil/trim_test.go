@@ -1,4 +1,4 @@
-package podfacts
+package podutil
 
 import (
 	"testing"
@@ -10,15 +10,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTrim demands that a trimmed pod gives every answer that the whole one does,
-// and that what nobody asks for is gone.
+// TestTrim checks that every function of this package returns the same for a trimmed
+// pod. All other fields must be removed.
 func TestTrim(t *testing.T) {
 	since := metav1.NewTime(time.Unix(1_000_000, 0))
 	whole := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "web-1", Namespace: "shop", UID: "u", ResourceVersion: "7", GenerateName: "web-",
 			Labels: map[string]string{"app": "web"}, CreationTimestamp: since, DeletionTimestamp: &since,
-			Annotations:     map[string]string{corev1.PodDeletionCost: "5", "note": "a long one"},
+			Annotations:     map[string]string{corev1.PodDeletionCost: "5", "note": "long configuration"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "o", Controller: ptr.To(true)}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "someone"}},
 		},

@@ -14,53 +14,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
 )
 
-// controller is what the manager runs.
+// controller is a controller that the manager runs.
 type controller interface {
-	// Run works until drain is closed and what is held is finished, or until
-	// ctx is cancelled, which aborts.
+	// Run runs until drain is closed and current syncs are finished. Canceling ctx
+	// aborts the syncs.
 	Run(ctx context.Context, drain <-chan struct{}, workers int)
-	// HasSynced reports whether the controller has seen the first lists.
+	// HasSynced reports whether the controller's event handlers have received their
+	// initial lists.
 	HasSynced() bool
 }
 
-// environment is what controllers are made of.
-type environment struct {
+// controllerContext holds what the controllers share.
+type controllerContext struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	events    func(component string) record.EventRecorder
 	options   *Options
 }
 
-// entry is one controller of the catalogue.
-type entry struct {
+// controllerDescriptor describes one controller.
+type controllerDescriptor struct {
 	name string
-	// workers reads how many syncs run at once.
+	// workers returns the number of concurrent syncs.
 	workers func(*Options) int
-	build   func(context.Context, environment) (controller, error)
+	build   func(context.Context, controllerContext) (controller, error)
 }
 
-// catalogue is every controller that has a name here.
-var catalogue = []entry{
+// catalog lists all controllers of this binary.
+var catalog = []controllerDescriptor{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
 	{"deployment-controller", func(o *Options) int { return o.ConcurrentDeploymentSyncs }, buildDeployment},
 	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, buildEndpoints},
 }
 
-// Known returns the names that --controllers accepts.
-func Known() []string {
-	names := make([]string, len(catalogue))
-	for i, e := range catalogue {
+// ControllerNames returns the names that --controllers accepts.
+func ControllerNames() []string {
+	names := make([]string, len(catalog))
+	for i, e := range catalog {
 		names[i] = e.name
 	}
 	return names
 }
 
-func buildReplication(ctx context.Context, env environment) (controller, error) {
+func buildReplication(ctx context.Context, env controllerContext) (controller, error) {
 	return buildEngine(ctx, env, replication.Controllers(env.client, env.informers.Core().V1().ReplicationControllers()))
 }
 
-func buildReplicaSet(ctx context.Context, env environment) (controller, error) {
+func buildReplicaSet(ctx context.Context, env controllerContext) (controller, error) {
 	kind, err := replicaset.ReplicaSets(env.client, env.informers.Apps().V1().ReplicaSets())
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func buildReplicaSet(ctx context.Context, env environment) (controller, error) {
 	return buildEngine(ctx, env, kind)
 }
 
-func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (controller, error) {
+func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,
 		Client: env.client,
@@ -79,7 +80,7 @@ func buildEngine(ctx context.Context, env environment, kind replicaset.Kind) (co
 	})
 }
 
-func buildDeployment(ctx context.Context, env environment) (controller, error) {
+func buildDeployment(ctx context.Context, env controllerContext) (controller, error) {
 	apps := env.informers.Apps().V1()
 	return deployment.New(ctx, deployment.Config{
 		Client:      env.client,
@@ -91,7 +92,7 @@ func buildDeployment(ctx context.Context, env environment) (controller, error) {
 	})
 }
 
-func buildEndpoints(ctx context.Context, env environment) (controller, error) {
+func buildEndpoints(ctx context.Context, env controllerContext) (controller, error) {
 	core := env.informers.Core().V1()
 	return endpoints.New(ctx, endpoints.Config{
 		Client:      env.client,

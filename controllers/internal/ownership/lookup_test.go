@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newOwners is a cache of owners that select by their annotation "app"; the
-// selector of one without it cannot be understood.
-func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) Owners {
+// newOwnerLookup returns a lookup over owners whose selector is their annotation
+// "app". The selector of an owner without it is an error.
+func newOwnerLookup(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, owner := range owners {
@@ -24,7 +24,7 @@ func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) Owners {
 			t.Fatal(err)
 		}
 	}
-	return Owners{Cache: indexer, Kind: "ReplicaSet", Selector: func(owner any) (labels.Selector, error) {
+	return OwnerLookup{Cache: indexer, Kind: "ReplicaSet", Selector: func(owner any) (labels.Selector, error) {
 		app := owner.(*appsv1.ReplicaSet).Annotations["app"]
 		if app == "" {
 			return nil, errors.New("no app")
@@ -33,30 +33,30 @@ func newOwners(t *testing.T, owners ...*appsv1.ReplicaSet) Owners {
 	}}
 }
 
-func named(namespace, name string, app string) *appsv1.ReplicaSet {
+func replicaSetNamed(namespace, name string, app string) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-" + name), Annotations: map[string]string{"app": app},
 	}}
 }
 
-func TestNamed(t *testing.T) {
-	owners := newOwners(t, named("ns", "web", "web"))
+func TestResolveControllerRef(t *testing.T) {
+	owners := newOwnerLookup(t, replicaSetNamed("ns", "web", "web"))
 	tests := []struct {
 		name      string
 		namespace string
 		ref       *metav1.OwnerReference
 		want      bool
 	}{
-		{"the owner", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, true},
-		{"no reference", "ns", nil, false},
+		{"resolved", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, true},
+		{"no controllerRef", "ns", nil, false},
 		{"another kind", "ns", &metav1.OwnerReference{Kind: "Job", Name: "web", UID: "uid-web"}, false},
 		{"another namespace", "other", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "uid-web"}, false},
-		{"a namesake", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "earlier"}, false},
-		{"one that is not cached", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "db", UID: "uid-db"}, false},
+		{"recreated owner", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "web", UID: "earlier"}, false},
+		{"owner not in the cache", "ns", &metav1.OwnerReference{Kind: "ReplicaSet", Name: "db", UID: "uid-db"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			id, ok := owners.Named(test.namespace, test.ref)
+			id, ok := owners.ResolveControllerRef(test.namespace, test.ref)
 			if ok != test.want {
 				t.Errorf("found: %t, want %t", ok, test.want)
 			}
@@ -68,14 +68,14 @@ func TestNamed(t *testing.T) {
 }
 
 func TestMatching(t *testing.T) {
-	owners := newOwners(t, named("ns", "web", "web"), named("ns", "twin", "web"), named("ns", "db", "db"), named("other", "web", "web"), named("ns", "odd", ""))
+	owners := newOwnerLookup(t, replicaSetNamed("ns", "web", "web"), replicaSetNamed("ns", "twin", "web"), replicaSetNamed("ns", "db", "db"), replicaSetNamed("other", "web", "web"), replicaSetNamed("ns", "odd", ""))
 	tests := []struct {
 		name   string
 		orphan *corev1.Pod
 		want   []string
 	}{
-		{"two match", newPod("p", "web", ""), []string{"ns/twin", "ns/web"}},
-		{"none matches", newPod("p", "x", ""), nil},
+		{"two owners match", newPod("p", "web", ""), []string{"ns/twin", "ns/web"}},
+		{"no owner matches", newPod("p", "x", ""), nil},
 		{"no labels", newPod("p", "web", "", func(p *corev1.Pod) { p.Labels = nil }), nil},
 		{"terminating", newPod("p", "web", "", terminatingPod), nil},
 	}

@@ -1,4 +1,4 @@
-// Package looptest has what the tests of several controllers' event handlers share.
+// Package looptest holds helpers for tests of event handlers.
 package looptest
 
 import (
@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// Woken returns the keys that an event puts on the queue, sorted. The event is
-// given the loop to put them on.
-func Woken(t *testing.T, event func(*workloop.Loop)) []string {
+// EnqueuedKeys returns the keys that an event handler enqueues, sorted. It calls event
+// with the loop on which event must enqueue them.
+func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"
 	var keys []string
@@ -25,7 +25,7 @@ func Woken(t *testing.T, event func(*workloop.Loop)) []string {
 		return nil
 	})
 	event(loop)
-	loop.Add(last) // one worker takes keys in order
+	loop.Add(last) // one worker processes keys in order
 	go func() {
 		defer close(done)
 		loop.Run(t.Context(), drain, nil, 1)

@@ -1,7 +1,7 @@
-// Package podfacts answers the questions that workload controllers ask about a
-// single pod: is it active, ready, available and since when, terminating. It
-// looks at nothing but the pod it is given.
-package podfacts
+// Package podutil reports the state of a single pod: whether it is active, ready,
+// available or terminating, and since when. The functions read only the pod that they
+// are given.
+package podutil
 
 import (
 	"time"
@@ -9,42 +9,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Active reports whether a pod counts as a replica: it is not terminating and
-// has not run to its end.
+// Active reports whether a pod counts as a replica. It must not be terminating, and
+// its phase must be neither Succeeded nor Failed.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Terminal(pod)
 }
 
-// Terminal reports whether a pod has run to its end, well or badly.
+// Terminal reports whether a pod's phase is Succeeded or Failed.
 func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Terminating reports whether a pod is being deleted and still runs.
+// Terminating reports whether a pod has a deletionTimestamp and is not terminal.
 func Terminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && !Terminal(pod)
 }
 
-// Ready reports whether a pod is ready, and since when. The time is zero when
-// the pod does not say; it has whole seconds.
+// Ready reports whether a pod is ready, and since when. The time has whole seconds. It
+// is zero if the pod's Ready condition has no lastTransitionTime.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
-	condition := readiness(pod)
+	condition := readyCondition(pod)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
 		return time.Time{}, false
 	}
 	return condition.LastTransitionTime.Time, true
 }
 
-// ReadinessChanged returns when a pod last became ready or ceased to be. The
-// time is zero when the pod does not say; it has whole seconds.
-func ReadinessChanged(pod *corev1.Pod) time.Time {
-	if condition := readiness(pod); condition != nil {
+// ReadyTransitionTime returns the lastTransitionTime of the pod's Ready condition. It
+// has whole seconds, and is zero if the pod has no such condition.
+func ReadyTransitionTime(pod *corev1.Pod) time.Time {
+	if condition := readyCondition(pod); condition != nil {
 		return condition.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
 
-func readiness(pod *corev1.Pod) *corev1.PodCondition {
+func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
 			return condition
@@ -53,10 +53,10 @@ func readiness(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// AvailableAt returns the moment at which a pod counts as available if it stays
-// as it is: once it has been ready for minReady. The time is zero for one that
-// is available whatever the time. ok is false when the pod is not ready, or
-// when minReady cannot be measured because it does not say since when it is.
+// AvailableAt returns the time at which a pod becomes available if it stays ready:
+// minReady after it became ready. The time is zero if minReady is 0. ok is false if
+// the pod is not ready, or if minReady is set and the pod does not say since when it
+// is ready.
 func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool) {
 	since, ready := Ready(pod)
 	switch {
@@ -71,32 +71,32 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool
 	}
 }
 
-// Restarts returns the largest restart count among a pod's containers, and
-// among its sidecars (init containers that always restart).
+// Restarts returns the largest restart count among a pod's containers, and the largest
+// among its sidecars.
 func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	for i := range pod.Status.ContainerStatuses {
 		containers = max(containers, pod.Status.ContainerStatuses[i].RestartCount)
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
-		if status.RestartCount > sidecars && sidecar(pod, status.Name) {
+		if status.RestartCount > sidecars && isSidecarName(pod, status.Name) {
 			sidecars = status.RestartCount
 		}
 	}
 	return containers, sidecars
 }
 
-func sidecar(pod *corev1.Pod, name string) bool {
+func isSidecarName(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
 		if container := &pod.Spec.InitContainers[i]; container.Name == name {
-			return Sidecar(container)
+			return IsSidecar(container)
 		}
 	}
 	return false
 }
 
-// Sidecar reports whether an init container is a sidecar: one that always
-// restarts, and runs as long as the pod does.
-func Sidecar(init *corev1.Container) bool {
+// IsSidecar reports whether an init container is a sidecar: its restartPolicy is
+// Always.
+func IsSidecar(init *corev1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

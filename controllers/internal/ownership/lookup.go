@@ -9,21 +9,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Owners finds the cached owners of one kind that a child concerns: the one
-// that its controllerRef names, or those that could adopt it.
-type Owners struct {
+// OwnerLookup finds cached owners of one kind. It finds the owner that a controllerRef
+// names, and the owners that could adopt an orphan.
+type OwnerLookup struct {
 	// Cache is the informer's cache of owners, indexed by namespace.
 	Cache cache.Indexer
 	// Kind is the kind that controllerRefs name.
 	Kind string
-	// Selector returns the selector of a cached owner. An owner for which it
-	// fails adopts nothing.
+	// Selector returns the selector of a cached owner. An owner for which it returns
+	// an error adopts nothing.
 	Selector func(owner any) (labels.Selector, error)
 }
 
-// Named returns the owner that ref names: of this kind, and not a namesake of a
-// later day. ref may be nil.
-func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
+// ResolveControllerRef returns the cached owner that ref names. It returns false if
+// the kind or the UID differs, or if ref is nil.
+func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false
 	}
@@ -35,19 +35,19 @@ func (o Owners) Named(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	return id, id.UID == ref.UID
 }
 
-// Offer wakes, by its key, every owner that could adopt an orphan.
-func (o Owners) Offer(logger klog.Logger, orphan metav1.Object, wake func(key string)) {
+// EnqueueMatching enqueues the key of every owner that could adopt orphan.
+func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, enqueue func(key string)) {
 	owners, err := o.Matching(orphan)
 	if err != nil {
-		logger.Error(err, "Orphan is not offered", "orphan", cache.MetaObjectToName(orphan).String())
+		logger.Error(err, "Looking up owners that could adopt an orphan failed", "orphan", cache.MetaObjectToName(orphan).String())
 	}
 	for _, owner := range owners {
-		wake(owner.Key)
+		enqueue(owner.Key)
 	}
 }
 
-// Matching returns every owner that could adopt an orphan.
-func (o Owners) Matching(orphan metav1.Object) ([]ID, error) {
+// Matching returns every owner that could adopt orphan.
+func (o OwnerLookup) Matching(orphan metav1.Object) ([]ID, error) {
 	if orphan.GetDeletionTimestamp() != nil || len(orphan.GetLabels()) == 0 {
 		return nil, nil
 	}

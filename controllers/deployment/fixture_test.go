@@ -28,9 +28,9 @@ const key = "ns/web"
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// rig is a controller on an API server that a test can see into. The caches
-// show what deliver has brought there; lag keeps what is written from them.
-type rig struct {
+// fixture is a controller with a fake API server. deliver copies the state of the API
+// server to the caches; while cachesStale is set, a write does not.
+type fixture struct {
 	*Controller
 	t      testing.TB
 	clock  *clocktesting.FakePassiveClock
@@ -40,32 +40,33 @@ type rig struct {
 	version     int
 	deployments map[string]*appsv1.Deployment
 	sets        map[string]*appsv1.ReplicaSet
-	lag         bool
+	cachesStale bool
 	calls       []string
-	// answers are the errors of calls, by call; the last one of a call stays.
-	answers map[string][]error
-	// lost are calls that take effect, but whose answer is an error.
-	lost map[string]bool
-	// wrote is told of every write that takes effect.
-	wrote func(call string)
+	// callErrors holds the errors to return, by call. The last error of a call is
+	// repeated.
+	callErrors map[string][]error
+	// lostResponses holds the calls that succeed but return an error.
+	lostResponses map[string]bool
+	// onWrite is called after every successful write.
+	onWrite func(call string)
 }
 
-func newRig(t testing.TB, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *rig {
+func newFixture(t testing.TB, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *fixture {
 	t.Helper()
 	fake := clocktesting.NewFakePassiveClock(now)
-	r := newRigAt(t, fake, d, sets...)
+	r := newFixtureWithClock(t, fake, d, sets...)
 	r.clock = fake
 	return r
 }
 
-func newRigAt(t testing.TB, clock clock.PassiveClock, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *rig {
+func newFixtureWithClock(t testing.TB, clock clock.PassiveClock, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *fixture {
 	t.Helper()
-	r := &rig{
-		t: t, events: &recorder{}, version: 100, answers: map[string][]error{}, lost: map[string]bool{}, wrote: func(string) {},
+	r := &fixture{
+		t: t, events: &recorder{}, version: 100, callErrors: map[string][]error{}, lostResponses: map[string]bool{}, onWrite: func(string) {},
 		deployments: map[string]*appsv1.Deployment{}, sets: map[string]*appsv1.ReplicaSet{},
 	}
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", r.react)
+	client.AddReactor("*", "*", r.handleCall)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	controller, err := New(t.Context(), Config{
 		Client:      client,
@@ -87,14 +88,16 @@ func newRigAt(t testing.TB, clock clock.PassiveClock, d *appsv1.Deployment, sets
 	return r
 }
 
-// deliver brings the caches up to date.
-func (r *rig) deliver() {
+// deliver updates the caches.
+func (r *fixture) deliver() {
 	r.deliverDeployments()
 	r.deliverSets()
 }
 
-func (r *rig) deliverDeployments() { replace(r.t, r.Controller.deployments, r.deployments, r.version) }
-func (r *rig) deliverSets()        { replace(r.t, r.replicaSets, r.sets, r.version) }
+func (r *fixture) deliverDeployments() {
+	replace(r.t, r.Controller.deployments, r.deployments, r.version)
+}
+func (r *fixture) deliverSets() { replace(r.t, r.replicaSets, r.sets, r.version) }
 
 func replace[T runtime.Object](t testing.TB, cache interface{ Replace([]any, string) error }, objects map[string]T, version int) {
 	var all []any
@@ -106,8 +109,8 @@ func replace[T runtime.Object](t testing.TB, cache interface{ Replace([]any, str
 	}
 }
 
-// setPods makes pods all that the cache has.
-func (r *rig) setPods(t testing.TB, pods ...*corev1.Pod) {
+// setPods replaces the pods in the cache.
+func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	var all []any
 	for _, pod := range pods {
@@ -118,11 +121,12 @@ func (r *rig) setPods(t testing.TB, pods ...*corev1.Pod) {
 	}
 }
 
-// deployment returns the Deployment as the API server has it.
-func (r *rig) deployment() *appsv1.Deployment { return r.deployments["web"] }
+// deployment returns the Deployment in the API server.
+func (r *fixture) deployment() *appsv1.Deployment { return r.deployments["web"] }
 
-// only returns the one ReplicaSet that there is.
-func (r *rig) only(t testing.TB) *appsv1.ReplicaSet {
+// onlyReplicaSet returns the ReplicaSet, and fails the test unless there is exactly
+// one.
+func (r *fixture) onlyReplicaSet(t testing.TB) *appsv1.ReplicaSet {
 	t.Helper()
 	if len(r.sets) != 1 {
 		t.Fatalf("%d ReplicaSets, want 1", len(r.sets))
@@ -133,41 +137,41 @@ func (r *rig) only(t testing.TB) *appsv1.ReplicaSet {
 	return nil
 }
 
-func (r *rig) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
 	name := ""
 	switch a := action.(type) {
-	case clienttesting.UpdateAction: // creates are of this kind, too
+	case clienttesting.UpdateAction: // create actions have this type, too
 		name = a.GetObject().(metav1.Object).GetName()
-	case clienttesting.GetAction: // so are patches and deletes
+	case clienttesting.GetAction: // patch and delete actions have this type, too
 		name = a.GetName()
 	}
 	call += " " + name
 	r.calls = append(r.calls, call)
-	if errs := r.answers[call]; len(errs) > 0 {
-		r.answers[call] = errs[min(1, len(errs)-1):]
+	if errs := r.callErrors[call]; len(errs) > 0 {
+		r.callErrors[call] = errs[min(1, len(errs)-1):]
 		if errs[0] != nil {
 			return true, nil, errs[0]
 		}
 	}
-	object, err := r.perform(action, name)
+	object, err := r.applyToReplicaSets(action, name)
 	if err == nil && action.GetVerb() != "get" {
-		r.wrote(call)
-		if !r.lag {
+		r.onWrite(call)
+		if !r.cachesStale {
 			r.deliver()
 		}
-		if r.lost[call] {
+		if r.lostResponses[call] {
 			return true, nil, apierrors.NewTimeoutError("lost", 0)
 		}
 	}
 	return true, object, err
 }
 
-func (r *rig) perform(action clienttesting.Action, name string) (runtime.Object, error) {
+func (r *fixture) applyToReplicaSets(action clienttesting.Action, name string) (runtime.Object, error) {
 	if action.GetResource().Resource == deploymentsResource {
-		return r.performDeployment(action, name)
+		return r.applyToDeployments(action, name)
 	}
 	set, exists := r.sets[name]
 	if action.GetVerb() == "create" {
@@ -213,7 +217,7 @@ func (r *rig) perform(action clienttesting.Action, name string) (runtime.Object,
 	}
 }
 
-func (r *rig) performDeployment(action clienttesting.Action, name string) (runtime.Object, error) {
+func (r *fixture) applyToDeployments(action clienttesting.Action, name string) (runtime.Object, error) {
 	d, exists := r.deployments[name]
 	if !exists {
 		return nil, apierrors.NewNotFound(deploymentResource, name)
@@ -240,15 +244,15 @@ func (r *rig) performDeployment(action clienttesting.Action, name string) (runti
 	return changed, nil
 }
 
-func (r *rig) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+func (r *fixture) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	r.version++
 	set.ResourceVersion = strconv.Itoa(r.version)
 	r.sets[set.Name] = set
 	return set
 }
 
-// edit is a user's change of the Deployment.
-func (r *rig) edit(change func(*appsv1.Deployment)) {
+// updateSpec changes the Deployment as a user does.
+func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	d := r.deployment().DeepCopy()
 	change(d)
 	r.version++
@@ -258,25 +262,25 @@ func (r *rig) edit(change func(*appsv1.Deployment)) {
 	r.deliver()
 }
 
-// follow is what the controller of ReplicaSets does, in one stroke: each has
-// the pods that it asks for, all of them available.
-func (r *rig) follow() {
+// syncReplicaSets acts as the ReplicaSet controller: it gives each ReplicaSet all its
+// pods, which are available.
+func (r *fixture) syncReplicaSets() {
 	for _, set := range r.sets {
-		r.store(having(*set.Spec.Replicas)(set.DeepCopy()))
+		r.store(withAvailablePods(*set.Spec.Replicas)(set.DeepCopy()))
 	}
 	r.deliver()
 }
 
-// recorder keeps events as "Type Reason message".
+// recorder records events as "Type Reason message".
 type recorder struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	recorded []string
 }
 
 func (e *recorder) Event(_ runtime.Object, kind, reason, message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = append(e.told, fmt.Sprintf("%s %s %s", kind, reason, message))
+	e.recorded = append(e.recorded, fmt.Sprintf("%s %s %s", kind, reason, message))
 }
 
 func (e *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {

@@ -1,14 +1,14 @@
-package podfacts
+package podutil
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim returns a pod with what the controllers read of one, and nothing else: a
-// cache holds every pod of the cluster, and most of a pod is its containers'
-// configuration. A controller that comes to read more of a pod adds it here; a
-// trimmed pod must never be written back.
+// Trim returns a copy of pod with only the fields that the controllers read. The
+// informer caches hold every pod of the cluster, and container configuration is most
+// of a pod. If a controller starts to read another field, add it here. A trimmed pod
+// must never be written to the API server.
 func Trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
 		TypeMeta: pod.TypeMeta,
@@ -41,7 +41,7 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
 		trimmed.Annotations = map[string]string{corev1.PodDeletionCost: cost}
 	}
-	if condition := readiness(pod); condition != nil {
+	if condition := readyCondition(pod); condition != nil {
 		trimmed.Status.Conditions = []corev1.PodCondition{{
 			Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
 		}}
@@ -49,8 +49,7 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimContainers keeps the containers that say something: a port by its name, or
-// that they are sidecars.
+// trimContainers keeps sidecars and containers with ports, and drops the rest.
 func trimContainers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {
@@ -61,7 +60,7 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// trimStatuses keeps the containers that were restarted.
+// trimStatuses keeps the statuses of containers that have restarted.
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range statuses {

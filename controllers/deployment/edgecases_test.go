@@ -1,0 +1,248 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// tester is implemented by testing.T and rapid.T.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// settle syncs until nothing is written any more. The ReplicaSets get their pods
+// between syncs.
+func settle(t tester, r *fixture) {
+	t.Helper()
+	for range 200 {
+		before := r.version
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if r.version == before {
+			return
+		}
+		r.syncReplicaSets()
+	}
+	t.Fatalf("writes did not stop; the last calls: %v", r.calls[len(r.calls)-5:])
+}
+
+// replicas returns spec.replicas of the ReplicaSets, by image.
+func replicas(r *fixture) map[string]int32 {
+	by := map[string]int32{}
+	for _, set := range r.sets {
+		by[set.Spec.Template.Spec.Containers[0].Image] += *set.Spec.Replicas
+	}
+	return by
+}
+
+// TestScaleToCurrentSize: the only active ReplicaSet has the desired size, but its
+// annotations have another one. That must not count as a scaling event forever
+// (kubernetes/kubernetes#102551).
+func TestScaleToCurrentSize(t *testing.T) {
+	was := newDeployment(5, surgeAndUnavailable(0, 1))
+	d := newDeployment(5, surgeAndUnavailable(0, 1), image("v2"))
+	r := newFixture(t, d, newSetOf(was, "v1", 1, 4, withAvailablePods(4)), newSetOf(was, "v2", 2, 0))
+	r.updateSpec(scaled(4))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// TestScaleDuringRecreate: the same with several active ReplicaSets, none of which
+// changes its size.
+func TestScaleDuringRecreate(t *testing.T) {
+	was := newDeployment(5, asRecreate)
+	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 0, "v2": 4}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// TestScaleAfterPartialFailure: a scaling that failed halfway is completed with the
+// original proportions (kubernetes/kubernetes#44734).
+func TestScaleAfterPartialFailure(t *testing.T) {
+	was := newDeployment(10, surgeAndUnavailable(3, 2))
+	r := newFixture(t, newDeployment(15, surgeAndUnavailable(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, withAvailablePods(8)), newSetOf(was, "v2", 2, 5))
+	r.callErrors["update replicasets web-v2"] = []error{errTooManyRequests, nil}
+	if err := r.sync(t.Context(), key); err == nil {
+		t.Fatal("sync returned no error")
+	}
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 12, "v2": 8}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// TestLostResponses: a ReplicaSet create succeeds, but its response is an error. The
+// next sync must find the ReplicaSet and not count a collision.
+func TestLostResponses(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stale caches: %t", stale), func(t *testing.T) {
+			d := newDeployment(3)
+			r := newFixture(t, d)
+			r.cachesStale = stale
+			r.lostResponses[createCall(d)] = true
+			if err := r.sync(t.Context(), key); err == nil {
+				t.Fatal("the response was not lost")
+			}
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			r.cachesStale = false
+			r.deliver()
+			settle(t, r)
+			if got := *r.onlyReplicaSet(t).Spec.Replicas; got != 3 {
+				t.Errorf("%d replicas, want 3", got)
+			}
+			if count := r.deployment().Status.CollisionCount; count != nil {
+				t.Errorf("collisionCount %d, want none", *count)
+			}
+		})
+	}
+}
+
+// TestCollision: if another object has the name of the new ReplicaSet, the controller
+// uses another name.
+func TestCollision(t *testing.T) {
+	d := newDeployment(3)
+	own, twin := withCollidingName(d), withCollidingName(d)
+	own.OwnerReferences[0].UID = d.UID
+	own.Labels = nil // so that it is not claimed
+	twin.Spec.Template = *d.Spec.Template.DeepCopy()
+	for _, test := range []struct {
+		name string
+		set  *appsv1.ReplicaSet
+		want map[string]int32
+	}{
+		{"other template, other owner", withCollidingName(d), map[string]int32{"v1": 3, "v9": 1}},
+		{"other template, same owner", own, map[string]int32{"v1": 3, "v9": 1}},
+		{"same template, other owner", twin, map[string]int32{"v1": 3 + 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newFixture(t, d.DeepCopy(), test.set)
+			settle(t, r)
+			if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+				t.Errorf("collisionCount %v, want 1", got)
+			}
+			if diff := cmp.Diff(test.want, replicas(r)); diff != "" {
+				t.Errorf("replicas (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCollisionIsCountedOnce: a collision is counted once, even if the cache stays
+// stale.
+func TestCollisionIsCountedOnce(t *testing.T) {
+	d := newDeployment(3)
+	r := newFixture(t, d, withCollidingName(d))
+	r.cachesStale = true
+	for range 3 {
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.deployment().Status.CollisionCount; got == nil || *got != 1 {
+		t.Errorf("collisionCount %v, want 1", got)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	unable := func(what string) string { return "Warning DeploymentRollbackRevisionNotFound Unable to find " + what }
+	tests := []struct {
+		name  string
+		to    string
+		sets  int // number of revisions; the last one is the new ReplicaSet
+		image string
+		event string
+	}{
+		{"to a revision", "1", 3, "v1", `Normal DeploymentRollback Rolled back deployment "web" to revision 1`},
+		{"to the previous revision", "0", 3, "v2", `Normal DeploymentRollback Rolled back deployment "web" to revision 2`},
+		{"to a missing revision", "9", 3, "v3", unable("the revision to rollback to.")},
+		{"to the previous revision, with one revision", "0", 1, "v1", unable("last revision.")},
+		{"not a number", "first", 3, "v3", unable(`the revision to rollback to: expected a number, got "first"`)},
+		{"empty annotation", "", 3, "v3", unable(`the revision to rollback to: expected a number, got ""`)},
+		{"to the current revision", "3", 3, "v3", `Warning DeploymentRollbackTemplateUnchanged The rollback revision contains the same template as current deployment "web"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDeployment(3, image(fmt.Sprintf("v%d", test.sets)), annotated(appsv1.DeprecatedRollbackTo, test.to))
+			var sets []*appsv1.ReplicaSet
+			for i := 1; i < test.sets; i++ {
+				sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", i), int64(i), 0))
+			}
+			sets = append(sets, newSetOf(d, fmt.Sprintf("v%d", test.sets), int64(test.sets), 3, withAvailablePods(3)))
+			r := newFixture(t, d, sets...)
+			if err := r.sync(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{writeSpec}, r.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			settle(t, r)
+			if got := r.deployment().Spec.Template.Spec.Containers[0].Image; got != test.image {
+				t.Errorf("image %s, want %s", got, test.image)
+			}
+			if got := replicas(r)[test.image]; got != 3 {
+				t.Errorf("%d replicas of %s, want 3", got, test.image)
+			}
+			if _, requested := rollbackTo(r.deployment().Annotations); requested {
+				t.Error("the rollback annotation was not removed")
+			}
+			if diff := cmp.Diff(test.event, r.events.recorded[0]); diff != "" || countRollbacks(r) != 1 {
+				t.Errorf("events %v\nfirst (-want +got):\n%s", r.events.recorded, diff)
+			}
+		})
+	}
+}
+
+// TestRollbackHappensOnce: a rollback that the cache does not contain yet is not
+// repeated, and neither is its event.
+func TestRollbackHappensOnce(t *testing.T) {
+	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
+	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
+	r.cachesStale = true
+	for range 3 {
+		if err := r.sync(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{writeSpec}, r.calls); diff != "" || countRollbacks(r) != 1 {
+		t.Errorf("events %v, calls (-want +got):\n%s", r.events.recorded, diff)
+	}
+}
+
+// TestRollbackKeepsReplacedTemplate: after a rollback, a ReplicaSet with the replaced
+// template exists.
+func TestRollbackKeepsReplacedTemplate(t *testing.T) {
+	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
+	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))
+	settle(t, r)
+	if diff := cmp.Diff(map[string]int32{"v1": 3, "v2": 0}, replicas(r)); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	if got := r.deployment().Annotations[revisionAnnotation]; got != "3" {
+		t.Errorf("revision %s, want 3", got)
+	}
+}
+
+func countRollbacks(r *fixture) int {
+	n := 0
+	for _, event := range r.events.recorded {
+		if strings.Contains(event, " "+reasonRollback) {
+			n++
+		}
+	}
+	return n
+}

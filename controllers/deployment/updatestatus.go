@@ -1,0 +1,79 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
+)
+
+// updateStatus writes the status if it has changed. It also enqueues the Deployment
+// for the time when its progress deadline is to be checked.
+func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
+	if r.deploymentWritten {
+		return nil
+	}
+	status := r.status()
+	// After a failed create of the new ReplicaSet, the key is retried with backoff. A
+	// deadline check must not preempt that.
+	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
+		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
+		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
+			c.loop.AddAfter(ownership.IDOf(r.deployment).Key, max(deadlineCheckDelay, wait))
+		}
+	}
+	return c.writeStatus(ctx, r, status)
+}
+
+// writeStatus writes status and the Deployment's revision annotation in one request.
+// An update of the status subresource may change annotations.
+func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.DeploymentStatus) error {
+	d := *r.deployment
+	d.Status = status
+	if set := r.newSet(); set != nil && d.DeletionTimestamp == nil {
+		if _, has := revisionOf(set.Annotations); has {
+			d.Annotations = withEntries(d.Annotations, map[string]string{revisionAnnotation: set.Annotations[revisionAnnotation]})
+		}
+	}
+	if equality.Semantic.DeepEqual(r.deployment.Status, status) && d.Annotations[revisionAnnotation] == r.deployment.Annotations[revisionAnnotation] {
+		return nil
+	}
+	if c.deferWrite(ctx, r, "status") {
+		return nil
+	}
+	written, err := c.client.AppsV1().Deployments(d.Namespace).UpdateStatus(ctx, &d, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("writing the status of Deployment %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	c.deploymentWrites.Wrote(ownership.IDOf(&d), deploymentsResource, written.ResourceVersion)
+	return nil
+}
+
+// deferWrite reports whether a write to the Deployment must wait because the informer
+// cache is stale. The write would be a conflict. deferWrite then enqueues the
+// Deployment after StaleRetryDelay.
+func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
+	if r.stale == "" {
+		return false
+	}
+	klog.FromContext(ctx).V(4).Info("Write deferred", "what", what, "reason", r.stale)
+	c.loop.AddAfter(ownership.IDOf(r.deployment).Key, workloop.StaleRetryDelay)
+	return true
+}
+
+// reportSelectsAll emits a warning for a Deployment with an empty selector, which is
+// not reconciled. The status update sets only observedGeneration.
+func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
+	d := r.deployment
+	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
+	status := *d.Status.DeepCopy()
+	status.ObservedGeneration = max(status.ObservedGeneration, d.Generation)
+	return c.writeStatus(ctx, r, status)
+}
