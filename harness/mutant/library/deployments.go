@@ -24,7 +24,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D1", Base: mutant.Ours,
 		Description: "A hash that is taken is tried again for ever.",
-		Edits:       []mutant.Edit{edit(deploymentSets, `r.refused, r.collided = true, true`, `r.refused = true`)},
+		Edits:       []mutant.Edit{edit(deploymentSets, `r.createFailed, r.hashCollision = true, true`, `r.createFailed = true`)},
 		Scenarios:   []string{"admission"},
 		Checks:      []string{"rollout-complete"},
 	},
@@ -38,9 +38,9 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D5", Base: mutant.Ours,
 		Description: "A new leader does not wait until it has seen which ReplicaSets there are.",
-		Edits: []mutant.Edit{edit(deploymentEngine, `	c.synced, err = workloop.Handle(c.sources(config)...)
+		Edits: []mutant.Edit{edit(deploymentEngine, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
-`, `	c.synced, err = workloop.Handle(c.sources(config)...)
+`, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	c.synced = c.synced[:1]
 	return c, err
 `)},
@@ -50,7 +50,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D7", Base: mutant.Ours,
 		Description: "A Deployment of strategy Recreate waits for old pods that have failed to be deleted.",
-		Edits:       []mutant.Edit{edit(deploymentRecreate, `	return !anyRuns(pods)`, `	return len(pods) == 0`)},
+		Edits:       []mutant.Edit{edit(deploymentRecreate, `	return !anyRunning(pods)`, `	return len(pods) == 0`)},
 		Scenarios:   []string{"evicted", "rollout"},
 		Checks:      []string{"rollout-complete"},
 	},
@@ -58,10 +58,10 @@ var deployments = []mutant.Mutant{
 		ID: "D8", Base: mutant.Ours,
 		Description: "A rollback that the cache does not show yet is done again.",
 		Edits: []mutant.Edit{
-			edit(deploymentRollback, `if c.putOff(ctx, r, "rollback") {`, `if ctx == nil && c.putOff(ctx, r, "rollback") {`),
-			edit(deploymentRollback, `	plan := planRollback(d, r.sets, wish)
-`, `	plan := planRollback(d, r.sets, wish)
-	plan.to.ResourceVersion = ""
+			edit(deploymentRollback, `if c.deferWrite(ctx, r, "rollback") {`, `if ctx == nil && c.deferWrite(ctx, r, "rollback") {`),
+			edit(deploymentRollback, `	plan := planRollback(d, r.sets, requested)
+`, `	plan := planRollback(d, r.sets, requested)
+	plan.deployment.ResourceVersion = ""
 `),
 		},
 		Scenarios: []string{"rollbacks"},
@@ -70,7 +70,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "own-rollback-ignored", Base: mutant.Ours,
 		Description: "A rollback that is asked for is not done, and the wish is cleared.",
-		Edits:       []mutant.Edit{edit(deploymentRollback, `	plan := planRollback(d, r.sets, wish)`, `	plan := planRollback(d, nil, wish)`)},
+		Edits:       []mutant.Edit{edit(deploymentRollback, `	plan := planRollback(d, r.sets, requested)`, `	plan := planRollback(d, nil, requested)`)},
 		Scenarios:   []string{"rollbacks"},
 		Checks:      []string{"rollback"},
 	},
@@ -85,8 +85,8 @@ var deployments = []mutant.Mutant{
 		ID: "D10", Base: mutant.Ours,
 		Description: "The deadline of a rollout runs since the end of the one before.",
 		Edits: []mutant.Edit{
-			edit(deploymentProgress, `if c == nil || c.Reason == newSetAvailable || c.Reason == deadlineExceeded {`, `if c == nil || c.Reason == deadlineExceeded {`),
-			edit(deploymentSets, "		r.note(corev1.ConditionTrue, newSetCreated, \"Created new replica set %q\", set.Name)\n", ""),
+			edit(deploymentProgress, `if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {`, `if c == nil || c.Reason == reasonProgressDeadlineExceeded {`),
+			edit(deploymentSets, "		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, \"Created new replica set %q\", set.Name)\n", ""),
 		},
 		Scenarios: []string{"deadlines"},
 		Checks:    []string{"deployment-status"},
@@ -101,7 +101,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D14", Base: mutant.Ours,
 		Description: "Where neither surge nor unavailability is allowed, nothing is.",
-		Edits: []mutant.Edit{edit(deploymentLimits, `		l.unavailable = 1
+		Edits: []mutant.Edit{edit(deploymentLimits, `		l.maxUnavailable = 1
 `, "")},
 		Scenarios: []string{"rollout"},
 		Checks:    []string{"rollout-complete"},
@@ -109,15 +109,15 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D15", Base: mutant.Ours,
 		Description: "Old pods that are not available are not scaled down before new ones are.",
-		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range f.sizes {
+		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range rs.sizes {
 		left[i] = s.replicas
-		if i != f.current {
+		if i != rs.newIndex {
 			cut(i, s.replicas-s.available)
 		}
 	}
-`, `	for i, s := range f.sizes {
+`, `	for i, s := range rs.sizes {
 		left[i] = s.replicas
-		if i != f.current {
+		if i != rs.newIndex {
 			budget -= s.replicas - s.available
 		}
 	}
@@ -128,14 +128,14 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D16", Base: mutant.Ours,
 		Description: "Old pods are scaled down as if every new one were available.",
-		Edits:       []mutant.Edit{edit(deploymentRolling, `budget := f.total() - l.leastAvailable() - (fresh.replicas - fresh.available)`, `budget := f.total() - l.leastAvailable() - min(0, fresh.replicas)`)},
+		Edits:       []mutant.Edit{edit(deploymentRolling, `budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)`, `budget := rs.total() - l.minAvailable() - min(0, newSize.replicas)`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "D17", Base: mutant.Ours,
 		Description: "ReplicaSets do not say for which size of the Deployment they were sized last.",
-		Edits:       []mutant.Edit{edit(deploymentSets, `sized.Annotations = withSize(set.Annotations, r.limits)`, `sized.Annotations = set.Annotations`)},
+		Edits:       []mutant.Edit{edit(deploymentSets, `sized.Annotations = withReplicasAnnotations(set.Annotations, r.limits)`, `sized.Annotations = set.Annotations`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-surge", "rollout-complete"},
 	},
@@ -209,8 +209,8 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "D25", Base: mutant.Ours,
 		Description: "A ReplicaSet is made under another name each time, and never found again by it.",
-		Edits: []mutant.Edit{edit(deploymentNewSet, `			Name:            setName(d.Name, hash),
-`, `			GenerateName:    setName(d.Name, hash) + "-",
+		Edits: []mutant.Edit{edit(deploymentNewSet, `			Name:            replicaSetName(d.Name, hash),
+`, `			GenerateName:    replicaSetName(d.Name, hash) + "-",
 `)},
 		Scenarios: []string{"lost-replicaset", "crash"},
 		Checks:    []string{"matches-template"},
@@ -218,28 +218,28 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "own-surge-down", Base: mutant.Ours,
 		Description: "maxSurge rounds down.",
-		Edits:       []mutant.Edit{edit(deploymentLimits, `share(rolling.MaxSurge, l.replicas, true)`, `share(rolling.MaxSurge, l.replicas, false)`)},
+		Edits:       []mutant.Edit{edit(deploymentLimits, `resolveIntOrPercent(rolling.MaxSurge, l.replicas, true)`, `resolveIntOrPercent(rolling.MaxSurge, l.replicas, false)`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "own-unavailable-up", Base: mutant.Ours,
 		Description: "maxUnavailable rounds up.",
-		Edits:       []mutant.Edit{edit(deploymentLimits, `share(rolling.MaxUnavailable, l.replicas, false)`, `share(rolling.MaxUnavailable, l.replicas, true)`)},
+		Edits:       []mutant.Edit{edit(deploymentLimits, `resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, false)`, `resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, true)`)},
 		Scenarios:   []string{"rounding", "rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "own-no-surge-limit", Base: mutant.Ours,
 		Description: "The new ReplicaSet grows to its full size at once.",
-		Edits:       []mutant.Edit{edit(deploymentRolling, `room := max(0, l.most()-f.total())`, `room := max(l.replicas, l.most()-f.total())`)},
+		Edits:       []mutant.Edit{edit(deploymentRolling, `room := max(0, l.maxReplicas()-rs.total())`, `room := max(l.replicas, l.maxReplicas()-rs.total())`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-surge"},
 	},
 	{
 		ID: "own-recreate-overlaps", Base: mutant.Ours,
 		Description: "A Deployment of strategy Recreate does not wait for its old pods to end.",
-		Edits:       []mutant.Edit{edit(deploymentSync, `if !stopped(r.oldSets(), pods) {`, `if len(pods) < 0 && !stopped(r.oldSets(), pods) {`)},
+		Edits:       []mutant.Edit{edit(deploymentSync, `if !oldPodsStopped(r.oldSets(), pods) {`, `if len(pods) < 0 && !oldPodsStopped(r.oldSets(), pods) {`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"recreate"},
 	},
@@ -255,7 +255,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "own-not-proportional", Base: mutant.Ours,
 		Description: "What a scale changes while a rollout is under way, the newest ReplicaSet gets alone.",
-		Edits:       []mutant.Edit{edit(deploymentScale, `gain := between(portion(s, most, reported)-s.replicas, missing)`, `gain := between((portion(s, most, reported)-s.replicas)*min(0, n), missing)`)},
+		Edits:       []mutant.Edit{edit(deploymentScale, `gain := clampToward(proportionalSize(s, most, reported)-s.replicas, missing)`, `gain := clampToward((proportionalSize(s, most, reported)-s.replicas)*min(0, n), missing)`)},
 		Scenarios:   []string{"proportions", "rollout"},
 		Checks:      []string{"proportional-scaling"},
 	},
@@ -276,7 +276,7 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "own-always-available", Base: mutant.Ours,
 		Description: "The condition Available is always true.",
-		Edits:       []mutant.Edit{edit(deploymentStatus, `available(int(status.AvailableReplicas) >= r.limits.leastAvailable())`, `available(int(status.AvailableReplicas) >= min(0, r.limits.leastAvailable()))`)},
+		Edits:       []mutant.Edit{edit(deploymentStatus, `availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())`, `availableCondition(int(status.AvailableReplicas) >= min(0, r.limits.minAvailable()))`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"deployment-status"},
 	},
@@ -290,21 +290,21 @@ var deployments = []mutant.Mutant{
 	{
 		ID: "own-resume-untold", Base: mutant.Ours,
 		Description: "That a Deployment is paused is not told in its conditions.",
-		Edits:       []mutant.Edit{edit(deploymentProgress, `case is && !known:`, `case is && !known && r == nil:`)},
+		Edits:       []mutant.Edit{edit(deploymentProgress, `case paused && !reported:`, `case paused && !reported && r == nil:`)},
 		Scenarios:   []string{"paused", "rollout"},
 		Checks:      []string{"rollout-complete"},
 	},
 	{
 		ID: "own-rewrites-deployment", Base: mutant.Ours,
 		Description: "The status of a Deployment is written whether it says anything new or not.",
-		Edits:       []mutant.Edit{edit("controllers/deployment/report.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
+		Edits:       []mutant.Edit{edit("controllers/deployment/updatestatus.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"needless-writes"},
 	},
 	{
 		ID: "own-inherits-nothing", Base: mutant.Ours,
 		Description: "ReplicaSets do not get the annotations of their Deployment.",
-		Edits:       []mutant.Edit{edit(deploymentAnnotations, `return with(annotations, shared(deployment))`, `return with(annotations, shared(nil))`)},
+		Edits:       []mutant.Edit{edit(deploymentAnnotations, `return withEntries(annotations, inheritable(deployment))`, `return withEntries(annotations, inheritable(nil))`)},
 		Scenarios:   []string{"annotated"},
 		Checks:      []string{"rollout-complete", "matches-template"},
 	},
@@ -312,9 +312,9 @@ var deployments = []mutant.Mutant{
 		ID: "own-hash-unlabelled", Base: mutant.Ours,
 		Description: "The pods of a Deployment's ReplicaSet have no pod-template-hash.",
 		Edits: []mutant.Edit{
-			edit(deploymentNewSet, `	template.Labels = with(template.Labels, map[string]string{templatehash.Label: hash})
+			edit(deploymentNewSet, `	template.Labels = withEntries(template.Labels, map[string]string{templatehash.Label: hash})
 `, ""),
-			edit(deploymentNewSet, `	selector.MatchLabels = with(selector.MatchLabels, map[string]string{templatehash.Label: hash})
+			edit(deploymentNewSet, `	selector.MatchLabels = withEntries(selector.MatchLabels, map[string]string{templatehash.Label: hash})
 `, ""),
 		},
 		Scenarios: []string{"rollout"},

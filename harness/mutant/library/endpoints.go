@@ -17,7 +17,7 @@ var endpoints = []mutant.Mutant{
 	{
 		ID: "E1", Base: mutant.Ours,
 		Description: "A cached Endpoints that is older than the last write is trusted: it may equal what is to be.",
-		Edits:       []mutant.Edit{edit(endpointsSync, `if missing := c.missing(key); missing != "" {`, `if missing := ""; missing != "" {`)},
+		Edits:       []mutant.Edit{edit(endpointsSync, `if stale := c.staleReason(key); stale != "" {`, `if stale := ""; stale != "" {`)},
 		Scenarios:   []string{"flap"},
 		Checks:      []string{"endpoints-exact"},
 	},
@@ -33,11 +33,11 @@ var endpoints = []mutant.Mutant{
 	{
 		ID: "E4", Base: mutant.Ours,
 		Description: "Endpoints that somebody deletes are not made anew.",
-		Edits: []mutant.Edit{edit(endpointsHandlers, `		c.writes.ForgetKey(key) // no sync will come that would
+		Edits: []mutant.Edit{edit(endpointsHandlers, `		c.writes.ForgetKey(key) // no later sync drops them
 		return
 	}
 	c.loop.Add(key)
-`, `		c.writes.ForgetKey(key) // no sync will come that would
+`, `		c.writes.ForgetKey(key) // no later sync drops them
 	}
 `)},
 		Scenarios: []string{"endpoints"},
@@ -53,7 +53,7 @@ var endpoints = []mutant.Mutant{
 	{
 		ID: "E8", Base: mutant.Ours,
 		Description: "A headless Service without ports has no addresses.",
-		Edits:       []mutant.Edit{edit(endpointsPublish, `if len(ports) == 0 && !portless(service) {`, `if len(ports) == 0 {`)},
+		Edits:       []mutant.Edit{edit(endpointsPublish, `if len(ports) == 0 && !publishesWithoutPorts(service) {`, `if len(ports) == 0 {`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},
@@ -68,7 +68,7 @@ var endpoints = []mutant.Mutant{
 		ID: "E10-churn", Base: mutant.Ours,
 		Description: "A write of Endpoints wakes the controller, which writes them again, with another time.",
 		Edits: []mutant.Edit{
-			edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.endpointsShown(object) },`, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`),
+			edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.endpointsObserved(object) },`, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`),
 			edit(endpointsPlan, `if current != nil &&`, `if current != nil && service == nil &&`),
 			edit(endpointsPlan, `trigger.UTC().Format(time.RFC3339Nano), !trigger.IsZero())`, `time.Now().UTC().Format(time.RFC3339Nano), true)`),
 		},
@@ -84,9 +84,9 @@ var endpoints = []mutant.Mutant{
 		ID: "E15", Base: mutant.Ours,
 		Description: "A write of Endpoints that failed is tried again at once.",
 		Edits: []mutant.Edit{
-			edit(endpointsSync, `			c.doubted.Store(key, nil)
+			edit(endpointsSync, `			c.failedWrites.Store(key, nil)
 			return err
-`, `			c.doubted.Store(key, nil)
+`, `			c.failedWrites.Store(key, nil)
 			return workloop.RetryAfter(time.Millisecond, err.Error())
 `),
 		},
@@ -103,7 +103,7 @@ var endpoints = []mutant.Mutant{
 	{
 		ID: "own-terminal-addresses", Base: mutant.Ours,
 		Description: "Pods that have come to their end stay among the addresses.",
-		Edits:       []mutant.Edit{edit(endpointsPublish, `if podfacts.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {`, `if pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses {`)},
+		Edits:       []mutant.Edit{edit(endpointsPublish, `if podutil.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {`, `if pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses {`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},

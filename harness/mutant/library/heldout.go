@@ -77,22 +77,22 @@ func (t *Tracker) update`),
 	{
 		ID: "own-rest-to-smallest", Base: mutant.Ours,
 		Description: "What rounding leaves of a scale in the middle of a rollout goes to the smallest ReplicaSet.",
-		Edits:       []mutant.Edit{edit(deploymentScale, `cmp.Compare(f.sizes[j].replicas, f.sizes[i].replicas)`, `cmp.Compare(f.sizes[i].replicas, f.sizes[j].replicas)`)},
+		Edits:       []mutant.Edit{edit(deploymentScale, `cmp.Compare(rs.sizes[j].replicas, rs.sizes[i].replicas)`, `cmp.Compare(rs.sizes[i].replicas, rs.sizes[j].replicas)`)},
 		Scenarios:   []string{"uneven", "proportions", "rollout"},
 		Checks:      []string{"proportional-scaling"},
 	},
 	{
 		ID: "own-newest-shrunk-first", Base: mutant.Ours,
 		Description: "Of several old ReplicaSets the newest is scaled down first.",
-		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range f.sizes {
-		if i == f.current {
+		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range rs.sizes {
+		if i == rs.newIndex {
 			continue
 		}
 		cut(i, left[i])
-`, `	for n := range f.sizes {
-		i := len(f.sizes) - 1 - n
-		s := f.sizes[i]
-		if i == f.current {
+`, `	for n := range rs.sizes {
+		i := len(rs.sizes) - 1 - n
+		s := rs.sizes[i]
+		if i == rs.newIndex {
 			continue
 		}
 		cut(i, left[i])
@@ -120,7 +120,7 @@ func (t *Tracker) update`),
 	{
 		ID: "own-failure-not-passed-on", Base: mutant.Ours,
 		Description: "That a ReplicaSet cannot make pods does not show in its Deployment.",
-		Edits:       []mutant.Edit{edit(deploymentStatus, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing {`, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing && r.current == none {`)},
+		Edits:       []mutant.Edit{edit(deploymentStatus, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing {`, `if failure, failing := replicaFailure(r.newSet(), r.sets); failing && r.newIndex == none {`)},
 		Scenarios:   []string{"deadlines", "admission"},
 		Checks:      []string{"deployment-status"},
 	},

@@ -12,7 +12,7 @@ const (
 	replicaEngine   = "controllers/replicaset/controller.go"
 	expectations    = "controllers/internal/expectations/expectations.go"
 	claim           = "controllers/internal/ownership/claim.go"
-	podFacts        = "controllers/internal/podfacts/podfacts.go"
+	podFacts        = "controllers/internal/podutil/podutil.go"
 	podControl      = "controllers/internal/podcontrol/podcontrol.go"
 	slowStart       = "controllers/internal/slowstart/slowstart.go"
 	workLoop        = "controllers/internal/workloop/workloop.go"
@@ -25,10 +25,10 @@ var replicas = []mutant.Mutant{
 		ID: "R1", Base: mutant.Ours,
 		Description: "Pods are listed, which takes its time, before expectations are looked at.",
 		Edits: []mutant.Edit{
-			edit(replicaSync, `	late := missing != "" && c.expectations.Unmet(id)
-	settled := c.expectations.Satisfied(id)
-	if late && settled {
-		return workloop.RetryAfter(workloop.StaleRetryDelay, missing)
+			edit(replicaSync, `	unobserved := stale != "" && c.expectations.Unmet(id)
+	satisfied := c.expectations.Satisfied(id)
+	if unobserved && satisfied {
+		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
 	}
 	pods, err := c.claim(ctx, owner)
 	if err != nil {
@@ -39,7 +39,7 @@ var replicas = []mutant.Mutant{
 		return err
 	}
 	<-time.After(30 * time.Millisecond)
-	settled := c.expectations.Satisfied(id)
+	satisfied := c.expectations.Satisfied(id)
 `),
 			edit(replicaSync, `	"sync"
 `, `	"sync"
@@ -95,7 +95,7 @@ var replicas = []mutant.Mutant{
 		Edits: []mutant.Edit{
 			edit(replicaSync, `	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
-		return podSet{}, err
+		return ownedPods{}, err
 	}
 `, `	var err error
 	var pods []*corev1.Pod
@@ -125,8 +125,8 @@ var replicas = []mutant.Mutant{
 		ID: "R15", Base: mutant.Ours,
 		Description: "That a pod has lost its owner is no event.",
 		Edits: []mutant.Edit{
-			edit(replicaHandlers, `if moved && oldRef != nil {`, `if moved && oldRef != nil && ref != nil {`),
-			edit(replicaHandlers, `if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
+			edit(replicaHandlers, `if controllerRefChanged && oldRef != nil {`, `if controllerRefChanged && oldRef != nil && ref != nil {`),
+			edit(replicaHandlers, `if controllerRefChanged || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
 		},
 		Scenarios: []string{"stripped"},
 		Checks:    []string{"converged"},
@@ -207,9 +207,9 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "R28", Base: mutant.Ours,
 		Description: "A new leader does not wait until it has seen which pods there are.",
-		Edits: []mutant.Edit{edit(replicaEngine, `	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+		Edits: []mutant.Edit{edit(replicaEngine, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
-`, `	c.synced, err = workloop.Handle(c.sources(owners, pods)...)
+`, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	c.synced = c.synced[:1]
 	return c, err
 `)},
@@ -219,7 +219,7 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "R29", Base: mutant.Ours,
 		Description: "An owner that is being deleted has its pods replaced.",
-		Edits:       []mutant.Edit{edit(replicaSync, `if settled && !owner.Terminating() {`, `if settled {`)},
+		Edits:       []mutant.Edit{edit(replicaSync, `if satisfied && !owner.Terminating() {`, `if satisfied {`)},
 		Scenarios:   []string{"foreground"},
 		Checks:      []string{"not-above-desired", "expectations"},
 	},
@@ -227,8 +227,8 @@ var replicas = []mutant.Mutant{
 		ID: "own-no-expectations", Base: mutant.Ours,
 		Description: "Nothing is waited for that was asked for before.",
 		Edits: []mutant.Edit{
-			edit(replicaSync, `late := missing != "" && c.expectations.Unmet(id)`, `late := false`),
-			edit(replicaSync, `settled := c.expectations.Satisfied(id)`, `settled := c.expectations.Satisfied(id) || id.Key != ""`),
+			edit(replicaSync, `unobserved := stale != "" && c.expectations.Unmet(id)`, `unobserved := false`),
+			edit(replicaSync, `satisfied := c.expectations.Satisfied(id)`, `satisfied := c.expectations.Satisfied(id) || id.Key != ""`),
 		},
 		Scenarios: []string{"watch-delay-pods"},
 		Checks:    []string{"expectations"},
@@ -292,7 +292,7 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "own-never-available", Base: mutant.Ours,
 		Description: "Nobody looks again when the next pod becomes available.",
-		Edits: []mutant.Edit{edit(replicaSync, `	if wait, ok := nextAvailable(pods.active, owner.MinReady, f.now); ok {
+		Edits: []mutant.Edit{edit(replicaSync, `	if wait, ok := nextAvailable(pods.active, owner.MinReady, result.now); ok {
 		c.loop.AddAfter(key, wait)
 	}
 `, "")},
@@ -302,7 +302,7 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "own-no-ready-count", Base: mutant.Ours,
 		Description: "The status counts every pod as ready.",
-		Edits:       []mutant.Edit{edit(replicaStatus, `if _, ready := podfacts.Ready(pod); ready {`, `if _, ready := podfacts.Ready(pod); ready || !ready {`)},
+		Edits:       []mutant.Edit{edit(replicaStatus, `if _, ready := podutil.Ready(pod); ready {`, `if _, ready := podutil.Ready(pod); ready || !ready {`)},
 		Scenarios:   []string{"pod-churn", "everything"},
 		Checks:      []string{"status"},
 	},
@@ -316,21 +316,21 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "own-generation-ahead", Base: mutant.Ours,
 		Description: "The status claims to have observed a generation that is not there yet.",
-		Edits:       []mutant.Edit{edit(replicaStatus, `ObservedGeneration: f.owner.Object.GetGeneration(),`, `ObservedGeneration: f.owner.Object.GetGeneration() + 1,`)},
+		Edits:       []mutant.Edit{edit(replicaStatus, `ObservedGeneration: result.owner.Object.GetGeneration(),`, `ObservedGeneration: result.owner.Object.GetGeneration() + 1,`)},
 		Scenarios:   []string{"watch-delay-pods"},
 		Checks:      []string{"status"},
 	},
 	{
 		ID: "own-failure-stays", Base: mutant.Ours,
 		Description: "The condition ReplicaFailure stays when creates succeed again.",
-		Edits:       []mutant.Edit{edit(replicaStatus, `case f.failure == nil && at >= 0:`, `case f.failure == nil && at >= 0 && f.now.IsZero():`)},
+		Edits:       []mutant.Edit{edit(replicaStatus, `case result.failure == nil && at >= 0:`, `case result.failure == nil && at >= 0 && result.now.IsZero():`)},
 		Scenarios:   []string{"api-errors"},
 		Checks:      []string{"converged"},
 	},
 	{
 		ID: "own-no-failure", Base: mutant.Ours,
 		Description: "Failing creates are not told in a condition.",
-		Edits:       []mutant.Edit{edit(replicaStatus, `case f.failure != nil && at < 0:`, `case f.failure != nil && at < 0 && f.now.IsZero():`)},
+		Edits:       []mutant.Edit{edit(replicaStatus, `case result.failure != nil && at < 0:`, `case result.failure != nil && at < 0 && result.now.IsZero():`)},
 		Scenarios:   []string{"api-errors"},
 		Checks:      []string{"status"},
 	},
