@@ -68,7 +68,7 @@ func weak() Run {
 		check.Result{
 			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
 			Exercised: 1, Violations: 1,
-			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, KnownIssue: 1}},
+			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, KnownIssue: "stuck-scaling"}},
 		},
 		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
 	)

@@ -140,8 +140,8 @@ func evidence(e check.Evidence) []string {
 	if e.Object != nil {
 		lines = append(lines, "object: "+e.Object.String())
 	}
-	if e.KnownIssue > 0 {
-		lines = append(lines, fmt.Sprintf("as upstream is known to (harness/check/TRAPS.md, %d)", e.KnownIssue))
+	if e.KnownIssue != "" {
+		lines = append(lines, fmt.Sprintf("known upstream issue %s", e.KnownIssue))
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))

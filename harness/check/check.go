@@ -7,58 +7,62 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Check is one guarantee of the subject, and how a history is judged by it.
+// Check is one guarantee of the subject, with the checker that decides whether a history
+// keeps it.
 type Check struct {
-	// ID names it in scenarios, reports and on the command line.
+	// ID identifies the check in scenarios, in reports and on the command line.
 	ID string
-	// Guarantee says in one sentence what is promised.
+	// Guarantee is the promise, in one or two sentences.
 	Guarantee string
-	// Contract is where the promise is written: section and number of the contract.
+	// Contract is the place of the promise in controllers/CONTRACT.md: section and
+	// statement.
 	Contract string
 	Property Property
-	// AllowedBehaviors are the numbers of the legitimate behaviours that look like a
-	// breach and that the judge leaves alone.
-	AllowedBehaviors []int
-	// New returns a judge for one history.
+	// AllowedBehaviors are the slugs of the allowed behaviors that this check must not
+	// report; see AllowedBehaviors.
+	AllowedBehaviors []string
+	// New returns a checker for one history.
 	New func(Settings) Checker
 }
 
-// Property is the kind of a guarantee.
+// Property is the class of a guarantee.
 type Property string
 
-// The kinds of guarantees.
+// The classes of guarantees.
 const (
-	// Safety: something never happens. It is judged throughout the run.
+	// Safety means that something never happens. It is checked throughout the run.
 	Safety Property = "safety"
-	// Liveness: something happens in the end. It is judged once faults are healed.
+	// Liveness means that something happens eventually. It is checked after all faults are
+	// healed.
 	Liveness Property = "liveness"
 )
 
-// Checker watches one history go by. Observe is called for each record in order,
-// after the model has taken it in; Result once, at the end.
+// Checker decides whether one history keeps a guarantee. The runner calls Observe for
+// each record in order, after the model has processed the record, and Result once at the
+// end.
 type Checker interface {
 	Observe(m *Model, r *history.Record)
 	Result() Result
 }
 
-// Settings is what judges need to know of the scenario.
+// Settings are the values of a scenario that checkers need.
 type Settings struct {
 	// Within bounds the time from the healing of all faults to convergence.
 	Within time.Duration
-	// Quiet is how long the subject must then write nothing.
+	// Quiet is how long the subject must write nothing after convergence.
 	Quiet time.Duration
-	// QPS is the client-side rate limit of one instance, in requests a second;
-	// 0 means that there is none.
+	// QPS is the client-side rate limit of one replica, in requests per second; 0 means
+	// no limit.
 	QPS float64
-	// Upstream tells that the subject is upstream's own controllers, whose known
-	// weaknesses are told from failures.
+	// Upstream reports whether the subject is upstream's controllers. Only for them a known
+	// upstream issue is not a failure.
 	Upstream bool
-	// Exercises lists the IDs of the checks that the scenario must put to the test.
+	// Exercises lists the IDs of the checks that the scenario must exercise.
 	Exercises []string
 }
 
-// idleAfter is how long an instance must do nothing to count as idle: the lag, and
-// what its own rate limit may hold back.
+// idleAfter returns how long a process must send nothing to count as idle. It covers the
+// lag and the delay by the client-side rate limit.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -66,8 +70,8 @@ func (s Settings) idleAfter() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// batchTime is in what time a whole batch of calls gets past the rate limit, the lag
-// included.
+// batchTime returns the time that a full batch of requests may take, including the lag
+// and the client-side rate limit.
 func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -75,7 +79,7 @@ func (s Settings) batchTime() time.Duration {
 	return lag + time.Duration(burstLimit/s.QPS*float64(time.Second))
 }
 
-// All is every check, in the order of reports.
+// All lists the checks in the order of reports.
 var All = []Check{
 	ownershipCheck,
 	adoptAndReleaseCheck,
@@ -109,7 +113,7 @@ var All = []Check{
 	processAliveCheck,
 }
 
-// Find returns the check with that ID.
+// Find returns the check with the given ID.
 func Find(id string) (Check, bool) {
 	for _, c := range All {
 		if c.ID == id {
@@ -119,11 +123,11 @@ func Find(id string) (Check, bool) {
 	return Check{}, false
 }
 
-// Run judges a history by every check and returns a result for each, in the
-// order of All, and what happened in the history. It reads the records once.
+// Run runs all checks on a history. It returns one result for each check, in the order
+// of All, and the activity in the history. It reads the records once.
 //
-// A history that is cut short gives unknown where it would give pass. Any other
-// error in reading it is returned, with no results.
+// If the history is truncated, a result that would be pass is unknown. Run returns any
+// other read error without results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

@@ -16,7 +16,7 @@ var addressesCheck = Check{
 	Guarantee:        "What a controller writes into Endpoints is what their Service asks for of its pods, each as the controller knew it.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
-	AllowedBehaviors: []int{32, 34, 35},
+	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newAddressesChecker,
 }
 

@@ -16,7 +16,7 @@ var adoptAndReleaseCheck = Check{
 	Guarantee:        "Before a controller reports on an owner, it has adopted the active pods that match it and are nobody's, and released those of its own that do not match.",
 	Contract:         "ReplicaSet 5, 6",
 	Property:         Safety,
-	AllowedBehaviors: []int{21, 25},
+	AllowedBehaviors: []string{"inactive-pods", "overlapping-selectors"},
 	New:              newAdoptAndReleaseChecker,
 }
 

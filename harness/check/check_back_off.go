@@ -14,7 +14,7 @@ var backOffCheck = Check{
 	Guarantee:        "A call that keeps failing is repeated at growing intervals, unless something new calls for it.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
-	AllowedBehaviors: []int{4, 13, 15, 36},
+	AllowedBehaviors: []string{"retry-delay", "client-retries", "immediate-recreation"},
 	New:              newBackOffChecker,
 }
 

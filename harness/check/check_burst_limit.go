@@ -12,7 +12,7 @@ var burstLimitCheck = Check{
 	Guarantee:        "For one owner, at most 500 creates and 500 deletes are ever outstanding: sent, and neither refused nor observed.",
 	Contract:         "ReplicaSet 8, 9",
 	Property:         Safety,
-	AllowedBehaviors: []int{12, 13, 17},
+	AllowedBehaviors: []string{"lost-response", "client-retries", "expired-expectations"},
 	New:              newBurstLimitChecker,
 }
 

@@ -12,7 +12,7 @@ var convergedCheck = Check{
 	Guarantee:        "Once faults are healed, every owner has exactly the active pods that it asks for, and a status that says so, within the scenario's bound.",
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
-	AllowedBehaviors: []int{10, 22, 36},
+	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newConvergedChecker,
 }
 

@@ -14,7 +14,7 @@ var deploymentStatusCheck = Check{
 	Guarantee:        "What a controller writes into the status of a Deployment was true of it by what the controller knew of it and its ReplicaSets, and no deadline is said to be missed before it is; that a ReplicaSet fails it says with the progress.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
-	AllowedBehaviors: []int{3, 16, 27, 28, 38, 41},
+	AllowedBehaviors: []string{"missed-deadline-report", "client-rate-limit", "observed-generation-order", "no-deadline-after-completion", "undeletable-pods", "paused-process"},
 	New:              newDeploymentStatusChecker,
 }
 

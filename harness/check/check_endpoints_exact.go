@@ -14,7 +14,7 @@ var endpointsExactCheck = Check{
 	Guarantee:        "Once faults are healed, the Endpoints of every Service with a selector list exactly its pods, ready or not, at the ports that they have.",
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
-	AllowedBehaviors: []int{32, 34, 35},
+	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newEndpointsExactChecker,
 }
 

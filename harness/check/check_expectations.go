@@ -13,7 +13,7 @@ var expectationsCheck = Check{
 	Guarantee:        "Until it has observed what it created and deleted for an owner, a controller creates and deletes no more for it than it had decided to before.",
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
-	AllowedBehaviors: []int{9, 10, 12, 13, 17, 23, 24},
+	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "delete-without-precondition", "create-after-deletion"},
 	New:              newExpectationsChecker,
 }
 

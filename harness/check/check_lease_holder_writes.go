@@ -13,7 +13,7 @@ var leaseHolderWritesCheck = Check{
 	Guarantee:        "What a process writes for its work, it writes while the lease is its own, by what it was told and by its own clock.",
 	Contract:         "The binary",
 	Property:         Safety,
-	AllowedBehaviors: []int{36, 41},
+	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,
 }
 

@@ -15,7 +15,7 @@ var matchesTemplateCheck = Check{
 	Guarantee:        "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, the ReplicaSet with the Deployment's annotations, and controlled by that owner alone.",
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
-	AllowedBehaviors: []int{37},
+	AllowedBehaviors: []string{"cache-only-decisions"},
 	New:              newMatchesTemplateChecker,
 }
 

@@ -13,7 +13,7 @@ var maxSurgeCheck = Check{
 	Guarantee:        "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
-	AllowedBehaviors: []int{6, 10, 12, 14, 37, 39},
+	AllowedBehaviors: []string{"partial-proportional-scaling", "terminating-pods-not-counted", "lost-response", "template-and-replicas-together", "cache-only-decisions", "writes-from-one-snapshot"},
 	New:              newMaxSurgeChecker,
 }
 

@@ -13,7 +13,7 @@ var maxUnavailableCheck = Check{
 	Guarantee:        "A rolling update scales down only what leaves replicas less maxUnavailable pods available, by what the controller knew of them.",
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
-	AllowedBehaviors: []int{11, 14, 38, 39},
+	AllowedBehaviors: []string{"external-disruptions", "template-and-replicas-together", "undeletable-pods", "writes-from-one-snapshot"},
 	New:              newMaxUnavailableChecker,
 }
 

@@ -14,7 +14,7 @@ var needlessWritesCheck = Check{
 	Guarantee:        "A controller does not write an object again and again as it is already.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
-	AllowedBehaviors: []int{12, 32, 35},
+	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,
 }
 

@@ -13,7 +13,7 @@ var noWritesWhenSettledCheck = Check{
 	Guarantee:        "Once converged, the subject writes nothing but leases and events.",
 	Contract:         "ReplicaSet 14",
 	Property:         Liveness,
-	AllowedBehaviors: []int{31, 32},
+	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints"},
 	New:              newNoWritesWhenSettledChecker,
 }
 

@@ -13,7 +13,7 @@ var notAboveDesiredCheck = Check{
 	Guarantee:        "By the controller's own hand an owner never has more active pods than it asks for, counting those that the controller knew of.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
-	AllowedBehaviors: []int{9, 10, 12, 13, 17, 24},
+	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "create-after-deletion"},
 	New:              newNotAboveDesiredChecker,
 }
 

@@ -12,7 +12,7 @@ var notBelowDesiredCheck = Check{
 	Guarantee:        "By the controller's own hand an owner never has fewer active pods than it asks for, counting those that the controller took to be active.",
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
-	AllowedBehaviors: []int{10, 11, 17, 23, 25},
+	AllowedBehaviors: []string{"terminating-pods-not-counted", "external-disruptions", "expired-expectations", "delete-without-precondition", "overlapping-selectors"},
 	New:              newNotBelowDesiredChecker,
 }
 

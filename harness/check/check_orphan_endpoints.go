@@ -17,7 +17,7 @@ var orphanEndpointsCheck = Check{
 	Guarantee:        "Endpoints whose Service is gone are deleted; those of leader elections and of Services that select nothing are left alone.",
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
-	AllowedBehaviors: []int{8, 33},
+	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},
 	New:              newOrphanEndpointsChecker,
 }
 

@@ -12,7 +12,7 @@ var ownershipCheck = Check{
 	Guarantee:        "An object has at most one controller, and a controller deletes, adopts and releases only pods that are its own or nobody's.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
-	AllowedBehaviors: []int{21, 23, 25},
+	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
 }
 

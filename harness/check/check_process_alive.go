@@ -14,7 +14,7 @@ var processAliveCheck = Check{
 	Guarantee:        "No process of the subject dies of itself, unless it could not renew its lease.",
 	Contract:         "The binary",
 	Property:         Safety,
-	AllowedBehaviors: []int{36},
+	AllowedBehaviors: []string{"retry-delay"},
 	New:              newProcessAliveChecker,
 }
 

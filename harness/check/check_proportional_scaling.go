@@ -15,7 +15,7 @@ var proportionalScalingCheck = Check{
 	Guarantee:        "While a Deployment rolls, only its new ReplicaSet is scaled up, no further than its replicas, and old ones give up available pods the oldest first; while it is scaled or paused, each ReplicaSet gets just its share.",
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
-	AllowedBehaviors: []int{6, 14, 22, 39},
+	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},
 	New:              newProportionalScalingChecker,
 }
 

@@ -12,7 +12,7 @@ var recreateCheck = Check{
 	Guarantee:        "The new ReplicaSet of a Deployment of strategy Recreate is neither made nor scaled up while the controller knows of an old pod that has not ended.",
 	Contract:         "Deployment 10",
 	Property:         Safety,
-	AllowedBehaviors: []int{10, 14},
+	AllowedBehaviors: []string{"terminating-pods-not-counted", "template-and-replicas-together"},
 	New:              newRecreateChecker,
 }
 

@@ -12,7 +12,7 @@ var revisionHistoryLimitCheck = Check{
 	Guarantee:        "The ReplicaSets that a Deployment's controller deletes are old, empty, above the history limit and of the lowest revisions, and the rollout is paused or at its end.",
 	Contract:         "Deployment 15",
 	Property:         Safety,
-	AllowedBehaviors: []int{29},
+	AllowedBehaviors: []string{"revision-may-decrease"},
 	New:              newRevisionHistoryLimitChecker,
 }
 

@@ -15,7 +15,7 @@ var revisionsCheck = Check{
 	Guarantee:        "A ReplicaSet's revision and a Deployment's collisionCount never fall, the count rises only where a name is another's, and no template gets a second ReplicaSet while the controller knows of one.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
-	AllowedBehaviors: []int{12, 29, 37},
+	AllowedBehaviors: []string{"lost-response", "revision-may-decrease", "cache-only-decisions"},
 	New:              newRevisionsChecker,
 }
 

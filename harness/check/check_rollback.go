@@ -12,7 +12,7 @@ var rollbackCheck = Check{
 	Guarantee:        "A Deployment's template is changed only by a rollback that was asked for, to the revision asked for, and the wish goes with that write, or where it cannot be fulfilled.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
-	AllowedBehaviors: []int{12},
+	AllowedBehaviors: []string{"lost-response"},
 	New:              newRollbackChecker,
 }
 

@@ -14,7 +14,7 @@ var rolloutCompleteCheck = Check{
 	Guarantee:        "Once faults are healed, every Deployment has rolled out its template, to a ReplicaSet with its annotations, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
-	AllowedBehaviors: []int{28, 29, 30},
+	AllowedBehaviors: []string{"no-deadline-after-completion", "revision-may-decrease", "deleted-annotations-remain"},
 	New:              newRolloutCompleteChecker,
 }
 

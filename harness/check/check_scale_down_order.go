@@ -18,7 +18,7 @@ var scaleDownOrderCheck = Check{
 	Guarantee:        "Of an owner's pods, one that it deletes is not worth more than one that it leaves: on a node, running, ready, dear to delete, old.",
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
-	AllowedBehaviors: []int{20, 22, 39, 41},
+	AllowedBehaviors: []string{"coarse-ranking", "whole-second-timestamps", "writes-from-one-snapshot", "paused-process"},
 	New:              newScaleDownOrderChecker,
 }
 

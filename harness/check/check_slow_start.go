@@ -14,7 +14,7 @@ var slowStartCheck = Check{
 	Guarantee:        "Creates of one owner go out in batches of 1, 2, 4, and so on, each only after the one before has succeeded, and from 1 again after a failure.",
 	Contract:         "ReplicaSet 8",
 	Property:         Safety,
-	AllowedBehaviors: []int{13, 16},
+	AllowedBehaviors: []string{"client-retries", "client-rate-limit"},
 	New:              newSlowStartChecker,
 }
 

@@ -13,7 +13,7 @@ var statusCheck = Check{
 	Guarantee:        "What a controller writes into the status of a ReplicaSet or ReplicationController was true of it by what the controller knew of its pods and its generation.",
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
-	AllowedBehaviors: []int{22, 25, 26, 27},
+	AllowedBehaviors: []string{"whole-second-timestamps", "overlapping-selectors", "replica-failure-message", "observed-generation-order"},
 	New:              newStatusChecker,
 }
 

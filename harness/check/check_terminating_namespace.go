@@ -16,7 +16,7 @@ var terminatingNamespaceCheck = Check{
 	Guarantee:        "What is refused because its namespace is being deleted is not tried again, but for a ReplicaSet or Endpoints at news.",
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
-	AllowedBehaviors: []int{12, 13, 18},
+	AllowedBehaviors: []string{"lost-response", "client-retries", "terminating-namespace-creates"},
 	New:              newTerminatingNamespaceChecker,
 }
 

@@ -42,7 +42,7 @@ func TestFilesOfChecks(t *testing.T) {
 func TestFilesOfKnownIssues(t *testing.T) {
 	expected := map[string]bool{}
 	for _, issue := range KnownIssues {
-		expected["known_"+strings.ReplaceAll(issue.Name, "-", "_")+".go"] = true
+		expected["known_"+strings.ReplaceAll(issue.Slug, "-", "_")+".go"] = true
 	}
 	for name := range parsePackage(t).files {
 		if strings.HasPrefix(name, "known_") && !expected[name] {

@@ -97,9 +97,9 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 		if len(all) == 0 {
 			continue
 		}
-		why, trap := checker.explain(m, uid), 0
+		why, slug := checker.explain(m, uid), ""
 		if why != nil {
-			known, trap = cmp.Or(known, why), why.Trap
+			known, slug = cmp.Or(known, why), why.Slug
 		}
 		unexplained = unexplained || why == nil
 		for _, p := range all {
@@ -107,7 +107,7 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
 					Summary: p.text, Expected: fmt.Sprintf("so within %v", checker.within), Object: ref, At: m.now, Records: []int64{m.seq},
-					KnownIssue: trap,
+					KnownIssue: slug,
 				})
 			}
 		}

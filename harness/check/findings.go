@@ -42,7 +42,7 @@ func (f *findings) addKnownViolation(why *KnownIssue, say func() Evidence) {
 	f.knownIssue = cmp.Or(f.knownIssue, why)
 	f.addViolation(func() Evidence {
 		e := say()
-		e.KnownIssue = why.Trap
+		e.KnownIssue = why.Slug
 		return e
 	})
 }

@@ -458,18 +458,18 @@ func TestKnownIssues(t *testing.T) {
 					t.Fatal(err)
 				}
 				i := slices.IndexFunc(results, func(r Result) bool { return r.Check == c.of })
-				got, want, trap := results[i], Fail, 0
+				got, want, slug := results[i], Fail, ""
 				if c.want != nil {
-					trap = c.want.Trap
+					slug = c.want.Slug
 				}
 				if c.want != nil && upstream {
 					want = KnownUpstream
 				}
-				if got.Verdict != want || len(got.Evidence) == 0 || got.Evidence[0].KnownIssue != trap {
-					t.Errorf("upstream %v: %s with %+v, want %s with the weakness %d", upstream, got.Verdict, got.Evidence, want, trap)
+				if got.Verdict != want || len(got.Evidence) == 0 || got.Evidence[0].KnownIssue != slug {
+					t.Errorf("upstream %v: %s with %+v, want %s with the known issue %q", upstream, got.Verdict, got.Evidence, want, slug)
 				}
-				if c.want != nil && !strings.Contains(got.Reason, c.want.Description) {
-					t.Errorf("the reason does not tell the weakness: %s", got.Reason)
+				if c.want != nil && !strings.Contains(got.Reason, "known upstream issue "+slug) {
+					t.Errorf("the reason does not describe the known issue: %s", got.Reason)
 				}
 			}
 		})
@@ -479,7 +479,7 @@ func TestKnownIssues(t *testing.T) {
 func TestKnownIssuesTable(t *testing.T) {
 	for _, issue := range KnownIssues {
 		if _, ok := Find(issue.Check); !ok {
-			t.Errorf("%s: there is no check %q", issue.Name, issue.Check)
+			t.Errorf("%s: there is no check %q", issue.Slug, issue.Check)
 		}
 	}
 }

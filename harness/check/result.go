@@ -60,7 +60,7 @@ type Evidence struct {
 	At       time.Duration `json:"at"` // when, since the start of the history, in nanoseconds
 	// Records are the places in the history that show it, by Seq, oldest first.
 	Records []int64 `json:"records,omitempty"`
-	// KnownIssue is the number of the weakness of upstream that this is, or that
-	// looks just like it; 0 if it is none.
-	KnownIssue int `json:"weakness,omitempty"`
+	// KnownIssue is the slug of the known upstream issue that this is, or resembles;
+	// empty if it is none.
+	KnownIssue string `json:"knownIssue,omitempty"`
 }

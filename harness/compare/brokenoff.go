@@ -52,7 +52,7 @@ func excuses(results []check.Result) []excuse {
 	var all []excuse
 	for _, result := range results {
 		for _, e := range result.Evidence {
-			i := slices.IndexFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return w.Trap == e.KnownIssue })
+			i := slices.IndexFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return w.Slug == e.KnownIssue })
 			if result.Verdict == check.KnownUpstream && e.Object != nil && i >= 0 {
 				all = append(all, excuse{check.KnownIssues[i], result.Check, *e.Object})
 			}

@@ -392,7 +392,7 @@ func TestRecognised(t *testing.T) {
 			{"ours fails", check.Fail, check.KnownUpstream, Undeclared, true},
 			{"looks like it", check.NotExercised, check.Unknown, Undeclared, false},
 		} {
-			t.Run(w.Name+", "+test.name, func(t *testing.T) {
+			t.Run(w.Slug+", "+test.name, func(t *testing.T) {
 				want := map[string]Classification{spec: Undeclared, status: Undeclared, pods: Undeclared, made: Undeclared, other: Undeclared, deployments + " shop, status.replicas": Undeclared}
 				if test.excused {
 					want[status] = Declared
@@ -433,7 +433,7 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	if subject == ours {
 		x.set("v2", 1)
 	}
-	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: w.Trap}}
+	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: w.Slug}}
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 

@@ -19,19 +19,19 @@ var regressions = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
 	for _, w := range check.KnownIssues {
-		path := filepath.Join(regressions, w.Name+".yaml")
+		path := filepath.Join(regressions, w.Slug+".yaml")
 		for _, provider := range strings.Split(*providers, ",") {
-			ginkgo.It(fmt.Sprintf("%s has its known weakness %d in %s on %s", subject.Upstream, w.Trap, w.Name, provider),
+			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, w.Slug, provider),
 				ofRegression(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
 					judged := ends(ctx, provider, subject.Upstream, load(path), check.KnownUpstream)
 					for _, result := range judged.Results {
 						if result.Verdict == check.KnownUpstream {
 							gomega.Expect(result.Check).To(gomega.Equal(w.Check))
-							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(w.Trap))
+							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(w.Slug))
 						}
 					}
 				})
-			ginkgo.It(fmt.Sprintf("%s is without upstream's weakness %d in %s on %s", subject.Ours, w.Trap, w.Name, provider),
+			ginkgo.It(fmt.Sprintf("%s does not have the known issue %s on %s", subject.Ours, w.Slug, provider),
 				ofRegression(provider, subject.Ours, w), func(ctx ginkgo.SpecContext) {
 					passes(ctx, provider, subject.Ours, load(path))
 				})
@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("regression", func() {
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var want []string
 		for _, w := range check.KnownIssues {
-			want = append(want, filepath.Join(regressions, w.Name+".yaml"))
+			want = append(want, filepath.Join(regressions, w.Slug+".yaml"))
 		}
 		gomega.Expect(found).To(gomega.ConsistOf(want))
 	})

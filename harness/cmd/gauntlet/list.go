@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -71,20 +70,15 @@ func listFaults(out io.Writer) {
 
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
-		written := fmt.Sprintf("Contract: %s. Traps: %s.", c.Contract, numbers(c.AllowedBehaviors))
+		written := "Contract: " + c.Contract + "."
+		if len(c.AllowedBehaviors) > 0 {
+			written += " Allowed behaviors: " + strings.Join(c.AllowedBehaviors, ", ") + "."
+		}
 		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, wrapIndented(1, c.Guarantee), wrapIndented(1, written))
 	}
 }
 
-func numbers(all []int) string {
-	words := make([]string, 0, len(all))
-	for _, n := range all {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, ", ")
-}
-
-// wrapIndented wraps a text for a terminal of 80 columns, so many steps to the right.
+// wrapIndented wraps a text at 80 columns, indented by the given number of steps.
 func wrapIndented(steps int, words string) string {
 	margin := strings.Repeat("    ", steps)
 	var out strings.Builder

@@ -1,0 +1,192 @@
+package check
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the generated pages in docs")
+
+const generated = "`make golden` generates this page from the tables in `harness/check`.\n"
+
+// TestReference compares the generated pages in docs with the tables of this package.
+func TestReference(t *testing.T) {
+	for file, write := range map[string]func(page *bytes.Buffer){
+		"reference/checks.md":      writeChecks,
+		"allowed-behaviors.md":     writeAllowedBehaviors,
+		"known-upstream-issues.md": writeKnownIssues,
+	} {
+		var page bytes.Buffer
+		write(&page)
+		path := filepath.Join("..", "..", "docs", filepath.FromSlash(file))
+		if *update {
+			if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, page.Bytes()) {
+			t.Errorf("docs/%s is stale (%v): run `make golden`", file, err)
+		}
+	}
+}
+
+func writeChecks(page *bytes.Buffer) {
+	page.WriteString(`# Checks
+
+Each check defends one guarantee of the controllers under test. A check reads the
+history of a run and nothing else. A safety check applies throughout the run. A
+liveness check applies after all faults are healed.
+
+The contract column refers to a statement in
+[CONTRACT.md](../../controllers/CONTRACT.md). Verdicts are explained in
+[verdicts.md](verdicts.md). A scenario lists in ` + "`exercises`" + ` the checks that it must
+exercise.
+
+` + generated + "\n| check | class | guarantee | contract |\n|---|---|---|---|\n")
+	for _, c := range All {
+		fmt.Fprintf(page, "| [`%s`](#%s) | %s | %s | %s |\n", c.ID, c.ID, c.Property, c.Guarantee, c.Contract)
+	}
+	for _, c := range All {
+		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
+			c.ID, c.Guarantee, c.Property, c.Contract, fileSlug(c.ID), fileSlug(c.ID))
+		if len(c.AllowedBehaviors) > 0 {
+			fmt.Fprintf(page, "- allowed behaviors: %s\n", links(c.AllowedBehaviors, "../allowed-behaviors.md"))
+		}
+		var issues []string
+		for _, issue := range KnownIssues {
+			if issue.Check == c.ID {
+				issues = append(issues, issue.Slug)
+			}
+		}
+		if len(issues) > 0 {
+			fmt.Fprintf(page, "- known upstream issues: %s\n", links(issues, "../known-upstream-issues.md"))
+		}
+	}
+}
+
+func writeAllowedBehaviors(page *bytes.Buffer) {
+	page.WriteString(`# Allowed behaviors
+
+A correct controller may do what this page lists, although it looks like a violation. A
+check that reports such a behavior has raised a false alarm. Code and scenarios refer to
+a behavior by its slug.
+
+Known bugs of upstream's controllers are in
+[known-upstream-issues.md](known-upstream-issues.md).
+
+` + generated)
+	topic := ""
+	for _, behavior := range AllowedBehaviors {
+		if behavior.Topic != topic {
+			topic = behavior.Topic
+			fmt.Fprintf(page, "\n## %s\n", topic)
+		}
+		fmt.Fprintf(page, "\n### %s\n\n%s\n", behavior.Slug, behavior.Behavior)
+		if len(behavior.Handling) > 0 {
+			page.WriteString("\nHow checks account for it:\n\n")
+		}
+		for _, handling := range behavior.Handling {
+			checks, text, _ := strings.Cut(handling, ": ")
+			fmt.Fprintf(page, "- %s: %s\n", codes(checks), text)
+		}
+	}
+	page.WriteString(`
+## How far back a decision may date
+
+A controller acts on its caches, which lag behind the committed state. Four limits bound
+how old a cached version may be that still justifies a write:
+
+- the version of the object that the write is based on,
+- the version of the Deployment that an earlier write names,
+- the status update before the last one,
+- the last time when the process had no request in flight for the object and was idle.
+`)
+}
+
+func writeKnownIssues(page *bytes.Buffer) {
+	page.WriteString(`# Known upstream issues
+
+Kubernetes v1.36 has the following bugs. If upstream's controllers violate a guarantee
+because of one, the verdict is ` + "`known-upstream`" + `. Any other subject fails. Our controllers
+do not have these bugs: ` + "`suites/regression`" + ` has a scenario for each, which must be
+` + "`known-upstream`" + ` on upstream and ` + "`pass`" + ` on ours.
+
+` + generated)
+	for _, issue := range KnownIssues {
+		fmt.Fprintf(page, "\n## %s\n\n%s\n\n%s\n\n", issue.Slug, issue.Description, issue.Reproduce)
+		if issue.Issue != "" {
+			fmt.Fprintf(page, "- issue: %s\n", issue.Issue)
+		}
+		fmt.Fprintf(page, "- check: [`%s`](reference/checks.md#%s)\n- scenario: [suites/regression/%s.yaml](../suites/regression/%s.yaml)", issue.Check, issue.Check, issue.Slug, issue.Slug)
+		if issue.Slow {
+			page.WriteString(" (takes minutes)")
+		}
+		page.WriteByte('\n')
+	}
+	page.WriteString("\n## Issues that no check recognizes\n\nThese have no scenario. A scenario must not provoke those that can occur.\n")
+	for _, issue := range UnrecognizedIssues {
+		fmt.Fprintf(page, "\n### %s\n\n%s %s\n", issue.Slug, issue.Description, issue.Reproduce)
+		if issue.Issue != "" {
+			fmt.Fprintf(page, "\n- issue: %s\n", issue.Issue)
+		}
+	}
+}
+
+// TestAllowedBehaviors requires that checks and allowed behaviors refer to each other by
+// IDs and slugs that exist.
+func TestAllowedBehaviors(t *testing.T) {
+	slugs := map[string]bool{}
+	for _, behavior := range AllowedBehaviors {
+		if slugs[behavior.Slug] {
+			t.Errorf("allowed behavior %s occurs twice", behavior.Slug)
+		}
+		slugs[behavior.Slug] = true
+		for _, handling := range behavior.Handling {
+			checks, _, found := strings.Cut(handling, ": ")
+			for id := range strings.SplitSeq(checks, ", ") {
+				if _, ok := Find(id); !found || !ok && id != "all" {
+					t.Errorf("allowed behavior %s: %q is no check ID", behavior.Slug, id)
+				}
+			}
+		}
+	}
+	for _, c := range All {
+		for _, slug := range c.AllowedBehaviors {
+			if !slugs[slug] {
+				t.Errorf("check %s: %q is no allowed behavior", c.ID, slug)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(AllowedBehaviors, func(a, b AllowedBehavior) int {
+		topics := []string{topicCounting, topicStatus, topicEndpoints, topicTime}
+		return slices.Index(topics, a.Topic) - slices.Index(topics, b.Topic)
+	}) {
+		t.Error("AllowedBehaviors is not grouped by topic")
+	}
+}
+
+// fileSlug returns the form of a check ID in file names.
+func fileSlug(id string) string { return strings.ReplaceAll(id, "-", "_") }
+
+// links returns Markdown links to sections of a page.
+func links(slugs []string, page string) string {
+	var all []string
+	for _, slug := range slugs {
+		all = append(all, fmt.Sprintf("[%s](%s#%s)", slug, page, slug))
+	}
+	return strings.Join(all, ", ")
+}
+
+// codes formats a comma-separated list of check IDs as Markdown code.
+func codes(checks string) string {
+	if checks == "all" {
+		return "all checks"
+	}
+	return "`" + strings.ReplaceAll(checks, ", ", "`, `") + "`"
+}
