@@ -24,7 +24,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-var savedRuns = flag.String("runs", "", "the directory of saved runs that TestRightsInRuns looks at, from the top of the project; empty is none")
+var savedRuns = flag.String("runs", "", "the directory of saved runs that TestRBACInRuns looks at, from the top of the project; empty is none")
 
 // mayGoUnused are the rights of ours that no scenario needs to make use of, and
 // why they are granted all the same.
@@ -85,10 +85,10 @@ func noneUnused(used []rbacaudit.Permission) {
 	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(mayGoUnused)))).To(gomega.BeEmpty(), "granted by rbac.yaml, and used in no run")
 }
 
-// TestRightsInRuns expects of saved runs of ours what is expected of the specs':
+// TestRBACInRuns expects of saved runs of ours what is expected of the specs':
 // where make chaos makes them, the specs of ours need not make them once more. It
 // wants a run of every scenario, and takes the last one of each.
-func TestRightsInRuns(t *testing.T) {
+func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("looks at saved runs: make rights")
 	}
