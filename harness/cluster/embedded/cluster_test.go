@@ -219,7 +219,7 @@ func TestDeathOfAComponentIsNoticed(t *testing.T) {
 		t.Fatal("not noticed within 30 s")
 	}
 	for what, err := range map[string]error{"Err": c.Err(), "Health": c.Health(t.Context())} {
-		if !errorHas(err, "etcd was ended by SIGKILL", "etcd.log") {
+		if !errorHas(err, "etcd was terminated by SIGKILL", "etcd.log") {
 			t.Errorf("%s = %v", what, err)
 		}
 	}

@@ -244,7 +244,7 @@ func TestStartErrors(t *testing.T) {
 		{
 			name:    "a component is killed",
 			scripts: map[string]string{"kube-apiserver": "kill -KILL $$"},
-			want:    []string{"kube-apiserver was ended by SIGKILL", "fake kube-apiserver"},
+			want:    []string{"kube-apiserver was terminated by SIGKILL", "fake kube-apiserver"},
 		},
 		{
 			name:    "the ports are always taken",
