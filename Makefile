@@ -77,7 +77,7 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, aga
 
 .PHONY: e2e-clusters
 e2e-clusters: build ## see that kind clusters come, and go however gauntlet ends
-	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/keep; do \
+	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/standing; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "once more, attempt $$attempt of $(ATTEMPTS)"; \
 	done
@@ -200,7 +200,7 @@ lint: ## check formatting, vet, lint, import directions
 golden: ## write the golden files and README's generated tables anew; review the diff
 	$(GO) test ./reports -update
 	$(GO) test ./harness/generate -run TestSameBytes -update
-	$(GO) test ./faults/catalogue -run TestReadme -update
+	$(GO) test ./faults/catalog -run TestReadme -update
 	$(GO) test ./suites/conformance -run TestReadme -update
 
 .PHONY: clean

@@ -37,16 +37,16 @@ type Fault interface {
 	// When it returns without an error, nothing fires any more. It may be called
 	// again, and before Inject. Its ctx outlives the run's and bounds its waiting.
 	Heal(ctx context.Context) error
-	// Tally says in words what the fault has done so far, for the record of its
+	// Summary says in words what the fault has done so far, for the record of its
 	// healing.
-	Tally() string
+	Summary() string
 }
 
-// Picky is a fault that cannot happen on every cluster that others of its kind
+// ProviderLimited is a fault that cannot happen on every cluster that others of its kind
 // can: it depends on its parameters.
-type Picky interface {
-	// CannotHappenOn is nil, or why it cannot on clusters of a provider.
-	CannotHappenOn(provider string) error
+type ProviderLimited interface {
+	// UnsupportedOn is nil, or why it cannot on clusters of a provider.
+	UnsupportedOn(provider string) error
 }
 
 // Env is what a fault may touch.
@@ -67,10 +67,10 @@ type Env struct {
 	Namespace string
 	// Pods says what the pods of the run's workload are like.
 	Pods workload.Pods
-	// Cause is the moment at which the fault begins, if it waited for one.
-	Cause  trigger.Cause
-	Clock  clock.WithTicker
-	Report *Reporter
+	// Trigger is the moment at which the fault begins, if it waited for one.
+	Trigger trigger.Match
+	Clock   clock.WithTicker
+	Report  *Reporter
 }
 
 // Subject is what is under test, as far as a fault may lay hands on it. Whatever
@@ -105,13 +105,13 @@ type Params interface {
 	CheckSteps(field string, steps []scenario.Step) error
 }
 
-// Kind is a row of the catalogue.
-type Kind struct {
+// Type is a row of the catalogue.
+type Type struct {
 	// Name is what scenarios call it, such as "api-error".
 	Name string
-	// Sentence says what goes wrong; Healing how it is undone.
-	Sentence string
-	Healing  string
+	// Description says what goes wrong; Healing how it is undone.
+	Description string
+	Healing     string
 	// Providers are the clusters on which it works, by their names.
 	Providers []string
 	Params    []Param
@@ -123,17 +123,17 @@ type Kind struct {
 	// Sample draws the parameters of a fault that is worth a try on an occasion: a
 	// struct that New decodes, in which what is zero is not given; or nil if there
 	// is none. It draws nothing that no API server, cluster or user would do.
-	Sample func(*rand.Rand, Occasion) any
-	// Undrawn says, of a kind without Sample, why no generated scenario has it.
-	Undrawn string
+	Sample func(*rand.Rand, SampleInput) any
+	// NotGeneratedReason says, of a kind without Sample, why no generated scenario has it.
+	NotGeneratedReason string
 }
 
 // Param documents one parameter.
 type Param struct {
 	// Name is the field's name in a scenario.
 	Name string
-	// Sentence says what it does, with its unit.
-	Sentence string
+	// Description says what it does, with its unit.
+	Description string
 	// Bounds are the values allowed; Default is what holds without it, empty if it
 	// must be given.
 	Bounds  string
@@ -142,7 +142,7 @@ type Param struct {
 
 // Inject records that a fault may fire from here on, and puts it in force.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
-	env.Report.injected(env.Cause)
+	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {
 		err = fmt.Errorf("injecting %s: %w", env.Report, err)
 		env.Report.Failed(nil, err)
@@ -158,6 +158,6 @@ func Heal(ctx context.Context, fault Fault, env *Env) error {
 		env.Report.Failed(nil, err)
 		return err
 	}
-	env.Report.healed(fault.Tally())
+	env.Report.healed(fault.Summary())
 	return nil
 }

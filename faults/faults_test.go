@@ -28,7 +28,7 @@ func (f *faulty) Inject(_ context.Context, env *faults.Env) error {
 	return f.inject
 }
 func (f *faulty) Heal(context.Context) error { return f.heal }
-func (f *faulty) Tally() string              { return "1 bang" }
+func (f *faulty) Summary() string            { return "1 bang" }
 
 // TestLife demands that a fault's records stand in the order of its life, and
 // that its healing is recorded once, and only if it succeeded.
@@ -84,7 +84,7 @@ func TestForgive(t *testing.T) {
 		var r recording
 		report := faults.NewReporter(&r, 0, "faulty")
 		if forgiving {
-			report.Forgive()
+			report.TolerateOutage()
 		}
 		report.Failed(nil, errors.New("not allowed"))
 		report.Failed(nil, apierrors.NewServiceUnavailable("etcd is down"))

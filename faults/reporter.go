@@ -38,13 +38,13 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
-// Forgive says that other faults of the run put the control plane out of order: that
+// TolerateOutage says that other faults of the run put the control plane out of order: that
 // it is so is from here on no failure of this one.
-func (r *Reporter) Forgive() { r.forgiving = true }
+func (r *Reporter) TolerateOutage() { r.forgiving = true }
 
 // Failed records that the fault could not do what it should, to an object or nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
-	if r.forgiving && cluster.Down(err) {
+	if r.forgiving && cluster.Unavailable(err) {
 		return
 	}
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
@@ -52,8 +52,8 @@ func (r *Reporter) Failed(object *history.Ref, err error) {
 
 // injected records that the fault may fire from here on, and the moment that it
 // waited for.
-func (r *Reporter) injected(cause trigger.Cause) {
-	r.record(history.Fault{Event: history.FaultInjected, Request: cause.Request, Object: cause.Object, Detail: cause.Says})
+func (r *Reporter) injected(cause trigger.Match) {
+	r.record(history.Fault{Event: history.FaultInjected, Request: cause.Request, Object: cause.Object, Detail: cause.Description})
 }
 
 func (r *Reporter) healed(tally string) {

@@ -7,9 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Occasion is what a scenario that is being generated offers to a fault: what
+// SampleInput is what a scenario that is being generated offers to a fault: what
 // there will be to spoil, and how long it acts. Every list has something in it.
-type Occasion struct {
+type SampleInput struct {
 	// Requests are what the workload has the subject ask for.
 	Requests []Request
 	// Resources are those that the subject watches and that change.

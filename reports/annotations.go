@@ -21,7 +21,7 @@ func Annotations(w io.Writer, runs []Run) error {
 		if f.check != "" {
 			title = f.check + ": " + title
 		}
-		annotate(&b, f.verdict, title, fmt.Sprintf("%s (in %s)\nagain: %s", f.reason, countRuns(f.runs), f.smallest.Again))
+		annotate(&b, f.verdict, title, fmt.Sprintf("%s (in %s)\nagain: %s", f.reason, countRuns(f.runs), f.smallest.Reproduce))
 	}
 	return writeAnnotations(w, &b)
 }
@@ -32,10 +32,10 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	var b strings.Builder
 	for _, c := range comparisons {
 		for _, f := range c.distinct() {
-			if f.Standing != compare.Undeclared && f.Standing != compare.BothWrong {
+			if f.Classification != compare.Undeclared && f.Classification != compare.BothWrong {
 				continue
 			}
-			annotate(&b, check.Fail, fmt.Sprintf("%s: %s", c.Scenario, f.Standing), fmt.Sprintf("%s, %s; %s: %s; %s: %s (in %d of %d pairs, first with seed %d)",
+			annotate(&b, check.Fail, fmt.Sprintf("%s: %s", c.Scenario, f.Classification), fmt.Sprintf("%s, %s; %s: %s; %s: %s (in %d of %d pairs, first with seed %d)",
 				f.Object, aspect(f.Difference), c.Subject, cmp.Or(f.Subject, "none"), c.Base, cmp.Or(f.Base, "none"), f.pairs, len(c.Pairs), c.Pairs[f.first].Subject.Seed))
 		}
 	}
@@ -48,7 +48,7 @@ func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	switch verdict {
 	case check.Fail:
 		command = "error"
-	case check.Known:
+	case check.KnownUpstream:
 		command = "notice"
 	}
 	fmt.Fprintf(b, "::%s title=%s::%s\n", command, property.Replace(title), message.Replace(text))

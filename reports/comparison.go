@@ -28,15 +28,15 @@ type Pair struct {
 	Differences   []compare.Difference
 	// Diff is how their end states differ, in the form of go-cmp: − is the base.
 	Diff string
-	// Uncosted: what they cost cannot be compared.
-	Uncosted bool
+	// CostNotComparable: what they cost cannot be compared.
+	CostNotComparable bool
 }
 
 // Undeclared returns how many differences of a comparison nobody has declared, and
 // how many guarantees both subjects break.
 func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	for _, d := range c.distinct() {
-		switch d.Standing {
+		switch d.Classification {
 		case compare.Undeclared:
 			undeclared++
 		case compare.BothWrong:
@@ -64,7 +64,7 @@ func (c *Comparison) distinct() []found {
 	for i := range c.Pairs {
 		for _, d := range c.Pairs[i].Differences {
 			same := func(f found) bool {
-				return f.Aspect == d.Aspect && f.Object == d.Object && f.What == d.What && f.Standing == d.Standing
+				return f.Aspect == d.Aspect && f.Object == d.Object && f.What == d.What && f.Classification == d.Classification
 			}
 			place := slices.IndexFunc(all, same)
 			if place < 0 {
@@ -75,7 +75,7 @@ func (c *Comparison) distinct() []found {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int {
-		return slices.Index(compare.WorstFirst, a.Standing) - slices.Index(compare.WorstFirst, b.Standing)
+		return slices.Index(compare.WorstFirst, a.Classification) - slices.Index(compare.WorstFirst, b.Classification)
 	})
 	return all
 }
@@ -133,14 +133,14 @@ func (c *Comparison) Verdict() check.Verdict {
 // partly reports whether the pair is compared in part only: one run was broken off
 // before the other, by a weakness that upstream is known for.
 func (p *Pair) partly() bool {
-	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Standing == compare.NotCompared })
+	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
 // uncosted says of how many pairs the cost is not compared, if of any.
 func (c *Comparison) uncosted() string {
 	n := 0
 	for i := range c.Pairs {
-		if c.Pairs[i].Uncosted {
+		if c.Pairs[i].CostNotComparable {
 			n++
 		}
 	}
@@ -178,7 +178,7 @@ func (c *Comparison) sums() string {
 // setAside is differences that say nothing of either subject, or nothing more, for one
 // reason.
 type setAside struct {
-	Standing compare.Standing
+	Classification compare.Classification
 	Reason   string
 	All      []compare.Difference
 }
@@ -187,7 +187,7 @@ type setAside struct {
 // it is accepted, or not compared, or how things ended that were meant to end otherwise.
 // With which step a run was broken off matters, and which check one alone breaks.
 func aside(d compare.Difference) bool {
-	switch d.Standing {
+	switch d.Classification {
 	case compare.Accepted:
 		return true
 	case compare.NotCompared:
@@ -208,10 +208,10 @@ func sift[T any](all []T, of func(T) compare.Difference) (matter []T, rest []set
 			matter = append(matter, one)
 			continue
 		}
-		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Standing == d.Standing && a.Reason == d.Reason })
+		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Classification == d.Classification && a.Reason == d.Reason })
 		if i < 0 {
 			i = len(rest)
-			rest = append(rest, setAside{Standing: d.Standing, Reason: d.Reason})
+			rest = append(rest, setAside{Classification: d.Classification, Reason: d.Reason})
 		}
 		rest[i].All = append(rest[i].All, d)
 	}
@@ -235,7 +235,7 @@ func (c *Comparison) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
 	matter, rest := c.sift()
 	for _, f := range matter {
-		fmt.Fprintf(b, "- %s: %s, %s\n", f.Standing, s.text(f.Object), s.text(aspect(f.Difference)))
+		fmt.Fprintf(b, "- %s: %s, %s\n", f.Classification, s.text(f.Object), s.text(aspect(f.Difference)))
 		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(cmp.Or(f.Subject, "none")), s.text(c.Base), s.text(cmp.Or(f.Base, "none")))
 		if f.Reason != "" {
 			fmt.Fprintf(b, "  - %s\n", s.text(f.Reason))
@@ -245,7 +245,7 @@ func (c *Comparison) write(b *strings.Builder, s style) {
 			s.path(first.Subject.Directory), s.path(first.Base.Directory))
 	}
 	for _, a := range rest {
-		fmt.Fprintf(b, "- %s, %d: %s\n", a.Standing, len(a.All), s.text(a.Reason))
+		fmt.Fprintf(b, "- %s, %d: %s\n", a.Classification, len(a.All), s.text(a.Reason))
 	}
 	if len(matter)+len(rest) > 0 {
 		b.WriteString("\n")

@@ -43,13 +43,13 @@ type jsonSide struct {
 }
 
 type jsonDifference struct {
-	Aspect   compare.Aspect   `json:"aspect"`
-	Object   string           `json:"object"`
-	What     string           `json:"what"`
-	Subject  string           `json:"subject,omitempty"`
-	Base     string           `json:"base,omitempty"`
-	Standing compare.Standing `json:"standing"`
-	Reason   string           `json:"reason,omitempty"`
+	Aspect         compare.Aspect         `json:"aspect"`
+	Object         string                 `json:"object"`
+	What           string                 `json:"what"`
+	Subject        string                 `json:"subject,omitempty"`
+	Base           string                 `json:"base,omitempty"`
+	Classification compare.Classification `json:"classification"`
+	Reason         string                 `json:"reason,omitempty"`
 }
 
 type jsonCost struct {

@@ -17,7 +17,7 @@ type comparedPair struct {
 	Matter   []compare.Difference
 	Aside    []setAside
 	Costs    costTable
-	Uncosted string
+	CostSkippedReason string
 }
 
 // PairHTML writes a pair of a comparison as one page: what differs, what all pairs
@@ -26,12 +26,12 @@ type comparedPair struct {
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
-		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted()},
+		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted()},
 		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
 	data.Compared.Matter, data.Compared.Aside = sift(pair.Differences, func(d compare.Difference) compare.Difference { return d })
 	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
-	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Standing == compare.Undeclared }) {
+	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Classification == compare.Undeclared }) {
 		data.Verdict = check.Fail
 	}
 	details := []*Detail{ReadDetail(&pair.Subject), ReadDetail(&pair.Base)}
@@ -58,7 +58,7 @@ type comparedScenario struct {
 	Differences    []pageDifference
 	Aside          []setAside
 	Costs          costTable
-	Uncosted       string
+	CostSkippedReason       string
 	Pairs          []pagePair
 }
 
@@ -104,7 +104,7 @@ func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 func (c *Comparison) page() comparedScenario {
 	p := comparedScenario{
 		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.sums(), Subject: c.Subject, Base: c.Base,
-		Costs: costsOf(c.Subject, c.Base, c.Ratios), Uncosted: c.uncosted(),
+		Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted(),
 	}
 	matter, rest := c.sift()
 	p.Aside = rest

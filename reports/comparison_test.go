@@ -16,7 +16,7 @@ import (
 
 // comparison is a scenario of which the second pair shows more than the first.
 func comparison() Comparison {
-	accepted := compare.Difference{Aspect: compare.Courses, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Standing: compare.Accepted, Reason: "either way is right"}
+	accepted := compare.Difference{Aspect: compare.MilestoneOrder, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Classification: compare.Accepted, Reason: "either way is right"}
 	base := on("upstream", passed("burst"))
 	return Comparison{
 		Scenario: "burst", Subject: "ours", Base: "upstream", Ratios: ratios,
@@ -24,11 +24,11 @@ func comparison() Comparison {
 			{Subject: passed("burst"), Base: base, Differences: []compare.Difference{accepted}},
 			{Subject: passed("burst"), Base: base, Diff: "-3\n+4", Differences: []compare.Difference{
 				accepted,
-				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Standing: compare.Undeclared},
-				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Standing: compare.BothWrong, Reason: "broken once"},
-				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Standing: compare.Declared, Reason: "a weakness not repeated"},
-				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Standing: compare.Declared, Reason: "a weakness not repeated"},
-				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Standing: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Undeclared},
+				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Classification: compare.BothWrong, Reason: "broken once"},
+				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Classification: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a weakness not repeated"},
 			}},
 		},
 	}
@@ -38,15 +38,15 @@ func comparison() Comparison {
 func brokenOff() Comparison {
 	c := comparison()
 	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
-	c.Pairs[0].Uncosted = true
+	c.Pairs[0].CostNotComparable = true
 	c.Pairs[0].Differences = []compare.Difference{
 		{
 			Aspect: compare.Workloads, Object: "step 1", What: "scale Deployment web to 4, then await Deployment web scaled within 30s",
 			Subject: "done", Base: "broken off: Deployment web scaled: not met in time (30s)",
-			Standing: compare.NotCompared, Reason: "known weakness 1 of upstream; what would have come after the step is not compared",
+			Classification: compare.NotCompared, Reason: "known weakness 1 of upstream; what would have come after the step is not compared",
 		},
-		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "spec.replicas", Subject: "9", Base: "4", Standing: compare.NotCompared, Reason: "the steps differ"},
-		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "9", Base: "4", Standing: compare.NotCompared, Reason: "the steps differ"},
+		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "spec.replicas", Subject: "9", Base: "4", Classification: compare.NotCompared, Reason: "the steps differ"},
+		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "9", Base: "4", Classification: compare.NotCompared, Reason: "the steps differ"},
 	}
 	return c
 }

@@ -17,9 +17,9 @@ import (
 type Detail struct {
 	Timeline *timeline.Timeline // nil if there is no history
 	Scenario string             // as the run directory has it
-	// Smallest is the smallest scenario that fails as the run did, if it was looked for,
+	// ShrunkScenario is the smallest scenario that fails as the run did, if it was looked for,
 	// and SmallestFile where it is.
-	Smallest, SmallestFile string
+	ShrunkScenario, ShrunkFile string
 	// Diagnostics is how a run stood at its end that failed or had not converged; Logs
 	// are those of all components, around the first violation, or else their ends.
 	Diagnostics, Logs []Log
@@ -34,7 +34,7 @@ func ReadDetail(run *Run) *Detail {
 
 // finishDetail is ReadDetail of a run whose timeline is drafted.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
-	if !draft.Serves(run.Results) {
+	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
 	}
 	var drawn *timeline.Timeline
@@ -52,9 +52,9 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)
 	detail.note("no scenario", err)
-	detail.SmallestFile = filepath.Join(run.Directory, "shrink", "smallest.yaml")
-	smallest, err := os.ReadFile(detail.SmallestFile)
-	detail.Smallest = string(smallest)
+	detail.ShrunkFile = filepath.Join(run.Directory, "shrink", "smallest.yaml")
+	smallest, err := os.ReadFile(detail.ShrunkFile)
+	detail.ShrunkScenario = string(smallest)
 	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
 		detail.note("no smallest scenario", err)
 	}

@@ -20,7 +20,7 @@
 //
 //	schema    the version of this format, 1; it is raised when a field changes
 //	          its meaning or goes, not when one is added
-//	verdict   the worst verdict of all runs: fail, unknown, known-upstream, pass or idle
+//	verdict   the worst verdict of all runs: fail, unknown, known-upstream, pass or not-exercised
 //	reason    one sentence that sums up the runs
 //	runs      in the order in which they were made:
 //	  scenario, description, subject, provider, seed

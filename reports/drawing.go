@@ -86,8 +86,8 @@ type drawnViolation struct {
 // draw turns a timeline into what the script reads.
 func draw(t *timeline.Timeline) *drawing {
 	d := &drawing{
-		Subject: t.Start.Subject, End: t.End.Microseconds(), Cut: t.Cut, Cited: t.Cited,
-		Drawn:  microseconds([]time.Duration{t.Drawn.From, t.Drawn.To}),
+		Subject: t.Start.Subject, End: t.End.Microseconds(), Cut: t.Omitted, Cited: t.Cited,
+		Drawn:  microseconds([]time.Duration{t.Displayed.From, t.Displayed.To}),
 		Phases: []drawnPhase{}, Lanes: []drawnLane{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
 	}
 	for _, p := range t.Phases {

@@ -59,7 +59,7 @@ func lagging(t *testing.T, pods int) Run {
 		Ref:        history.Ref{Resource: "replicasets.apps", Namespace: "gauntlet", Name: "web", UID: "u-web", Version: 10},
 		Generation: 1, Body: json.RawMessage(fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":0}}`, pods)),
 	}
-	s.add(7*tick, history.Record{Truth: &history.Truth{Type: history.Added, Object: owner}})
+	s.add(7*tick, history.Record{Commit: &history.Commit{Type: history.Added, Object: owner}})
 	s.add(8*tick, history.Record{Step: &history.Step{Event: history.StepDone, Detail: "created"}})
 	var first, last int64
 	for i := range pods + 1 {
@@ -86,7 +86,7 @@ func lagging(t *testing.T, pods int) Run {
 		}
 	}
 	r := run("lagging", check.Fail, "1 of 1 checks failed", check.Result{
-		Check: "expectations", Verdict: check.Fail, Reason: "broken once; first: one create too many", Tested: pods, Violations: 1,
+		Check: "expectations", Verdict: check.Fail, Reason: "broken once; first: one create too many", Exercised: pods, Violations: 1,
 		Evidence: []check.Evidence{{Summary: "one create too many", Expected: "none", At: at(pods), Records: []int64{first, last}}},
 	})
 	r.Directory = dir
@@ -109,10 +109,10 @@ func (s *saga) pod(at time.Duration, i int) int64 {
 	asked.Ref = history.Ref{Resource: "pods", Namespace: "gauntlet"}
 	asked.GenerateName = "web-"
 	seq := s.add(at, history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "create", Resource: "pods", Namespace: "gauntlet", Object: &asked}})
-	s.add(at+100*micro, history.Record{Truth: &history.Truth{Type: history.Added, Object: made}})
+	s.add(at+100*micro, history.Record{Commit: &history.Commit{Type: history.Added, Object: made}})
 	s.add(at+200*micro, history.Record{Response: &history.Response{ID: id, Code: 201, ServerCode: 201, Reached: true, Object: &made}})
-	s.add(at+300*micro, history.Record{Truth: &history.Truth{Type: history.Modified, Object: bound}})
-	s.add(at+400*micro, history.Record{Truth: &history.Truth{Type: history.Modified, Object: ready}})
+	s.add(at+300*micro, history.Record{Commit: &history.Commit{Type: history.Modified, Object: bound}})
+	s.add(at+400*micro, history.Record{Commit: &history.Commit{Type: history.Modified, Object: ready}})
 	for k, o := range []history.Object{made, bound, ready} {
 		kind := history.Modified
 		if k == 0 {

@@ -35,14 +35,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		known, _ := check.Find(id)
 		return known
 	},
-	"standing": func(s compare.Standing) check.Verdict {
+	"standing": func(s compare.Classification) check.Verdict {
 		switch s {
 		case compare.Undeclared, compare.BothWrong:
 			return check.Fail
 		case compare.Declared:
 			return check.Unknown
 		default:
-			return check.Idle
+			return check.NotExercised
 		}
 	},
 	"tabled": func(verdicts []check.Verdict, rows []tally, scenarios bool) tallyTable {

@@ -72,7 +72,7 @@ func (r *Run) json() jsonRun {
 		Versions:        r.Versions,
 		Verdict:         r.Verdict,
 		Reason:          r.Reason,
-		Again:           r.Again,
+		Again:           r.Reproduce,
 		Results:         []jsonResult{},
 	}
 	if run.Versions == nil {
@@ -80,7 +80,7 @@ func (r *Run) json() jsonRun {
 	}
 	for _, result := range r.Results {
 		known, _ := check.Find(result.Check)
-		run.Results = append(run.Results, jsonResult{Result: result, Guarantee: known.Guarantee, Clause: known.Clause})
+		run.Results = append(run.Results, jsonResult{Result: result, Guarantee: known.Guarantee, Clause: known.Contract})
 	}
 	return run
 }

@@ -88,11 +88,11 @@ func (r *Run) junit() junitSuite {
 			{"directory", r.Directory},
 			{"verdict", string(r.Verdict)},
 			{"reason", r.Reason},
-			{"again", r.Again},
+			{"again", r.Reproduce},
 		},
 	}
 	if r.ownVerdict() {
-		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Again: "+r.Again))
+		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Again: "+r.Reproduce))
 	}
 	for _, result := range r.sortedResults() {
 		suite.add(r.junitCase(result.Check, result.Verdict, result.Reason, r.junitText(result)))
@@ -124,9 +124,9 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	case check.Pass:
 	case check.Fail:
 		c.Failure = message
-	case check.Idle:
+	case check.NotExercised:
 		c.Skipped = &junitMessage{Message: reason}
-	case check.Known:
+	case check.KnownUpstream:
 		c.Skipped = message
 	default:
 		c.Error = message
@@ -146,5 +146,5 @@ func (r *Run) junitText(result check.Result) string {
 	if rest := more(result); rest != "" {
 		lines = append(lines, "", rest)
 	}
-	return strings.Join(append(lines, "", "Again: "+r.Again), "\n")
+	return strings.Join(append(lines, "", "Again: "+r.Reproduce), "\n")
 }

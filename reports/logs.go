@@ -17,8 +17,8 @@ import (
 type Log struct {
 	Name string // with the directory that it is in
 	Text string
-	// Which part it is, in words; empty if it is all of it.
-	Which string
+	// Component part it is, in words; empty if it is all of it.
+	Component string
 }
 
 // partMax is how much of each log is on the page, in bytes.
@@ -45,7 +45,7 @@ func tail(path string) (Log, error) {
 		content, omitted = content[i+1:], omitted+int64(i)+1
 	}
 	if omitted > 0 {
-		log.Which = fmt.Sprintf("The end of it; %d bytes come before.", omitted)
+		log.Component = fmt.Sprintf("The end of it; %d bytes come before.", omitted)
 	}
 	log.Text = shown(content)
 	return log, nil
@@ -112,9 +112,9 @@ func (w *window) cut(path string) (Log, error) {
 		kept = kept[bytes.IndexByte(kept, '\n')+1:]
 	}
 	return Log{
-		Name:  nameOf(path),
-		Which: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
-		Text:  shown(kept),
+		Name:      nameOf(path),
+		Component: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
+		Text:      shown(kept),
 	}, nil
 }
 

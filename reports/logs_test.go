@@ -68,7 +68,7 @@ func TestTail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(log.Text)%len(line) != 0 || len(log.Text) > partMax || !strings.HasPrefix(log.Which, "The end of it; ") {
-		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Which, len(line))
+	if len(log.Text)%len(line) != 0 || len(log.Text) > partMax || !strings.HasPrefix(log.Component, "The end of it; ") {
+		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Component, len(line))
 	}
 }

@@ -65,7 +65,7 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 }
 
 // marks make verdicts stand out where there is no colour.
-var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.Known: "📌", check.Pass: "✅", check.Idle: "💤"}
+var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
 // markdown writes what went wrong, as the smallest run shows it.
 func (f failure) markdown(b *strings.Builder) {
@@ -77,13 +77,13 @@ func (f failure) markdown(b *strings.Builder) {
 	if result, ok := f.smallest.result(f.check); ok {
 		markdownEvidence(b, result)
 	}
-	fmt.Fprintf(b, "Again: %s\n\n", code(f.smallest.Again))
+	fmt.Fprintf(b, "Again: %s\n\n", code(f.smallest.Reproduce))
 }
 
 // markdownEvidence writes what guarantee was broken, and what shows it.
 func markdownEvidence(b *strings.Builder, result check.Result) {
 	if known, ok := check.Find(result.Check); ok {
-		fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Clause))
+		fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Contract))
 	}
 	shown := result
 	shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
@@ -109,12 +109,12 @@ func (r *Run) markdownTable(b *strings.Builder) {
 	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
 		marks[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
 	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nAgain: %s. See %s.\n\n",
-		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Again), code(r.Directory))
+		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
 	if len(r.Results) > 0 {
 		b.WriteString("| check | verdict | tested | why |\n|-|-|-:|-|\n")
 		for _, result := range r.sortedResults() {
 			fmt.Fprintf(b, "| %s | %s %s | %d | %s |\n",
-				escape(result.Check), marks[result.Verdict], result.Verdict, result.Tested, escape(result.Reason))
+				escape(result.Check), marks[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
 		}
 		b.WriteString("\n")
 	}

@@ -22,7 +22,7 @@ type summary struct {
 
 type pageFailure struct {
 	Verdict                                check.Verdict
-	Subject, Scenario, Check, Times, Again string
+	Subject, Scenario, Check, Times, Reproduce string
 	Reason, Guarantee, Page                string
 }
 
@@ -38,7 +38,7 @@ func (n night) Shares() []share {
 	for _, s := range []struct {
 		verdict check.Verdict
 		n       int
-	}{{check.Fail, n.Fail}, {check.Unknown, n.Unknown}, {check.Known, n.Known}, {check.Pass, n.Pass}} {
+	}{{check.Fail, n.Fail}, {check.Unknown, n.Unknown}, {check.KnownUpstream, n.Known}, {check.Pass, n.Pass}} {
 		if s.n > 0 {
 			all = append(all, share{s.verdict, fmt.Sprintf("%.1f", 100*float64(s.n)/float64(n.Runs))})
 		}
@@ -84,7 +84,7 @@ func overview(runs []Run, dir string) summary {
 		o.Failures = append(o.Failures, pageFailure{
 			Guarantee: broken.Guarantee,
 			Verdict:   f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
-			Again: f.smallest.Again, Reason: f.reason, Page: pageOf(f.smallest, dir),
+			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
 	}
 	for _, verdict := range worstFirst {
@@ -149,7 +149,7 @@ func nights(runs []Run) []night {
 			n.Fail++
 		case check.Unknown:
 			n.Unknown++
-		case check.Known:
+		case check.KnownUpstream:
 			n.Known++
 		default:
 			n.Pass++

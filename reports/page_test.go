@@ -261,7 +261,7 @@ func TestPageOfNight(t *testing.T) {
 			all = append(all, gone([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
 		}
 	}
-	weak := run("stuck-scaling", check.Known, "as upstream is known to", result("rollout-complete", check.Known, 4, "ReplicaSets have 3 pods of 5"))
+	weak := run("stuck-scaling", check.KnownUpstream, "as upstream is known to", result("rollout-complete", check.KnownUpstream, 4, "ReplicaSets have 3 pods of 5"))
 	weak.Subject = "upstream"
 	all = append(all, failed("burst"), weak, failed("rollout"), run("api-errors", check.Unknown, "no fault fired"))
 	for i := range all {
@@ -301,7 +301,7 @@ func TestPageOfNight(t *testing.T) {
 // unknown passed.
 func TestNights(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC) }
-	got := nights([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.Idle}, {Verdict: check.Fail}})
+	got := nights([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})
 	if len(got) != 2 || got[0] != (night{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (night{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
 		t.Errorf("nights %+v", got)
 	}

@@ -57,7 +57,7 @@ func (r *jsonRun) run() Run {
 		Versions:    r.Versions,
 		Verdict:     r.Verdict,
 		Reason:      r.Reason,
-		Again:       r.Again,
+		Reproduce:   r.Again,
 	}
 	for _, result := range r.Results {
 		run.Results = append(run.Results, result.Result)

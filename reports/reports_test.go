@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // result is a verdict that needs no evidence.
 func result(id string, verdict check.Verdict, tested int, reason string) check.Result {
-	return check.Result{Check: id, Verdict: verdict, Reason: reason, Tested: tested}
+	return check.Result{Check: id, Verdict: verdict, Reason: reason, Exercised: tested}
 }
 
 // run is a run of a scenario; what a test says of it comes on top.
@@ -42,7 +42,7 @@ func run(scenario string, verdict check.Verdict, reason string, results ...check
 		Results:     results,
 		Verdict:     verdict,
 		Reason:      reason,
-		Again:       "gauntlet run " + scenario + " --subject=ours --seed=42",
+		Reproduce:   "gauntlet run " + scenario + " --subject=ours --seed=42",
 	}
 }
 
@@ -50,7 +50,7 @@ func passed(scenario string) Run {
 	return run(scenario, check.Pass, "every check passed",
 		result("burst-limit", check.Pass, 1200, "never more than 500 creates outstanding"),
 		result("expectations", check.Pass, 31, "no batch before the one before it was seen"),
-		result("ownership", check.Idle, 0, "there was no other controller's pod"),
+		result("ownership", check.NotExercised, 0, "there was no other controller's pod"),
 		result("converged", check.Pass, 3, "converged 0.4 s after the faults were healed"),
 	)
 }
@@ -58,17 +58,17 @@ func passed(scenario string) Run {
 // gone is a run of a night that passed, on a subject.
 func gone(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
-	r.Subject, r.Directory, r.Again, r.Versions = subject, "", "", nil
+	r.Subject, r.Directory, r.Reproduce, r.Versions = subject, "", "", nil
 	return r
 }
 
 // weak is a run of upstream's controllers that shows what they are known for.
 func weak() Run {
-	r := run("stuck-scaling", check.Known, "rollout-complete: as upstream is known to",
+	r := run("stuck-scaling", check.KnownUpstream, "rollout-complete: as upstream is known to",
 		check.Result{
-			Check: "rollout-complete", Verdict: check.Known, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
-			Tested: 1, Violations: 1,
-			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, Weakness: 1}},
+			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
+			Exercised: 1, Violations: 1,
+			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, KnownIssue: 1}},
 		},
 		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
 	)
@@ -77,7 +77,7 @@ func weak() Run {
 
 // on is a run that was on another subject.
 func on(subject string, r Run) Run {
-	for _, text := range []*string{&r.Directory, &r.Again} {
+	for _, text := range []*string{&r.Directory, &r.Reproduce} {
 		*text = strings.ReplaceAll(*text, r.Subject, subject)
 	}
 	r.Subject = subject
@@ -89,7 +89,7 @@ func failed(scenario string) Run {
 		Check:      "expectations",
 		Verdict:    check.Fail,
 		Reason:     "5 creates for pods that were on their way",
-		Tested:     12,
+		Exercised:  12,
 		Violations: 5,
 		Evidence: []check.Evidence{
 			{
@@ -105,7 +105,7 @@ func failed(scenario string) Run {
 	r := run(scenario, check.Fail, "1 of 4 checks failed",
 		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
 		broken,
-		result("ownership", check.Idle, 0, "there was no other controller's pod"),
+		result("ownership", check.NotExercised, 0, "there was no other controller's pod"),
 		result("quiet", check.Unknown, 0, "the history ends before the subject could be quiet"),
 	)
 	r.Subject = "exec:bin/mutant"

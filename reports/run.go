@@ -32,12 +32,12 @@ type Run struct {
 	// Verdict is that of the run, and Reason one sentence on why.
 	Verdict check.Verdict
 	Reason  string
-	// Again is the command line that runs it again.
-	Again string
+	// Reproduce is the command line that runs it again.
+	Reproduce string
 }
 
 // worstFirst is the order of reports.
-var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.Known, check.Pass, check.Idle}
+var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
 func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
@@ -59,7 +59,7 @@ func kept(runs []Run) []Run {
 }
 
 // comfort reports whether there is nothing to be explained about a verdict.
-func comfort(v check.Verdict) bool { return v == check.Pass || v == check.Idle }
+func comfort(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
 // broken returns the results of a run that are no comfort.
 func (r *Run) broken() []check.Result {
@@ -77,7 +77,7 @@ func (r *Run) doubtful(result check.Result) bool {
 // ownVerdict reports whether the run's verdict is worse than those of its
 // results, so that its reason is not among theirs.
 func (r *Run) ownVerdict() bool {
-	worst := check.Idle
+	worst := check.NotExercised
 	for _, result := range r.Results {
 		worst = check.Worst(worst, result.Verdict)
 	}
@@ -102,7 +102,7 @@ func checkIDs(runs []Run) []string {
 		for _, result := range run.Results {
 			if _, ok := worst[result.Check]; !ok {
 				ids = append(ids, result.Check)
-				worst[result.Check] = check.Idle
+				worst[result.Check] = check.NotExercised
 			}
 			worst[result.Check] = check.Worst(worst[result.Check], result.Verdict)
 		}
@@ -116,7 +116,7 @@ func sum(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
 	}
-	worst := check.Idle
+	worst := check.NotExercised
 	count := map[check.Verdict]int{}
 	for _, run := range runs {
 		worst = check.Worst(worst, run.Verdict)
@@ -140,8 +140,8 @@ func evidence(e check.Evidence) []string {
 	if e.Object != nil {
 		lines = append(lines, "object: "+e.Object.String())
 	}
-	if e.Weakness > 0 {
-		lines = append(lines, fmt.Sprintf("as upstream is known to (harness/check/TRAPS.md, %d)", e.Weakness))
+	if e.KnownIssue > 0 {
+		lines = append(lines, fmt.Sprintf("as upstream is known to (harness/check/TRAPS.md, %d)", e.KnownIssue))
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))

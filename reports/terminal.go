@@ -51,11 +51,11 @@ func section(b *strings.Builder) {
 type paint bool
 
 var colours = map[check.Verdict]text.Colors{
-	check.Fail:    {text.FgRed, text.Bold},
-	check.Unknown: {text.FgYellow, text.Bold},
-	check.Known:   {text.FgYellow},
-	check.Pass:    {text.FgGreen},
-	check.Idle:    {text.Faint},
+	check.Fail:          {text.FgRed, text.Bold},
+	check.Unknown:       {text.FgYellow, text.Bold},
+	check.KnownUpstream: {text.FgYellow},
+	check.Pass:          {text.FgGreen},
+	check.NotExercised:  {text.Faint},
 }
 
 // verdict is a verdict, loud where it is no comfort.
@@ -119,7 +119,7 @@ func (p paint) list(b *strings.Builder, run *Run) {
 	t := newTable()
 	t.AppendHeader(table.Row{"check", "verdict", "tested", "why"})
 	for _, result := range run.sortedResults() {
-		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Tested, wrap(brief(result.Reason), 50)})
+		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), 50)})
 	}
 	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 50)})
 	section(b)
@@ -199,7 +199,7 @@ func (p paint) places(b *strings.Builder, runs []Run) {
 		section(b)
 		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
 		fmt.Fprintf(b, "    see    %s\n", run.Directory)
-		fmt.Fprintf(b, "    again  %s\n", run.Again)
+		fmt.Fprintf(b, "    again  %s\n", run.Reproduce)
 	}
 }
 

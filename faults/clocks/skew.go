@@ -15,16 +15,16 @@ import (
 )
 
 // Skew is the kind "clock-skew".
-var Skew = faults.Kind{
+var Skew = faults.Type{
 	Name: "clock-skew",
-	Sentence: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
+	Description: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
 		"and those in the status of pods and nodes, are shown to the subject as that clock would have set them, and what it writes back has the true ones.",
 	Healing: "What is shown from then on has the true times; what was shown before stays as it was.",
 	// What another version of the API server may say that these types do not would be
 	// lost on the way.
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "ahead", Sentence: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
+		{Name: "ahead", Description: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
 	},
 	New:    newSkew,
 	Sample: sampleSkew,
@@ -53,7 +53,7 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 
 // sampleSkew draws no clock that is far ahead: what became ready in the future is
 // available that much later.
-func sampleSkew(r *rand.Rand, _ faults.Occasion) any {
+func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
@@ -93,7 +93,7 @@ func (s *skew) Heal(context.Context) error {
 	return nil
 }
 
-func (s *skew) Tally() string {
+func (s *skew) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("showed %d objects with other times", len(s.moved))

@@ -15,17 +15,17 @@ import (
 )
 
 // Compact is the kind "etcd-compact".
-var Compact = faults.Kind{
-	Name:      "etcd-compact",
-	Sentence:  "Again and again etcd throws the past away, up to the present: an earlier state, or the rest of a list from before, can be had only as long as the API server remembers it, and not from one that was started again.",
-	Healing:   "The past is thrown away no more; what is gone stays gone.",
-	Providers: faults.OwnClusters,
+var Compact = faults.Type{
+	Name:        "etcd-compact",
+	Description: "Again and again etcd throws the past away, up to the present: an earlier state, or the rest of a list from before, can be had only as long as the API server remembers it, and not from one that was started again.",
+	Healing:     "The past is thrown away no more; what is gone stays gone.",
+	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "every", Sentence: "The time from one compaction to the next; the first is at once.", Bounds: "10ms to 1h", Default: "1s"},
-		{Name: "times", Sentence: "Compacts so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "every", Description: "The time from one compaction to the next; the first is at once.", Bounds: "10ms to 1h", Default: "1s"},
+		{Name: "times", Description: "Compacts so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
-	New:     newCompact,
-	Undrawn: "without a restart of the API server it changes nothing for anybody",
+	New:                newCompact,
+	NotGeneratedReason: "without a restart of the API server it changes nothing for anybody",
 }
 
 // CompactParams are the parameters of an etcd-compact; [Compact] documents them.
@@ -62,12 +62,12 @@ type compact struct {
 	params CompactParams
 	env    *faults.Env
 	etcd   *clientv3.Client
-	faults.Lasting
+	faults.Background
 	fired atomic.Int64
 }
 
 func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
-	stored, ok := env.Cluster.(cluster.Stored)
+	stored, ok := env.Cluster.(cluster.EtcdProvider)
 	if !ok {
 		return fmt.Errorf("the etcd of a cluster of %s is not within reach", env.Cluster.Name())
 	}
@@ -86,7 +86,7 @@ func (c *compact) Heal(ctx context.Context) error {
 	return nil
 }
 
-func (c *compact) Tally() string { return fmt.Sprintf("%d compactions", c.fired.Load()) }
+func (c *compact) Summary() string { return fmt.Sprintf("%d compactions", c.fired.Load()) }
 
 func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()

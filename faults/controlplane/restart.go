@@ -12,34 +12,34 @@ import (
 )
 
 // APIServer is the kind "api-server-restart".
-var APIServer = faults.Kind{
-	Name:      "api-server-restart",
-	Sentence:  "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
-	Healing:   "It is started at once if its downtime is not over, and the whole control plane is waited for.",
-	Providers: faults.OwnClusters,
-	Params:    restartParams,
-	Outage:    true,
-	New:       func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
-	Undrawn:   undrawn,
+var APIServer = faults.Type{
+	Name:               "api-server-restart",
+	Description:        "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
+	Healing:            "It is started at once if its downtime is not over, and the whole control plane is waited for.",
+	Providers:          faults.OwnClusters,
+	Params:             restartParams,
+	Outage:             true,
+	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
+	NotGeneratedReason: undrawn,
 }
 
 // Etcd is the kind "etcd-restart".
-var Etcd = faults.Kind{
-	Name:      "etcd-restart",
-	Sentence:  "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
-	Healing:   APIServer.Healing,
-	Providers: faults.OwnClusters,
-	Params:    restartParams,
-	Outage:    true,
-	New:       func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },
-	Undrawn:   undrawn,
+var Etcd = faults.Type{
+	Name:               "etcd-restart",
+	Description:        "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
+	Healing:            APIServer.Healing,
+	Providers:          faults.OwnClusters,
+	Params:             restartParams,
+	Outage:             true,
+	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },
+	NotGeneratedReason: undrawn,
 }
 
 // undrawn is why no generated scenario has these faults.
 const undrawn = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
 
 var restartParams = []faults.Param{
-	{Name: "downtime", Sentence: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
+	{Name: "downtime", Description: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
 }
 
 // RestartParams are the parameters of both.
@@ -70,8 +70,8 @@ type restart struct {
 	params RestartParams
 	part   cluster.Part
 	env    *faults.Env
-	plane  cluster.Breakable
-	faults.Lasting
+	plane  cluster.Restartable
+	faults.Background
 
 	// These are the goroutine's until it has ended, then Heal's.
 	down bool
@@ -79,7 +79,7 @@ type restart struct {
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
-	plane, ok := env.Cluster.(cluster.Breakable)
+	plane, ok := env.Cluster.(cluster.Restartable)
 	if !ok {
 		return fmt.Errorf("the %s of a cluster of %s cannot be halted", r.part, env.Cluster.Name())
 	}
@@ -97,7 +97,7 @@ func (r *restart) Heal(ctx context.Context) error {
 	return r.resume(ctx)
 }
 
-func (r *restart) Tally() string {
+func (r *restart) Summary() string {
 	if r.took == 0 {
 		return fmt.Sprintf("no restart of %s", r.part)
 	}

@@ -13,25 +13,25 @@ import (
 )
 
 // Cordon is the kind "node-cordon".
-var Cordon = faults.Kind{
-	Name:      "node-cordon",
-	Sentence:  "Nodes take no more pods; those that they have go on.",
-	Healing:   "They take pods again.",
-	Providers: faults.OwnClusters,
-	Params:    []faults.Param{countParam},
-	New:       newCordon,
-	Sample:    sampleCordon,
+var Cordon = faults.Type{
+	Name:        "node-cordon",
+	Description: "Nodes take no more pods; those that they have go on.",
+	Healing:     "They take pods again.",
+	Providers:   faults.OwnClusters,
+	Params:      []faults.Param{countParam},
+	New:         newCordon,
+	Sample:      sampleCordon,
 }
 
 // Taint is the kind "node-taint".
-var Taint = faults.Kind{
-	Name:      "node-taint",
-	Sentence:  "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
-	Healing:   "The taint is taken away; pods that are gone stay gone.",
-	Providers: faults.OwnClusters,
+var Taint = faults.Type{
+	Name:        "node-taint",
+	Description: "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
+	Healing:     "The taint is taken away; pods that are gone stay gone.",
+	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "effect", Sentence: "What the taint does to the pods that are there.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
+		{Name: "effect", Description: "What the taint does to the pods that are there.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
 	},
 	New:    newTaint,
 	Sample: sampleTaint,
@@ -89,12 +89,12 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 // sampleCountMax is the most nodes that are drawn: all that a generated scenario has.
 const sampleCountMax = 4
 
-func sampleCordon(r *rand.Rand, _ faults.Occasion) any {
+func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
 // sampleTaint draws no NoExecute: see [undrawn].
-func sampleTaint(r *rand.Rand, _ faults.Occasion) any {
+func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
@@ -119,4 +119,4 @@ func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (m *marking) Heal(ctx context.Context) error { return m.marked.takeBack(ctx) }
 
-func (m *marking) Tally() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.given) }
+func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.given) }

@@ -19,17 +19,17 @@ import (
 )
 
 // Drain is the kind "node-drain".
-var Drain = faults.Kind{
-	Name:      "node-drain",
-	Sentence:  "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
-	Healing:   "Nothing more is evicted, and the nodes take pods again; pods that are gone stay gone.",
-	Providers: faults.OwnClusters,
+var Drain = faults.Type{
+	Name:        "node-drain",
+	Description: "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
+	Healing:     "Nothing more is evicted, and the nodes take pods again; pods that are gone stay gone.",
+	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "patience", Sentence: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
+		{Name: "patience", Description: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
 	},
-	New:     newDrain,
-	Undrawn: undrawn,
+	New:                newDrain,
+	NotGeneratedReason: undrawn,
 }
 
 // DrainParams are the parameters of a node-drain; [Drain] documents them.
@@ -64,7 +64,7 @@ type drain struct {
 	params DrainParams
 	env    *faults.Env
 	marked *marked
-	faults.Lasting
+	faults.Background
 	evicted atomic.Int64
 }
 
@@ -85,7 +85,7 @@ func (d *drain) Heal(ctx context.Context) error {
 	return d.marked.takeBack(ctx)
 }
 
-func (d *drain) Tally() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
+func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
 // run evicts in rounds, until none are left that could be, or patience is.
 func (d *drain) run(ctx context.Context, nodes []string) {

@@ -17,47 +17,47 @@ import (
 )
 
 // NotReady is the kind "node-not-ready".
-var NotReady = faults.Kind{
-	Name:      "node-not-ready",
-	Sentence:  "The kubelets of nodes fall silent, and the nodes and their pods count as not ready, at once and not after the node controller's patience of 50 s. What is deleted there stays, and what is new does not start; a second or two later the workload's pods are evicted, unless all nodes are lost.",
-	Healing:   "The kubelets go on; pods that were evicted go.",
-	Providers: faults.OwnClusters,
-	Params:    []faults.Param{countParam},
-	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, silence) },
-	Undrawn:   undrawn,
+var NotReady = faults.Type{
+	Name:               "node-not-ready",
+	Description:        "The kubelets of nodes fall silent, and the nodes and their pods count as not ready, at once and not after the node controller's patience of 50 s. What is deleted there stays, and what is new does not start; a second or two later the workload's pods are evicted, unless all nodes are lost.",
+	Healing:            "The kubelets go on; pods that were evicted go.",
+	Providers:          faults.OwnClusters,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, silence) },
+	NotGeneratedReason: undrawn,
 }
 
 // Delete is the kind "node-delete".
-var Delete = faults.Kind{
-	Name:      "node-delete",
-	Sentence:  "Nodes are deleted, and their pods with them, without grace, as the pod garbage collector does it, but at once and not after its minute.",
-	Healing:   "The nodes register again; pods that are gone stay gone.",
-	Providers: faults.OwnClusters,
-	Params:    []faults.Param{countParam},
-	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, removal) },
-	Undrawn:   undrawn,
+var Delete = faults.Type{
+	Name:               "node-delete",
+	Description:        "Nodes are deleted, and their pods with them, without grace, as the pod garbage collector does it, but at once and not after its minute.",
+	Healing:            "The nodes register again; pods that are gone stay gone.",
+	Providers:          faults.OwnClusters,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, removal) },
+	NotGeneratedReason: undrawn,
 }
 
 // Stop is the kind "node-stop".
-var Stop = faults.Kind{
-	Name:      "node-stop",
-	Sentence:  "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
-	Healing:   "They start again; containers of pods that were not evicted begin anew, at other addresses.",
-	Providers: machines,
-	Params:    []faults.Param{countParam},
-	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, powerCut) },
-	Undrawn:   undrawn,
+var Stop = faults.Type{
+	Name:               "node-stop",
+	Description:        "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
+	Healing:            "They start again; containers of pods that were not evicted begin anew, at other addresses.",
+	Providers:          machines,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, powerCut) },
+	NotGeneratedReason: undrawn,
 }
 
 // CutOff is the kind "node-cut-off".
-var CutOff = faults.Kind{
-	Name:      "node-cut-off",
-	Sentence:  "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
-	Healing:   "Packets pass again; pods that were evicted go.",
-	Providers: machines,
-	Params:    []faults.Param{countParam},
-	New:       func(params faults.Params) (faults.Fault, error) { return newLoss(params, partition) },
-	Undrawn:   undrawn,
+var CutOff = faults.Type{
+	Name:               "node-cut-off",
+	Description:        "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
+	Healing:            "Packets pass again; pods that were evicted go.",
+	Providers:          machines,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, partition) },
+	NotGeneratedReason: undrawn,
 }
 
 // machines are the providers whose nodes can be lost as machines are.
@@ -160,7 +160,7 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *loss) Tally() string { return fmt.Sprintf("%s %d nodes", l.way.given, l.count) }
+func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.way.given, l.count) }
 
 // presumeLost writes what the node controller writes once it has not heard of a node
 // for long enough: it is not known how the node is, and its pods are not ready. The

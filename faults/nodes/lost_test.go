@@ -52,7 +52,7 @@ func TestLost(t *testing.T) {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
 	}
 	for _, test := range []struct {
-		kind faults.Kind
+		kind faults.Type
 		want []string
 		gone bool // the node and its pods, not only out of touch
 	}{
@@ -98,7 +98,7 @@ func TestLost(t *testing.T) {
 // TestLostOutOfReach: a cluster that cannot lose nodes says so, and nothing is
 // written of them.
 func TestLostOutOfReach(t *testing.T) {
-	for _, kind := range []faults.Kind{NotReady, Stop, CutOff} {
+	for _, kind := range []faults.Type{NotReady, Stop, CutOff} {
 		env, admin := lostEnv(kind.Name, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "up"},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},

@@ -24,7 +24,7 @@ import (
 const countMax = 1000
 
 // countParam documents how many nodes a fault befalls.
-var countParam = faults.Param{Name: "count", Sentence: "How many nodes, picked at random among those that it has not befallen yet; all if they are fewer.", Bounds: "1 to 1000", Default: "1"}
+var countParam = faults.Param{Name: "count", Description: "How many nodes, picked at random among those that it has not befallen yet; all if they are fewer.", Bounds: "1 to 1000", Default: "1"}
 
 // checkCount is nil when a count is within bounds.
 func checkCount(params faults.Params, count int) error {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCountParams(t *testing.T) {
-	for _, kind := range []faults.Kind{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
+	for _, kind := range []faults.Type{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
 		faulttest.Params(t, kind, []faulttest.Case{
 			{Text: "{}"},
 			{Text: "count: 3"},

@@ -17,19 +17,19 @@ import (
 )
 
 // Churn is the kind "pod-churn".
-var Churn = faults.Kind{
-	Name:      "pod-churn",
-	Sentence:  "Again and again a random live pod of the workload is deleted, evicted, fails or succeeds, starts again, is slow to go, or is unready for a time.",
-	Healing:   "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
-	Providers: faults.Providers,
+var Churn = faults.Type{
+	Name:        "pod-churn",
+	Description: "Again and again a random live pod of the workload is deleted, evicted, fails or succeeds, starts again, is slow to go, or is unready for a time.",
+	Healing:     "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Sentence: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over); becomes Failed while it is still said to be ready (collapse); becomes Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; collapse and succeed on embedded only, unready and restart not on existing"},
-		{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
-		{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
-		{Name: "gracePeriodSeconds", Sentence: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
-		{Name: "downtime", Sentence: "How long a pod stays unready, or is kept, at the least.", Bounds: "10ms to 1h, with action unready, restart or linger only", Default: "500ms"},
-		{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
-		{Name: "orphans", Sentence: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
+		{Name: "action", Description: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over); becomes Failed while it is still said to be ready (collapse); becomes Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; collapse and succeed on embedded only, unready and restart not on existing"},
+		{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
+		{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
+		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
+		{Name: "downtime", Description: "How long a pod stays unready, or is kept, at the least.", Bounds: "10ms to 1h, with action unready, restart or linger only", Default: "500ms"},
+		{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "orphans", Description: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
 	},
 	New:    NewChurn,
 	Sample: sampleChurn,
@@ -96,7 +96,7 @@ type churn struct {
 	label    string        // of a relabelling
 	downtime time.Duration // until what was done is undone
 	env      *faults.Env
-	faults.Lasting
+	faults.Background
 
 	fired atomic.Int64
 	// touched are the pods to which something is to be undone, in the order in which
@@ -104,9 +104,9 @@ type churn struct {
 	touched []touchedPod
 }
 
-// CannotHappenOn refuses what the kubelets or the pods of a provider do not let
+// UnsupportedOn refuses what the kubelets or the pods of a provider do not let
 // happen.
-func (c *churn) CannotHappenOn(provider string) error {
+func (c *churn) UnsupportedOn(provider string) error {
 	if on := deeds[c.action].on; on != nil && !slices.Contains(on, provider) {
 		return fmt.Errorf("%s: a real kubelet says itself how pods are; expected %s", c.action, strings.Join(on, " or "))
 	}
@@ -126,7 +126,7 @@ func (c *churn) Heal(ctx context.Context) error {
 	return c.restoreAll(ctx)
 }
 
-func (c *churn) Tally() string { return fmt.Sprintf("%s of %d pods", c.action, c.fired.Load()) }
+func (c *churn) Summary() string { return fmt.Sprintf("%s of %d pods", c.action, c.fired.Load()) }
 
 // run touches a pod at every tick.
 func (c *churn) run(ctx context.Context) {

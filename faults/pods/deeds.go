@@ -92,7 +92,7 @@ func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version,
 func (c *churn) collapse(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	failed := victim.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
-	failed.Status.Reason = cluster.Collapsed
+	failed.Status.Reason = cluster.PodCollapsed
 	return c.writeStatus(ctx, failed)
 }
 

@@ -16,37 +16,37 @@ import (
 )
 
 // Relabel is the kind "pod-relabel".
-var Relabel = faults.Kind{
-	Name:      "pod-relabel",
-	Sentence:  "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
-	Healing:   "Every such pod has its label back, if it still lives.",
-	Providers: faults.Providers,
+var Relabel = faults.Type{
+	Name:        "pod-relabel",
+	Description: "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
+	Healing:     "Every such pod has its label back, if it still lives.",
+	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "label", Sentence: "The key of the label.", Bounds: "a label's key", Default: "app"},
-		{Name: "downtime", Sentence: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
+		{Name: "label", Description: "The key of the label.", Bounds: "a label's key", Default: "app"},
+		{Name: "downtime", Description: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
 	}, victims...),
 	New:    NewRelabel,
 	Sample: sampleRelabel,
 }
 
 // Disown is the kind "pod-disown".
-var Disown = faults.Kind{
-	Name:      "pod-disown",
-	Sentence:  "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
-	Healing:   "No more pods are touched; whoever has them by then keeps them.",
-	Providers: faults.Providers,
+var Disown = faults.Type{
+	Name:        "pod-disown",
+	Description: "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
+	Healing:     "No more pods are touched; whoever has them by then keeps them.",
+	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "how", Sentence: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
+		{Name: "how", Description: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
 	}, victims...),
-	New:     NewDisown,
-	Undrawn: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
+	New:                NewDisown,
+	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
 }
 
 // victims documents the parameters that say which pods are touched, and how often.
 var victims = []faults.Param{
-	{Name: "selector", Sentence: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
-	{Name: "every", Sentence: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
-	{Name: "times", Sentence: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+	{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
+	{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
+	{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
 // Victims are the parameters that say which pods are touched, and how often.
@@ -152,7 +152,7 @@ func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version,
 
 // give puts another controllerRef in the place of the one that there is.
 func (c *churn) give(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	owner, err := c.env.Stranger(ctx)
+	owner, err := c.env.OtherClient(ctx)
 	if err != nil {
 		return 0, err
 	}

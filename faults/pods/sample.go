@@ -13,7 +13,7 @@ import (
 // are known not to notice.
 var drawn = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-func sampleChurn(r *rand.Rand, _ faults.Occasion) any {
+func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	p := &ChurnParams{
 		Action: faults.Pick(r, drawn...),
 		Every:  faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond),
@@ -35,6 +35,6 @@ func sampleVictims(r *rand.Rand) Victims {
 	return Victims{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }
 
-func sampleRelabel(r *rand.Rand, _ faults.Occasion) any {
+func sampleRelabel(r *rand.Rand, _ faults.SampleInput) any {
 	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Victims: sampleVictims(r)}
 }

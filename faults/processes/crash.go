@@ -10,9 +10,9 @@ import (
 )
 
 // Crash is the kind "crash".
-var Crash = faults.Kind{
+var Crash = faults.Type{
 	Name: "crash",
-	Sentence: "The replica of the subject that the fault waited for is killed at that moment, such as between a write and its answer, " +
+	Description: "The replica of the subject that the fault waited for is killed at that moment, such as between a write and its answer, " +
 		"and started again after a downtime; without such a moment it is the one that leads.",
 	Healing:   Restart.Healing,
 	Providers: faults.Providers,
@@ -47,17 +47,17 @@ type crash struct {
 // Inject ends the replica, if it is known which. Its request that the moment kept
 // from the API server gets no further.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
-	if env.Cause.Replica == "" {
+	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)
 	}
 	c.env = env
 	c.remove = env.Proxy.OnRequest(func(r *history.Request) *proxy.RequestEffect {
-		if r.ID != env.Cause.Request {
+		if r.ID != env.Trigger.Request {
 			return nil
 		}
 		return &proxy.RequestEffect{Fault: env.Report.Name(), Break: proxy.BreakRequest}
 	})
-	c.end(ctx, []string{env.Cause.Replica})
+	c.end(ctx, []string{env.Trigger.Replica})
 	c.Begin(ctx, c.revive)
 	return nil
 }

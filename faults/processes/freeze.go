@@ -10,14 +10,14 @@ import (
 )
 
 // Freeze is the kind "freeze".
-var Freeze = faults.Kind{
+var Freeze = faults.Type{
 	Name: "freeze",
-	Sentence: "The replica of the subject that leads, or every replica, stands still: it neither answers nor does anything, and its connections stay open. " +
+	Description: "The replica of the subject that leads, or every replica, stands still: it neither answers nor does anything, and its connections stay open. " +
 		"When it wakes after its lease is over, there are two leaders for a moment.",
 	Healing:   "What stood still goes on. A replica that then ends, because it has lost its lease, is started again.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "replica", Sentence: "Which one: that which leads, once one does, or which the fault waited for, or all of them at a time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
+		{Name: "replica", Description: "Which one: that which leads, once one does, or which the fault waited for, or all of them at a time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
 	},
 	New:    NewFreeze,
 	Sample: sampleFreeze,
@@ -44,7 +44,7 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env
-	faults.Lasting
+	faults.Background
 
 	// These are the goroutine's until it has ended, then Heal's.
 	frozen []string // replicas to be resumed
@@ -56,10 +56,10 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 	switch {
 	case f.params.Replica == replicaAll:
 		f.pause(ctx, env.Subject.Replicas())
-	case env.Cause.Replica != "":
-		f.pause(ctx, []string{env.Cause.Replica})
+	case env.Trigger.Replica != "":
+		f.pause(ctx, []string{env.Trigger.Replica})
 	default:
-		f.Begin(ctx, func(ctx context.Context) { f.pause(ctx, leader(ctx, env, &f.Lasting)) })
+		f.Begin(ctx, func(ctx context.Context) { f.pause(ctx, leader(ctx, env, &f.Background)) })
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (f *freeze) Heal(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-func (f *freeze) Tally() string { return fmt.Sprintf("froze %d replicas", f.count) }
+func (f *freeze) Summary() string { return fmt.Sprintf("froze %d replicas", f.count) }
 
 // pause freezes replicas. What may be frozen, though its freezing failed, is
 // resumed too.
@@ -92,7 +92,7 @@ func (f *freeze) pause(ctx context.Context, replicas []string) {
 			f.env.Report.Failed(nil, err)
 		case paused:
 			f.count++
-			f.env.Report.Fired(f.env.Cause.Request, nil, "froze "+replica)
+			f.env.Report.Fired(f.env.Trigger.Request, nil, "froze "+replica)
 		}
 	}
 }

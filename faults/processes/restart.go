@@ -16,23 +16,23 @@ import (
 )
 
 // Restart is the kind "restart".
-var Restart = faults.Kind{
-	Name:      "restart",
-	Sentence:  "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
-	Healing:   "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
-	Providers: faults.Providers,
+var Restart = faults.Type{
+	Name:        "restart",
+	Description: "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
+	Healing:     "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "how", Sentence: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
-		{Name: "replica", Sentence: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
+		{Name: "how", Description: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
+		{Name: "replica", Description: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		downtimeParam,
-		{Name: "times", Sentence: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
-		{Name: "every", Sentence: "In a loop, the time from a start to the next end.", Bounds: "0s to 10m0s", Default: "1s"},
+		{Name: "times", Description: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
+		{Name: "every", Description: "In a loop, the time from a start to the next end.", Bounds: "0s to 10m0s", Default: "1s"},
 	},
 	New:    NewRestart,
 	Sample: sampleRestart,
 }
 
-var downtimeParam = faults.Param{Name: "downtime", Sentence: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
+var downtimeParam = faults.Param{Name: "downtime", Description: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
 
 // RestartParams are the parameters of a restart; [Restart] documents them.
 type RestartParams struct {
@@ -99,7 +99,7 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 type restart struct {
 	params RestartParams
 	env    *faults.Env
-	faults.Lasting
+	faults.Background
 
 	// These are the goroutine's until it has ended, then Heal's.
 	down  []string // replicas that were ended and do not run again
@@ -121,7 +121,7 @@ func (r *restart) Heal(ctx context.Context) error {
 	return r.start(ctx)
 }
 
-func (r *restart) Tally() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
+func (r *restart) Summary() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
 
 // run takes the victims through their restarts.
 func (r *restart) run(ctx context.Context) {
@@ -151,12 +151,12 @@ func (r *restart) victims(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
 	}
-	return leader(ctx, r.env, &r.Lasting)
+	return leader(ctx, r.env, &r.Background)
 }
 
 // leader is the replica that leads, once one does; none if the fault is to stop
 // before.
-func leader(ctx context.Context, env *faults.Env, lasting *faults.Lasting) []string {
+func leader(ctx context.Context, env *faults.Env, lasting *faults.Background) []string {
 	troubled := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
@@ -214,9 +214,9 @@ func (r *restart) start(ctx context.Context) error {
 }
 
 // wait waits for d, and reports whether it was not cut short.
-func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Lasting, d) }
+func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
-func wait(env *faults.Env, lasting *faults.Lasting, d time.Duration) bool {
+func wait(env *faults.Env, lasting *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -144,15 +144,15 @@ func newProxy(t *testing.T) *proxy.Proxy {
 // TestRestart: what happens, and when, to whom.
 func TestRestart(t *testing.T) {
 	between := newProxy(t)
-	none, asked := trigger.Cause{}, trigger.Cause{Says: "asked", Replica: "subject-1"}
+	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
 		name, params string
 		leads        time.Duration // when there is a leader
 		refuses      int
 		heal         time.Duration // when the fault is healed
 		want         []string
-		kind         faults.Kind
-		cause        trigger.Cause
+		kind         faults.Type
+		cause        trigger.Match
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
@@ -195,7 +195,7 @@ func TestRestart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				env := &faults.Env{Subject: w, Clock: clock.RealClock{}, Proxy: between, Cause: test.cause, Report: faults.NewReporter(w, 3, "restart")}
+				env := &faults.Env{Subject: w, Clock: clock.RealClock{}, Proxy: between, Trigger: test.cause, Report: faults.NewReporter(w, 3, "restart")}
 				if err := faults.Inject(t.Context(), fault, env); err != nil {
 					t.Fatal(err)
 				}

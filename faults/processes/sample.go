@@ -8,7 +8,7 @@ import (
 )
 
 // sampleRestart keeps the downtime within the fault's own time.
-func sampleRestart(r *rand.Rand, o faults.Occasion) any {
+func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
 		How:      faults.Pick(r, ways...),
 		Replica:  faults.Pick(r, replicas...),
@@ -16,10 +16,10 @@ func sampleRestart(r *rand.Rand, o faults.Occasion) any {
 	}
 }
 
-func sampleCrash(r *rand.Rand, o faults.Occasion) any {
+func sampleCrash(r *rand.Rand, o faults.SampleInput) any {
 	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond)}
 }
 
-func sampleFreeze(r *rand.Rand, _ faults.Occasion) any {
+func sampleFreeze(r *rand.Rand, _ faults.SampleInput) any {
 	return &FreezeParams{Replica: faults.Pick(r, replicas...)}
 }

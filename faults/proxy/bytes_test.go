@@ -29,7 +29,7 @@ func TestBytes(t *testing.T) {
 		{"watch", http.MethodGet, "/api/v1/pods?watch=true", "", event + event, RequestEffect{}},
 		{"no resource", http.MethodGet, "/healthz", "", "ok", RequestEffect{}},
 		{"refused", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, "", RequestEffect{Refuse: &Refusal{Code: http.StatusForbidden}}},
-		{"answer lost for a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &Loss{Refuse: &Refusal{Code: http.StatusForbidden}}}},
+		{"answer lost for a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &LostAnswer{Refuse: &Refusal{Code: http.StatusForbidden}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -39,7 +39,7 @@ func TestBytes(t *testing.T) {
 			f.proxy.OnRequest(spoil(test.effect))
 			_, got := f.do(t, test.method, test.path, test.body)
 			if strings.Contains(test.path, "watch") {
-				f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+				f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			}
 			sent, received := 0, 0
 			for _, r := range f.All() {
@@ -64,7 +64,7 @@ func TestBytesOfHalf(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{Lose: &Loss{Cut: true, Break: BreakRequest}}))
+	f.proxy.OnRequest(spoil(RequestEffect{Lose: &LostAnswer{Cut: true, Break: BreakRequest}}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").DoRaw(t.Context()); err == nil {
 		t.Error("no error, though half of the answer was missing")
 	}

@@ -12,31 +12,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Ending is how a fault ends a watch stream.
-type Ending string
+// WatchEnding is how a fault ends a watch stream.
+type WatchEnding string
 
 // The ways in which a watch ends.
 const (
 	// EndClosed ends it as the API server does after some minutes.
-	EndClosed Ending = "closed"
+	EndClosed WatchEnding = "closed"
 	// EndReset resets its HTTP/2 stream.
-	EndReset Ending = "reset"
+	EndReset WatchEnding = "reset"
 	// EndDisconnected resets the TCP connection, and with it whatever else is under
 	// way on it.
-	EndDisconnected Ending = "disconnected"
+	EndDisconnected WatchEnding = "disconnected"
 	// EndExpired ends it with a 410: the API server no longer knows what came
 	// behind what the subject has seen, which must list anew.
-	EndExpired Ending = "expired"
+	EndExpired WatchEnding = "expired"
 )
 
 // Endings are all of them.
-var Endings = []Ending{EndClosed, EndReset, EndDisconnected, EndExpired}
+var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
 // EndWatches ends the open watch streams that concern the fault of that name, and
 // returns their requests. What is held back on them is not handed over: the
 // subject learns of it from its next watch or list. It does not wait for the
 // streams to come to their end. The rules of [RequestFault] apply to concerns.
-func (p *Proxy) EndWatches(fault string, ending Ending, concerns func(*history.Request) bool) []*history.Request {
+func (p *Proxy) EndWatches(fault string, ending WatchEnding, concerns func(*history.Request) bool) []*history.Request {
 	p.openStreams.mu.Lock()
 	defer p.openStreams.mu.Unlock()
 	var ended []*history.Request
@@ -49,7 +49,7 @@ func (p *Proxy) EndWatches(fault string, ending Ending, concerns func(*history.R
 	return ended
 }
 
-func newForcedEnd(fault string, ending Ending) *streamEnd {
+func newForcedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {
 	case EndReset:

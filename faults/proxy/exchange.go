@@ -62,8 +62,8 @@ func (x *exchange) serve() {
 		x.unanswered(false, 0)
 		x.breakOff(err)
 	}
-	if x.effect.First != nil {
-		x.effect.First(x.request.Context())
+	if x.effect.BeforeForward != nil {
+		x.effect.BeforeForward(x.request.Context())
 	}
 	switch {
 	case x.effect.Refuse != nil:

@@ -188,7 +188,7 @@ func TestSubjectLeavesHeldStream(t *testing.T) {
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
 	h.stream.Stop()
-	h.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+	h.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 	<-h.server.gone
 	if got := h.deliveries(); got != nil {
 		t.Errorf("delivered to nobody: %v", got)

@@ -27,44 +27,44 @@ type RequestEffect struct {
 	// Delay keeps the request back before anything else is done about it. It ends
 	// early when the fault is removed.
 	Delay time.Duration
-	// First is done before the request goes on, which waits for it. Its ctx ends
+	// BeforeForward is done before the request goes on, which waits for it. Its ctx ends
 	// with the request's.
-	First func(ctx context.Context)
+	BeforeForward func(ctx context.Context)
 	// Refuse answers the request in the API server's place. The API server never
 	// sees it.
 	Refuse *Refusal
 	// Break ends the request without an answer. The API server never sees it.
-	Break Breakage
+	Break ConnectionBreak
 	// ListAt has a list answered by the API server as it was at this version; 0 is
 	// as the subject asked.
 	ListAt history.Version
 	// Lose lets the request do its work and keeps the API server's answer from the
 	// subject. It is for requests other than watches.
-	Lose *Loss
+	Lose *LostAnswer
 }
 
-// Breakage is how a request ends without an answer. The zero value breaks nothing.
-type Breakage string
+// ConnectionBreak is how a request ends without an answer. The zero value breaks nothing.
+type ConnectionBreak string
 
 // The ways to break a request off.
 const (
 	// BreakRequest resets the request's HTTP/2 stream, and nothing else.
-	BreakRequest Breakage = "request"
+	BreakRequest ConnectionBreak = "request"
 	// BreakConnection resets the TCP connection, and with it whatever else is under
 	// way on it: watches and other requests.
-	BreakConnection Breakage = "connection"
+	BreakConnection ConnectionBreak = "connection"
 )
 
-// Loss is what the subject gets in the place of an answer: the Refusal, or the
+// LostAnswer is what the subject gets in the place of an answer: the Refusal, or the
 // first half of the answer, or else nothing.
-type Loss struct {
+type LostAnswer struct {
 	// After is how long the subject waits for it, from the API server's answer on.
 	// It ends early when the fault is removed.
 	After  time.Duration
 	Refuse *Refusal
 	Cut    bool
 	// Break is how the exchange ends if there is no Refusal.
-	Break Breakage
+	Break ConnectionBreak
 }
 
 // WatchFault is asked about every event of every watch stream as it arrives

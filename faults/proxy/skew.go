@@ -27,7 +27,7 @@ type skewedClock struct {
 
 	mu sync.Mutex
 	// told are those who set the clock, and hear of what it does.
-	told []*SkewTeller
+	told []*SkewReporter
 	// set are the times that the API server really set of objects which the subject
 	// was shown with others: what it writes back must not change them.
 	set map[types.UID]setTimes
@@ -35,9 +35,9 @@ type skewedClock struct {
 
 type setTimes struct{ created, deleting metav1.Time }
 
-// SkewTeller is told whenever an object was shown with times that were moved, and in
+// SkewReporter is told whenever an object was shown with times that were moved, and in
 // answer to which request. It is called by whoever shows it, from many goroutines.
-type SkewTeller func(request uint64, object *history.Ref)
+type SkewReporter func(request uint64, object *history.Ref)
 
 // shownTo is what an object is shown for: the request, and the resource that it asks
 // for.
@@ -58,7 +58,7 @@ type shownTo struct {
 //
 // Restore sets the clock right for what is shown from then on. It may be called more
 // than once; what was being shown meanwhile may still be told of.
-func (p *Proxy) SkewClock(ahead time.Duration, tell SkewTeller) (restore func()) {
+func (p *Proxy) SkewClock(ahead time.Duration, tell SkewReporter) (restore func()) {
 	p.skew.mu.Lock()
 	p.skew.told = append(p.skew.told, &tell)
 	p.skew.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *Proxy) SkewClock(ahead time.Duration, tell SkewTeller) (restore func())
 		p.skew.ahead.Add(-int64(ahead))
 		p.skew.mu.Lock()
 		defer p.skew.mu.Unlock()
-		p.skew.told = slices.DeleteFunc(slices.Clone(p.skew.told), func(other *SkewTeller) bool { return other == &tell })
+		p.skew.told = slices.DeleteFunc(slices.Clone(p.skew.told), func(other *SkewReporter) bool { return other == &tell })
 	})
 }
 
@@ -255,7 +255,7 @@ func (s *skewedClock) skewedEvent(to shownTo, in encoding, frame []byte) ([]byte
 		return frame, false, nil
 	}
 	event, err := decodeEvent(in, frame)
-	if err != nil || !history.EventType(event.Type).OfObject() {
+	if err != nil || !history.EventType(event.Type).HasObject() {
 		return frame, false, err
 	}
 	obj, err := decode(in, event.Object.Raw)

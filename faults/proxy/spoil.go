@@ -106,7 +106,7 @@ func (x *exchange) handHalf(response *http.Response, body []byte) {
 }
 
 // sever ends the exchange without an answer. It does not return.
-func (x *exchange) sever(how Breakage) {
+func (x *exchange) sever(how ConnectionBreak) {
 	if how == BreakConnection {
 		x.breakOff(errSevered)
 	}

@@ -38,14 +38,14 @@ func podMaker(made *atomic.Int32) http.Handler {
 func TestLose(t *testing.T) {
 	tests := []struct {
 		name string
-		loss Loss
+		loss LostAnswer
 		want history.Response
 		told string // what is in the error
 	}{
-		{"request reset", Loss{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"connection reset", Loss{Break: BreakConnection}, history.Response{}, "connection"},
-		{"cut", Loss{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"error", Loss{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
+		{"request reset", LostAnswer{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"connection reset", LostAnswer{Break: BreakConnection}, history.Response{}, "connection"},
+		{"cut", LostAnswer{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"error", LostAnswer{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestFirst(t *testing.T) {
 		before.Store(done)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{First: func(context.Context) { done = true }}))
+	f.proxy.OnRequest(spoil(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -93,7 +93,7 @@ func TestCut(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{Lose: &Loss{Cut: true, Break: BreakRequest}}))
+	f.proxy.OnRequest(spoil(RequestEffect{Lose: &LostAnswer{Cut: true, Break: BreakRequest}}))
 	client := f.client(t, contentTypes["json"])
 	stream, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Stream(t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func TestCut(t *testing.T) {
 // then it passes, or is broken off.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
-		for _, breakage := range []Breakage{"", BreakRequest} {
+		for _, breakage := range []ConnectionBreak{"", BreakRequest} {
 			t.Run(fmt.Sprintf("removed %v, %s", removed, breakage), func(t *testing.T) {
 				var made atomic.Int32
 				c := testingclock.NewFakeClock(time.Now())
@@ -240,12 +240,12 @@ func TestEndWatches(t *testing.T) {
 				}
 				errs = append(errs, errors.New(string(status.Reason)))
 			}
-			want := map[Ending]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
+			want := map[WatchEnding]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
 			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some for a proper end
 				t.Errorf("the subject is told %s, want %s", got, want)
 			}
 			h.Await(t, "end of the watch", func(r history.Record) bool {
-				return r.Closed != nil && r.Closed.Reason == string(ending)+" by a fault (end)"
+				return r.WatchClosed != nil && r.WatchClosed.Reason == string(ending)+" by a fault (end)"
 			})
 		})
 	}

@@ -64,7 +64,7 @@ func (x *exchange) stream(response *http.Response) {
 	if end.expired {
 		end.err = s.expire()
 	}
-	x.append(history.Record{Closed: &history.Closed{
+	x.append(history.Record{WatchClosed: &history.WatchClosed{
 		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason,
 	}})
 	if end.err != nil {

@@ -82,9 +82,9 @@ func TestWatch(t *testing.T) {
 			if event, ok := <-stream.ResultChan(); ok {
 				t.Errorf("event %v after the end", event)
 			}
-			closed := f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
-			ended := &history.Closed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended it"}
-			if diff := cmp.Diff(ended, closed.Closed); diff != "" {
+			closed := f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
+			ended := &history.WatchClosed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended it"}
+			if diff := cmp.Diff(ended, closed.WatchClosed); diff != "" {
 				t.Errorf("end (-want +got):\n%s", diff)
 			}
 		})
@@ -116,7 +116,7 @@ func TestWatchEnds(t *testing.T) {
 			server.event(history.Added, pod("web-1", 3))
 			<-stream.ResultChan()
 			test.end(server, f, stream)
-			closed := f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			closed := f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			if got := historytest.Line(closed); got != test.want {
 				t.Errorf("ended with %q, want %q", got, test.want)
 			}
@@ -173,7 +173,7 @@ func TestWatchBytes(t *testing.T) {
 				t.Errorf("body %q of %s", body, response.Header.Get("Content-Type"))
 			}
 			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended it"})
-			f.Await(t, "end", func(r history.Record) bool { return r.Closed != nil })
+			f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			var got []string
 			for _, record := range f.All() {
 				got = append(got, historytest.Line(record))

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// LineOptions configures a [Line].
-type LineOptions struct {
+// TunnelOptions configures a [Tunnel].
+type TunnelOptions struct {
 	// Name is the name in the certificate of the relay; see [NewPair].
 	Name string
 	// Identity authenticates this end.
@@ -22,13 +22,13 @@ type LineOptions struct {
 	Relay func(context.Context) (net.Conn, error)
 	// Proxy dials the fault proxy over TCP.
 	Proxy func(context.Context) (net.Conn, error)
-	// Lost is called if an idle connection to the relay breaks: the relay has exited
+	// OnLost is called if an idle connection to the relay breaks: the relay has exited
 	// or cannot be reached. It is optional and must not block.
-	Lost func(error)
+	OnLost func(error)
 }
 
 const (
-	// idleWanted is the number of idle connections that a Line maintains. It exceeds
+	// idleWanted is the number of idle connections that a Tunnel maintains. It exceeds
 	// the number of connections that a subject opens at once: one for each client.
 	idleWanted = 4
 	// backoffMin and backoffMax are the limits of the exponential back-off between
@@ -37,9 +37,9 @@ const (
 	backoffMax = time.Second
 )
 
-// Line is the end of a relay tunnel that runs in the test process.
-type Line struct {
-	options LineOptions
+// Tunnel is the end of a relay tunnel that runs in the test process.
+type Tunnel struct {
+	options TunnelOptions
 	tls     *tls.Config
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -54,81 +54,81 @@ type Line struct {
 
 // Connect starts to maintain idle connections to a relay and returns immediately.
 // The relay may start later. Canceling ctx after Connect has returned has no effect;
-// call [Line.Close] to stop.
-func Connect(ctx context.Context, o LineOptions) (*Line, error) {
+// call [Tunnel.Close] to stop.
+func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	config, err := o.Identity.tls()
 	if err != nil {
 		return nil, err
 	}
 	config.ServerName = o.Name
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Line{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lastErr: errors.New("no attempt has failed yet")}
+	t := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lastErr: errors.New("no attempt has failed yet")}
 	for range idleWanted {
-		l.all.Go(l.maintainIdle)
+		t.all.Go(t.maintainIdle)
 	}
-	return l, nil
+	return t, nil
 }
 
 // Close resets all connections and waits for all goroutines. It may be called more than once.
-func (l *Line) Close() {
-	l.cancel()
-	l.all.Wait()
+func (t *Tunnel) Close() {
+	t.cancel()
+	t.all.Wait()
 }
 
 // WaitReady returns when the relay has added the first connection to its pool.
 // If ctx is canceled first, the error contains the last failure to connect.
-func (l *Line) WaitReady(ctx context.Context) error {
+func (t *Tunnel) WaitReady(ctx context.Context) error {
 	select {
-	case <-l.ready:
+	case <-t.ready:
 		return nil
 	case <-ctx.Done():
-	case <-l.ctx.Done():
-		return fmt.Errorf("connecting to the relay of %s: the tunnel was closed", l.options.Name)
+	case <-t.ctx.Done():
+		return fmt.Errorf("connecting to the relay of %s: the tunnel was closed", t.options.Name)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", l.options.Name, context.Cause(ctx), l.lastErr)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
 // maintainIdle maintains one idle connection to the relay.
 // When the relay takes the connection, or when it breaks, maintainIdle opens the next one.
-func (l *Line) maintainIdle() {
+func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
-	for l.ctx.Err() == nil {
-		conn, err := l.openIdle()
+	for t.ctx.Err() == nil {
+		conn, err := t.openIdle()
 		if err != nil {
-			l.setLastErr(err)
-			if !l.sleep(backoff) {
+			t.setLastErr(err)
+			if !t.sleep(backoff) {
 				return
 			}
 			backoff = min(2*backoff, backoffMax)
 			continue
 		}
 		backoff = backoffMin
-		l.once.Do(func() { close(l.ready) })
-		cancelReset := context.AfterFunc(l.ctx, func() { tcp.Reset(conn) })
+		t.once.Do(func() { close(t.ready) })
+		cancelReset := context.AfterFunc(t.ctx, func() { tcp.Reset(conn) })
 		err = receiveMessage(conn, messageTaken)
 		cancelReset()
 		switch {
 		case err == nil:
-			l.all.Go(func() { l.forward(conn) })
-		case l.ctx.Err() == nil:
+			t.all.Go(func() { t.forward(conn) })
+		case t.ctx.Err() == nil:
 			tcp.Reset(conn)
-			if l.options.Lost != nil {
-				l.options.Lost(fmt.Errorf("an idle connection to the relay of %s broke: %w", l.options.Name, err))
+			if t.options.OnLost != nil {
+				t.options.OnLost(fmt.Errorf("an idle connection to the relay of %s broke: %w", t.options.Name, err))
 			}
 			// The relay accepted the connection and then dropped it. It may be
 			// failing, so the next attempt waits.
-			l.sleep(backoffMin)
+			t.sleep(backoffMin)
 		}
 	}
 }
 
 // openIdle dials the relay and returns when the relay has added the connection to its pool.
-func (l *Line) openIdle() (conn *tls.Conn, err error) {
-	ctx, cancel := context.WithTimeoutCause(l.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
+func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
+	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
 	defer cancel()
-	dialed, err := l.options.Relay(ctx)
+	dialed, err := t.options.Relay(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (l *Line) openIdle() (conn *tls.Conn, err error) {
 		return nil, errors.Join(err, dialed.Close())
 	}
 	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
-	conn = tls.Client(raw, l.tls)
+	conn = tls.Client(raw, t.tls)
 	err = conn.HandshakeContext(ctx)
 	if err == nil {
 		err = receiveMessage(conn, messageParked)
@@ -153,18 +153,18 @@ func (l *Line) openIdle() (conn *tls.Conn, err error) {
 }
 
 // forward opens a connection to the proxy and joins it with a connection that the relay has taken.
-func (l *Line) forward(conn *tls.Conn) {
-	ctx, cancel := context.WithTimeout(l.ctx, joinTimeout)
+func (t *Tunnel) forward(conn *tls.Conn) {
+	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()
-	raw, err := l.options.Proxy(ctx)
+	raw, err := t.options.Proxy(ctx)
 	if err != nil {
 		tcp.Reset(conn) // the relay then tries another idle connection or rejects the subject
-		l.setLastErr(err)
+		t.setLastErr(err)
 		return
 	}
 	proxy, ok := raw.(duplexConn)
 	if !ok {
-		l.setLastErr(fmt.Errorf("the connection to the proxy is a %T, which has no CloseWrite method", raw))
+		t.setLastErr(fmt.Errorf("the connection to the proxy is a %T, which has no CloseWrite method", raw))
 		_ = raw.Close()
 		tcp.Reset(conn)
 		return
@@ -174,26 +174,26 @@ func (l *Line) forward(conn *tls.Conn) {
 		tcp.Reset(conn)
 		return
 	}
-	join(l.ctx, conn, proxy)
+	join(t.ctx, conn, proxy)
 }
 
 // setLastErr stores the error of a failed attempt, unless Close caused the failure.
-func (l *Line) setLastErr(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx.Err() == nil {
-		l.lastErr = err
+func (t *Tunnel) setLastErr(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() == nil {
+		t.lastErr = err
 	}
 }
 
-// sleep waits for the duration. It returns false immediately if the Line is closed meanwhile.
-func (l *Line) sleep(duration time.Duration) bool {
+// sleep waits for the duration. It returns false immediately if the Tunnel is closed meanwhile.
+func (t *Tunnel) sleep(duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-l.ctx.Done():
+	case <-t.ctx.Done():
 		return false
 	}
 }

@@ -105,18 +105,18 @@ func (d *dialer) closeAll() {
 	d.conns = nil
 }
 
-// connect calls Connect and closes the Line when the test ends.
-func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Line, *dialer) {
+// connect calls Connect and closes the Tunnel when the test ends.
+func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Tunnel, *dialer) {
 	t.Helper()
 	control := &dialer{to: relay.control}
-	line, err := Connect(t.Context(), LineOptions{
-		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dialer{to: proxy}).dial, Lost: lost,
+	tunnel, err := Connect(t.Context(), TunnelOptions{
+		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dialer{to: proxy}).dial, OnLost: lost,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(line.Close)
-	return line, control
+	t.Cleanup(tunnel.Close)
+	return tunnel, control
 }
 
 // handleConns runs a handler for every connection of a listener.
@@ -149,12 +149,12 @@ func echo(conn *net.TCPConn) {
 	_ = conn.CloseWrite()
 }
 
-// waitReady waits until the first connection of a Line is in the pool of the relay.
-func waitReady(t *testing.T, line *Line) {
+// waitReady waits until the first connection of a Tunnel is in the pool of the relay.
+func waitReady(t *testing.T, tunnel *Tunnel) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, errors.New("not ready in time"))
 	defer cancel()
-	if err := line.WaitReady(ctx); err != nil {
+	if err := tunnel.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,8 +165,8 @@ func serveEcho(t *testing.T) relayEnd {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, testTimeout), listen(t)
 	handleConns(t, proxy, echo)
-	line, _ := connect(t, run, relay, proxy, nil)
-	waitReady(t, line)
+	tunnel, _ := connect(t, run, relay, proxy, nil)
+	waitReady(t, tunnel)
 	return relay
 }
 

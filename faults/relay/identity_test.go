@@ -86,7 +86,7 @@ func TestConnectRejectsOtherRelays(t *testing.T) {
 			// If Connect dials more often than idleWanted, an earlier attempt has failed.
 			waiting, cancelWait := context.WithCancelCause(t.Context())
 			var dialed atomic.Int32
-			line, err := Connect(t.Context(), LineOptions{
+			tunnel, err := Connect(t.Context(), TunnelOptions{
 				Name: "subject-0", Identity: test.identity, Proxy: (&dialer{to: proxy}).dial,
 				Relay: func(ctx context.Context) (net.Conn, error) {
 					if dialed.Add(1) > idleWanted {
@@ -98,8 +98,8 @@ func TestConnectRejectsOtherRelays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer line.Close()
-			err = line.WaitReady(waiting)
+			defer tunnel.Close()
+			err = tunnel.WaitReady(waiting)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "canceled by the test") {
 				t.Errorf("WaitReady(): error %v, want one that contains %q", err, test.want)
 			}
@@ -111,9 +111,9 @@ func TestWaitReadyAfterClose(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay := serve(t, pod, testTimeout)
 	relay.stop()
-	line, _ := connect(t, run, relay, listen(t), nil)
-	line.Close()
-	if err := line.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the tunnel was closed") {
+	tunnel, _ := connect(t, run, relay, listen(t), nil)
+	tunnel.Close()
+	if err := tunnel.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the tunnel was closed") {
 		t.Errorf("WaitReady() after Close(): error %v, want one that contains \"the tunnel was closed\"", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestIdentityFiles(t *testing.T) {
 		t.Errorf("identity with a key as its authority: error %v, want one about the certificate of the authority", err)
 	}
 	got.Key = []byte("nothing")
-	if _, err := Connect(t.Context(), LineOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "relay identity") {
+	if _, err := Connect(t.Context(), TunnelOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "relay identity") {
 		t.Errorf("Connect() with an invalid key: error %v, want one that contains \"relay identity\"", err)
 	}
 	subject, control := listen(t), listen(t)

@@ -164,8 +164,8 @@ func TestResetsSubjectWithoutProxy(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, 100*time.Millisecond), listen(t)
 	proxy.Close()
-	line, _ := connect(t, run, relay, proxy, nil)
-	waitReady(t, line)
+	tunnel, _ := connect(t, run, relay, proxy, nil)
+	waitReady(t, tunnel)
 	expectReset(t, dial(t, relay.subject))
 }
 
@@ -187,25 +187,25 @@ func TestReplacesBrokenIdleConnections(t *testing.T) {
 	relay, proxy := serve(t, pod, testTimeout), listen(t)
 	handleConns(t, proxy, echo)
 	lost := make(chan error, 100)
-	line, control := connect(t, run, relay, proxy, func(err error) { lost <- err })
+	tunnel, control := connect(t, run, relay, proxy, func(err error) { lost <- err })
 	for range 3 {
-		waitReady(t, line)
+		waitReady(t, tunnel)
 		if err := exchange(dial(t, relay.subject), []byte("before")); err != nil {
 			t.Fatal(err)
 		}
 		for reported, deadline := false, time.After(testTimeout); !reported; {
-			// Repeated, because Lost is not called for a connection that is not yet in
+			// Repeated, because OnLost is not called for a connection that is not yet in
 			// the pool of the relay.
 			control.closeAll()
 			select {
 			case err := <-lost:
 				reported = true
 				if !strings.Contains(err.Error(), "an idle connection to the relay of subject-0 broke") {
-					t.Errorf("Lost was called with error %v", err)
+					t.Errorf("OnLost was called with error %v", err)
 				}
 			case <-time.After(10 * time.Millisecond):
 			case <-deadline:
-				t.Fatal("Lost was not called after the connections broke")
+				t.Fatal("OnLost was not called after the connections broke")
 			}
 		}
 		if err := exchange(dial(t, relay.subject), []byte("after")); err != nil {
@@ -215,12 +215,12 @@ func TestReplacesBrokenIdleConnections(t *testing.T) {
 }
 
 func TestStoppingEitherEndBreaksConnections(t *testing.T) {
-	for _, stopped := range []string{"relay", "line"} {
+	for _, stopped := range []string{"relay", "tunnel"} {
 		t.Run(stopped, func(t *testing.T) {
 			pod, run := pair(t, "subject-0")
 			relay, proxy := serve(t, pod, testTimeout), listen(t)
 			handleConns(t, proxy, echo)
-			line, _ := connect(t, run, relay, proxy, nil)
+			tunnel, _ := connect(t, run, relay, proxy, nil)
 			conn := dial(t, relay.subject)
 			if err := errors.Join(sendMessage(conn, '!'), receiveMessage(conn, '!')); err != nil {
 				t.Fatal(err)
@@ -228,8 +228,8 @@ func TestStoppingEitherEndBreaksConnections(t *testing.T) {
 			if stopped == "relay" {
 				relay.stop()
 			} else {
-				line.Close()
-				line.Close() // a second call has no effect
+				tunnel.Close()
+				tunnel.Close() // a second call has no effect
 			}
 			if n, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Read() = %d bytes, error %v; want the error of a broken connection", n, err)
@@ -257,18 +257,18 @@ func TestPoolIsLimited(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, testTimeout), listen(t)
 	lost := make(chan string, idleMax)
-	var lines []*Line
+	var tunnels []*Tunnel
 	for range idleMax/idleWanted + 1 {
-		line, _ := connect(t, run, relay, proxy, func(err error) {
+		tunnel, _ := connect(t, run, relay, proxy, func(err error) {
 			select {
 			case lost <- err.Error():
 			default:
 			}
 		})
-		lines = append(lines, line)
+		tunnels = append(tunnels, tunnel)
 	}
-	for _, line := range lines {
-		waitReady(t, line)
+	for _, tunnel := range tunnels {
+		waitReady(t, tunnel)
 	}
 	select {
 	case <-lost:

@@ -11,14 +11,14 @@ import (
 )
 
 // Error is the kind "api-error".
-var Error = faults.Kind{
-	Name:      "api-error",
-	Sentence:  "Requests of the subject that match are answered with an API error, and never reach the API server.",
-	Healing:   "Requests pass again.",
-	Providers: faults.Providers,
+var Error = faults.Type{
+	Name:        "api-error",
+	Description: "Requests of the subject that match are answered with an API error, and never reach the API server.",
+	Healing:     "Requests pass again.",
+	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "code", Sentence: "The HTTP status of the answer; its reason follows from it.", Bounds: "one of " + codes(proxy.RefusalCodes())},
-		faults.Param{Name: "retryAfterSeconds", Sentence: "Asks the client to wait so many seconds. client-go then repeats the request by itself, creates included.", Bounds: "0 to 60, with code 429 or 5xx only", Default: "0 (does not ask)"},
+		faults.Param{Name: "code", Description: "The HTTP status of the answer; its reason follows from it.", Bounds: "one of " + codes(proxy.RefusalCodes())},
+		faults.Param{Name: "retryAfterSeconds", Description: "Asks the client to wait so many seconds. client-go then repeats the request by itself, creates included.", Bounds: "0 to 60, with code 429 or 5xx only", Default: "0 (does not ask)"},
 	),
 	New:    NewError,
 	Sample: sampleError,

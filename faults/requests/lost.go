@@ -12,15 +12,15 @@ import (
 )
 
 // Lost is the kind "response-lost".
-var Lost = faults.Kind{
-	Name:      "response-lost",
-	Sentence:  "Requests of the subject that match do their work at the API server, and the subject is not told.",
-	Healing:   "Responses pass again; whoever still waits for a lost one is let go at once.",
-	Providers: faults.Providers,
+var Lost = faults.Type{
+	Name:        "response-lost",
+	Description: "Requests of the subject that match do their work at the API server, and the subject is not told.",
+	Healing:     "Responses pass again; whoever still waits for a lost one is let go at once.",
+	Providers:   faults.Providers,
 	Params: withMatch(withoutWatch,
-		faults.Param{Name: "how", Sentence: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(losses, ", ")},
-		faults.Param{Name: "code", Sentence: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + ", with how error only", Default: "504 (the API server timed out) with how error"},
-		faults.Param{Name: "after", Sentence: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
+		faults.Param{Name: "how", Description: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(losses, ", ")},
+		faults.Param{Name: "code", Description: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + ", with how error only", Default: "504 (the API server timed out) with how error"},
+		faults.Param{Name: "after", Description: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
 		breaksParam(),
 	),
 	New:    NewLost,
@@ -87,8 +87,8 @@ func (p *LostParams) validate(params faults.Params) error {
 }
 
 // loss is what the proxy is to do, and that in words.
-func (p *LostParams) loss() (proxy.Loss, string) {
-	loss := proxy.Loss{After: p.After, Break: proxy.Breakage(p.Breaks)}
+func (p *LostParams) loss() (proxy.LostAnswer, string) {
+	loss := proxy.LostAnswer{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
 	switch p.How {
 	case lossError:

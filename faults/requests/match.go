@@ -32,16 +32,16 @@ const countMax = 1_000_000
 // withMatch documents a fault's own parameters behind those of its [Match].
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
-		{Name: "verb", Sentence: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
-		{Name: "resource", Sentence: "The resource of the requests, with its group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
-		{Name: "subresource", Sentence: "The subresource; without it, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
-		{Name: "namespace", Sentence: "The namespace, as a glob.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "name", Sentence: "The object's name, as a glob; of a create, its generateName if it has no name.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "owner", Sentence: "Kind and name of the owner that controls the object, as globs: by the request's body, or else as the subject last heard of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any, or none"},
-		{Name: "nth", Sentence: "Fires at the nth match only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "every", Sentence: "Fires at each so many matches: 3 means the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "probability", Sentence: "Fires at each match with this probability.", Bounds: "more than 0, up to 1", Default: "every match"},
-		{Name: "times", Sentence: "Fires so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
+		{Name: "resource", Description: "The resource of the requests, with its group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
+		{Name: "subresource", Description: "The subresource; without it, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
+		{Name: "namespace", Description: "The namespace, as a glob.", Bounds: "a glob (* ? [a-z])", Default: "any"},
+		{Name: "name", Description: "The object's name, as a glob; of a create, its generateName if it has no name.", Bounds: "a glob (* ? [a-z])", Default: "any"},
+		{Name: "owner", Description: "Kind and name of the owner that controls the object, as globs: by the request's body, or else as the subject last heard of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any, or none"},
+		{Name: "nth", Description: "Fires at the nth match only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "every", Description: "Fires at each so many matches: 3 means the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "probability", Description: "Fires at each match with this probability.", Bounds: "more than 0, up to 1", Default: "every match"},
+		{Name: "times", Description: "Fires so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	}, own...)
 }
 

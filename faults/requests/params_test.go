@@ -16,7 +16,7 @@ import (
 
 // made makes a fault of a kind that spoils creates of pods, of the rest of its
 // parameters.
-func made(kind faults.Kind, rest string) (*fault, error) {
+func made(kind faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func made(kind faults.Kind, rest string) (*fault, error) {
 // TestEffects: what a scenario says is what the proxy is told to do.
 func TestEffects(t *testing.T) {
 	tests := []struct {
-		kind faults.Kind
+		kind faults.Type
 		rest string
 		want proxy.RequestEffect
 		did  string
@@ -42,9 +42,9 @@ func TestEffects(t *testing.T) {
 		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "kept back for 2s"},
 		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "hangs for up to 10m0s, then the connection is reset"},
 		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "hangs for up to 1s, then passes"},
-		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.Loss{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
-		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.Loss{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
-		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.Loss{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
+		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostAnswer{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
+		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostAnswer{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
+		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostAnswer{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
 	}
 	for _, test := range tests {
 		f, err := made(test.kind, test.rest)
@@ -94,7 +94,7 @@ func TestBadParams(t *testing.T) {
 		return "s.yaml:1:" + strconv.Itoa(column) + ": "
 	}
 	tests := []struct {
-		kind              faults.Kind
+		kind              faults.Type
 		rest, field, want string
 	}{
 		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},

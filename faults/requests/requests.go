@@ -52,7 +52,7 @@ func (f *fault) Heal(context.Context) error {
 	return nil
 }
 
-func (f *fault) Tally() string {
+func (f *fault) Summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fmt.Sprintf("%s %d of %d matching requests", f.did, f.fired, f.matches)
@@ -82,10 +82,10 @@ var breakages = []string{string(proxy.BreakRequest), string(proxy.BreakConnectio
 // breaksParam documents the parameter breaks.
 func breaksParam() faults.Param {
 	return faults.Param{
-		Name:     "breaks",
-		Sentence: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
-		Bounds:   "one of " + strings.Join(breakages, ", "),
-		Default:  string(proxy.BreakConnection),
+		Name:        "breaks",
+		Description: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
+		Bounds:      "one of " + strings.Join(breakages, ", "),
+		Default:     string(proxy.BreakConnection),
 	}
 }
 

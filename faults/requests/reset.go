@@ -8,14 +8,14 @@ import (
 )
 
 // Reset is the kind "request-reset".
-var Reset = faults.Kind{
-	Name:      "request-reset",
-	Sentence:  "Requests of the subject that match are broken off by a reset, and never reach the API server.",
-	Healing:   "Requests pass again.",
-	Providers: faults.Providers,
-	Params:    withMatch(faults.Verbs, breaksParam()),
-	New:       NewReset,
-	Sample:    sampleReset,
+var Reset = faults.Type{
+	Name:        "request-reset",
+	Description: "Requests of the subject that match are broken off by a reset, and never reach the API server.",
+	Healing:     "Requests pass again.",
+	Providers:   faults.Providers,
+	Params:      withMatch(faults.Verbs, breaksParam()),
+	New:         NewReset,
+	Sample:      sampleReset,
 }
 
 // ResetParams are the parameters of a request-reset; [Reset] documents them.
@@ -37,6 +37,6 @@ func NewReset(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	return newFault(p.Match, "broke off", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Break: proxy.Breakage(p.Breaks)}, "broken off: reset the " + p.Breaks
+		return proxy.RequestEffect{Break: proxy.ConnectionBreak(p.Breaks)}, "broken off: reset the " + p.Breaks
 	}), nil
 }

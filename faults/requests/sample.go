@@ -25,7 +25,7 @@ const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws which requests are spoiled, and how often at the most if
 // times is not 0.
-func sampleMatch(r *rand.Rand, o faults.Occasion, times int) Match {
+func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
 	switch draw := r.IntN(4); {
@@ -46,7 +46,7 @@ func sampleMatch(r *rand.Rand, o faults.Occasion, times int) Match {
 	return m
 }
 
-func sampleError(r *rand.Rand, o faults.Occasion) any {
+func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
 	p.Code = faults.Pick(r, refusedWith[p.Verb]...)
 	if (p.Code == 429 || p.Code == 503) && r.IntN(3) == 0 {
@@ -55,11 +55,11 @@ func sampleError(r *rand.Rand, o faults.Occasion) any {
 	return p
 }
 
-func sampleReset(r *rand.Rand, o faults.Occasion) any {
+func sampleReset(r *rand.Rand, o faults.SampleInput) any {
 	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreakage(r)}
 }
 
-func sampleSlow(r *rand.Rand, o faults.Occasion) any {
+func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	return &SlowParams{
 		Match:  sampleMatch(r, o, 0),
 		Delay:  faults.PickTime(r, 10*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond),
@@ -67,7 +67,7 @@ func sampleSlow(r *rand.Rand, o faults.Occasion) any {
 	}
 }
 
-func sampleHang(r *rand.Rand, o faults.Occasion) any {
+func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
 	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
 	if p.Then == "reset" {
@@ -76,7 +76,7 @@ func sampleHang(r *rand.Rand, o faults.Occasion) any {
 	return p
 }
 
-func sampleLost(r *rand.Rand, o faults.Occasion) any {
+func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, losses...)}
 	switch p.How {
 	case lossError:

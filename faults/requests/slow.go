@@ -10,14 +10,14 @@ import (
 )
 
 // Slow is the kind "request-slow".
-var Slow = faults.Kind{
-	Name:      "request-slow",
-	Sentence:  "Requests of the subject that match reach the API server late.",
-	Healing:   "What is kept back passes at once.",
-	Providers: faults.Providers,
+var Slow = faults.Type{
+	Name:        "request-slow",
+	Description: "Requests of the subject that match reach the API server late.",
+	Healing:     "What is kept back passes at once.",
+	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "delay", Sentence: "How long each request is kept back before it is sent on.", Bounds: "1ms to 10m"},
-		faults.Param{Name: "jitter", Sentence: "Adds a time drawn for each request, from 0 up to this.", Bounds: "0s to 10m", Default: "0s"},
+		faults.Param{Name: "delay", Description: "How long each request is kept back before it is sent on.", Bounds: "1ms to 10m"},
+		faults.Param{Name: "jitter", Description: "Adds a time drawn for each request, from 0 up to this.", Bounds: "0s to 10m", Default: "0s"},
 	),
 	New:    NewSlow,
 	Sample: sampleSlow,
@@ -64,14 +64,14 @@ func (p *SlowParams) validate(params faults.Params) error {
 }
 
 // Hang is the kind "request-hang".
-var Hang = faults.Kind{
-	Name:      "request-hang",
-	Sentence:  "Requests of the subject that match hang, and in the end are broken off or pass.",
-	Healing:   "What hangs comes to its end at once.",
-	Providers: faults.Providers,
+var Hang = faults.Type{
+	Name:        "request-hang",
+	Description: "Requests of the subject that match hang, and in the end are broken off or pass.",
+	Healing:     "What hangs comes to its end at once.",
+	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "within", Sentence: "How long each request hangs at most; it hangs until healed if that comes first.", Bounds: "1ms to 10m", Default: "10m"},
-		faults.Param{Name: "then", Sentence: "How it ends: it is broken off without having reached the API server, or it passes.", Bounds: "one of reset, pass", Default: "reset"},
+		faults.Param{Name: "within", Description: "How long each request hangs at most; it hangs until healed if that comes first.", Bounds: "1ms to 10m", Default: "10m"},
+		faults.Param{Name: "then", Description: "How it ends: it is broken off without having reached the API server, or it passes.", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),
 	New:    NewHang,
@@ -97,7 +97,7 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	}
 	effect, did := proxy.RequestEffect{Delay: p.Within}, fmt.Sprintf("hangs for up to %v, then passes", p.Within)
 	if p.Then == "reset" {
-		effect.Break = proxy.Breakage(p.Breaks)
+		effect.Break = proxy.ConnectionBreak(p.Breaks)
 		did = fmt.Sprintf("hangs for up to %v, then the %s is reset", p.Within, p.Breaks)
 	}
 	return newFault(p.Match, "hung up", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, did }), nil

@@ -17,13 +17,13 @@ import (
 )
 
 // Edit is the kind "user-edit".
-var Edit = faults.Kind{
-	Name:      "user-edit",
-	Sentence:  "Another user changes the workload, beside the scenario's own steps: what the fault's moment has kept goes on when the first change is made.",
-	Healing:   "Nothing more is changed; what was changed stays so.",
-	Providers: faults.Providers,
+var Edit = faults.Type{
+	Name:        "user-edit",
+	Description: "Another user changes the workload, beside the scenario's own steps: what the fault's moment has kept goes on when the first change is made.",
+	Healing:     "Nothing more is changed; what was changed stays so.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "steps", Sentence: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
+		{Name: "steps", Description: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
 	},
 	New:    newEdit,
 	Sample: sampleEdit,
@@ -34,7 +34,7 @@ type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
 
-func sampleEdit(_ *rand.Rand, o faults.Occasion) any {
+func sampleEdit(_ *rand.Rand, o faults.SampleInput) any {
 	if steps := o.Edit(); steps != nil {
 		return &EditParams{Steps: steps}
 	}
@@ -55,7 +55,7 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 // edit is a user at work, until done or Heal.
 type edit struct {
 	params EditParams
-	faults.Lasting
+	faults.Background
 	done  atomic.Int64
 	begun chan struct{} // closed when the first step has been tried
 	once  sync.Once
@@ -84,7 +84,7 @@ func (e *edit) Heal(ctx context.Context) error {
 	return nil
 }
 
-func (e *edit) Tally() string {
+func (e *edit) Summary() string {
 	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
 }
 

@@ -11,11 +11,11 @@ import (
 )
 
 // Bookmarks is the kind "bookmark-loss".
-var Bookmarks = faults.Kind{
-	Name:      "bookmark-loss",
-	Sentence:  "The subject's watches of one resource bring no bookmarks, so that a quiet watch falls behind.",
-	Healing:   "Bookmarks come again; those that were lost stay lost.",
-	Providers: faults.Providers,
+var Bookmarks = faults.Type{
+	Name:        "bookmark-loss",
+	Description: "The subject's watches of one resource bring no bookmarks, so that a quiet watch falls behind.",
+	Healing:     "Bookmarks come again; those that were lost stay lost.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource whose bookmarks are lost, with its group. The bookmark that ends initial events is not."),
 	},
@@ -63,7 +63,7 @@ func (b *bookmarks) Heal(context.Context) error {
 	return nil
 }
 
-func (b *bookmarks) Tally() string {
+func (b *bookmarks) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return fmt.Sprintf("lost %d bookmarks", b.lost)

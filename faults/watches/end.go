@@ -13,17 +13,17 @@ import (
 )
 
 // End is the kind "watch-end".
-var End = faults.Kind{
-	Name:      "watch-end",
-	Sentence:  "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
-	Healing:   "No more watches are ended, and what was held back is handed over.",
-	Providers: faults.Providers,
+var End = faults.Type{
+	Name:        "watch-end",
+	Description: "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
+	Healing:     "No more watches are ended, and what was held back is handed over.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource whose watches end, with its group."),
-		{Name: "how", Sentence: "How they end: closed as the API server does after some minutes, the stream reset, the connection reset with all that is under way on it, or a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
-		{Name: "blind", Sentence: "For how long before the end events are held, never to be handed over: what was deleted meanwhile, the subject finds missing from its next list.", Bounds: "0s to 4m", Default: "0s"},
-		{Name: "every", Sentence: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
-		{Name: "times", Sentence: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "how", Description: "How they end: closed as the API server does after some minutes, the stream reset, the connection reset with all that is under way on it, or a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
+		{Name: "blind", Description: "For how long before the end events are held, never to be handed over: what was deleted meanwhile, the subject finds missing from its next list.", Bounds: "0s to 4m", Default: "0s"},
+		{Name: "every", Description: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
+		{Name: "times", Description: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
 	New:    NewEnd,
 	Sample: sampleEnd,
@@ -85,7 +85,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 type end struct {
 	params EndParams
 	env    *faults.Env
-	faults.Lasting
+	faults.Background
 
 	rounds, ended atomic.Int64
 }
@@ -103,7 +103,7 @@ func (e *end) Heal(ctx context.Context) error {
 	return nil
 }
 
-func (e *end) Tally() string {
+func (e *end) Summary() string {
 	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
 }
 
@@ -130,7 +130,7 @@ func (e *end) round() bool {
 		}
 	}
 	for {
-		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.Ending(e.params.How), e.concerns)
+		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.concerns)
 		for _, watch := range ended {
 			e.ended.Add(1)
 			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "the watch ends: "+e.params.How)

@@ -15,14 +15,14 @@ import (
 )
 
 // Delay is the kind "watch-delay".
-var Delay = faults.Kind{
-	Name:      "watch-delay",
-	Sentence:  "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
-	Healing:   "What is held is handed over at once, in its order.",
-	Providers: faults.Providers,
+var Delay = faults.Type{
+	Name:        "watch-delay",
+	Description: "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
+	Healing:     "What is held is handed over at once, in its order.",
+	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too, or the order would break."),
-		{Name: "delay", Sentence: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
+		{Name: "delay", Description: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
 	},
 	New:    NewDelay,
 	Sample: sampleDelay,
@@ -58,14 +58,14 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 }
 
 // Stall is the kind "watch-stall".
-var Stall = faults.Kind{
-	Name:      "watch-stall",
-	Sentence:  "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
-	Healing:   "All that is held is handed over at once, in its order.",
-	Providers: faults.Providers,
-	Params:    []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
-	New:       NewStall,
-	Sample:    sampleStall,
+var Stall = faults.Type{
+	Name:        "watch-stall",
+	Description: "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
+	Healing:     "All that is held is handed over at once, in its order.",
+	Providers:   faults.Providers,
+	Params:      []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
+	New:         NewStall,
+	Sample:      sampleStall,
 }
 
 // StallParams are the parameters of a watch-stall; [Stall] documents them.
@@ -90,7 +90,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 
 // resourceParam documents the parameter resource.
 func resourceParam(sentence string) faults.Param {
-	return faults.Param{Name: "resource", Sentence: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+	return faults.Param{Name: "resource", Description: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
 // holding is a watch-delay or a watch-stall in force.
@@ -123,7 +123,7 @@ func (h *holding) Heal(context.Context) error {
 	return nil
 }
 
-func (h *holding) Tally() string {
+func (h *holding) Summary() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))

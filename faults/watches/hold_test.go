@@ -101,7 +101,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pods.Stop()
-	for fault.Tally() != "held 2 events on 1 streams" || !clock.HasWaiters() {
+	for fault.Summary() != "held 2 events on 1 streams" || !clock.HasWaiters() {
 		select {
 		case event := <-pods.ResultChan():
 			t.Fatalf("%s was not held", event.Type)

@@ -12,7 +12,7 @@ import (
 func TestParams(t *testing.T) {
 	resources := strings.Join(faults.Resources, ", ")
 	tests := []struct {
-		kind       faults.Kind
+		kind       faults.Type
 		text, want string
 	}{
 		{Stall, "{resource: pods}", ""},

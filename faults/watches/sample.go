@@ -7,18 +7,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-func sampleDelay(r *rand.Rand, o faults.Occasion) any {
+func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	return &DelayParams{
 		Resource: faults.Pick(r, o.Resources...),
 		Delay:    faults.PickTime(r, 50*time.Millisecond, 1500*time.Millisecond, 50*time.Millisecond),
 	}
 }
 
-func sampleStall(r *rand.Rand, o faults.Occasion) any {
+func sampleStall(r *rand.Rand, o faults.SampleInput) any {
 	return &StallParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-func sampleEnd(r *rand.Rand, o faults.Occasion) any {
+func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	p := &EndParams{Resource: faults.Pick(r, o.Resources...), How: faults.Pick(r, endings()...)}
 	if r.IntN(2) == 0 {
 		p.Blind = faults.PickTime(r, 100*time.Millisecond, o.Span/2, 50*time.Millisecond)
@@ -30,10 +30,10 @@ func sampleEnd(r *rand.Rand, o faults.Occasion) any {
 	return p
 }
 
-func sampleBookmarks(r *rand.Rand, o faults.Occasion) any {
+func sampleBookmarks(r *rand.Rand, o faults.SampleInput) any {
 	return &BookmarksParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-func sampleStale(r *rand.Rand, o faults.Occasion) any {
+func sampleStale(r *rand.Rand, o faults.SampleInput) any {
 	return &StaleParams{Resource: faults.Pick(r, o.Resources...)}
 }

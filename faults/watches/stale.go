@@ -14,9 +14,9 @@ import (
 )
 
 // Stale is the kind "stale-list".
-var Stale = faults.Kind{
+var Stale = faults.Type{
 	Name: "stale-list",
-	Sentence: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
+	Description: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
 		"lists that ask for the newest state, or for one that is newer than that, do not.",
 	Healing:   "Lists show what there is. What was learnt from an old one is brought up to date by the watch that follows.",
 	Providers: faults.Providers,
@@ -76,7 +76,7 @@ func (s *stale) Heal(context.Context) error {
 	return nil
 }
 
-func (s *stale) Tally() string {
+func (s *stale) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("%d lists showed version %d", s.lists, s.version)

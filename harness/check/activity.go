@@ -8,8 +8,8 @@ import (
 
 // Activity is how much happened in a run, whatever is to be thought of it.
 type Activity struct {
-	// Doubt says why the history does not show the whole run; empty if it does.
-	Doubt string
+	// Incomplete says why the history does not show the whole run; empty if it does.
+	Incomplete string
 	// Writes is the number of writes that the subject sent for its work: no
 	// leases, no events.
 	Writes int
@@ -38,7 +38,7 @@ func (a *Activity) observe(r *history.Record) {
 // Overall is the verdict on a run: the worst of its checks, unless too little
 // happened for a pass to mean anything.
 func Overall(results []Result, activity Activity) (Verdict, string) {
-	worst, of := Idle, map[Verdict][]Result{}
+	worst, of := NotExercised, map[Verdict][]Result{}
 	for _, r := range results {
 		worst = Worst(worst, r.Verdict)
 		of[r.Verdict] = append(of[r.Verdict], r)
@@ -46,20 +46,20 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	switch {
 	case worst == Fail:
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
-	case worst == Known && activity.Doubt == "": // what steps awaited in vain may be of it
-		return Known, fmt.Sprintf("%s: %s", of[Known][0].Check, of[Known][0].Reason)
+	case worst == KnownUpstream && activity.Incomplete == "": // what steps awaited in vain may be of it
+		return KnownUpstream, fmt.Sprintf("%s: %s", of[KnownUpstream][0].Check, of[KnownUpstream][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]
-	case activity.Doubt != "":
-		return Unknown, activity.Doubt
+	case activity.Incomplete != "":
+		return Unknown, activity.Incomplete
 	case activity.Fired == 0:
 		return Unknown, fmt.Sprintf("no fault fired, of %d injected", activity.Injected)
 	case activity.Writes == 0:
 		return Unknown, "the subject wrote nothing"
 	case worst == Unknown:
 		return Unknown, fmt.Sprintf("%s: %s", of[Unknown][0].Check, of[Unknown][0].Reason)
-	case worst == Idle:
+	case worst == NotExercised:
 		return Unknown, "nothing was put to the test"
 	}
-	return Pass, fmt.Sprintf("%d checks held, %d not put to the test", len(of[Pass]), len(of[Idle]))
+	return Pass, fmt.Sprintf("%d checks held, %d not put to the test", len(of[Pass]), len(of[NotExercised]))
 }

@@ -21,7 +21,7 @@ const subjectPrefix = "subject-"
 // trouble with its lease, which a leader that loses it must exit for.
 type aliveJudge struct{ findings }
 
-func newAlive(Setting) Judge { return &aliveJudge{} }
+func newAlive(Settings) Checker { return &aliveJudge{} }
 
 func (j *aliveJudge) Observe(m *Model, r *history.Record) {
 	if m.sent != nil && j.tested < len(m.processes) {

@@ -48,7 +48,7 @@ type streak struct {
 	records  []int64 // the latest few
 }
 
-func newBackOff(s Setting) Judge {
+func newBackOff(s Settings) Checker {
 	return &backOffJudge{drain: s.drain(), states: map[item]*repetition{}}
 }
 

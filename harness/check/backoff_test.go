@@ -111,7 +111,7 @@ func TestAlive(t *testing.T) {
 	trouble := func(s *story, code int) {
 		s.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l"}).answered(code)
 	}
-	judge(t, "alive", []tale{
+	judge(t, "process-alive", []tale{
 		{name: "lives", want: Pass, tell: func(*story) {}},
 		{name: "dies", want: Fail, says: "subject-0 died: exit status 2", tell: died},
 		{name: "was stopped", want: Pass, tell: func(s *story) {

@@ -14,7 +14,7 @@ import (
 // burstLimitJudge: outstanding creates, and deletes, stay within the limit.
 type burstLimitJudge struct{ findings }
 
-func newBurstLimit(Setting) Judge { return &burstLimitJudge{} }
+func newBurstLimit(Settings) Checker { return &burstLimitJudge{} }
 
 func (j *burstLimitJudge) Observe(m *Model, _ *history.Record) {
 	c := m.sent
@@ -79,7 +79,7 @@ type slowStart struct {
 	doomed   map[uint64]bool
 }
 
-func newSlowStart(Setting) Judge { return &slowStartJudge{} }
+func newSlowStart(Settings) Checker { return &slowStartJudge{} }
 
 func (j *slowStartJudge) Observe(m *Model, _ *history.Record) {
 	switch {
@@ -173,7 +173,7 @@ type allowance struct {
 	claimable lately
 }
 
-func newExpectations(Setting) Judge { return &expectationsJudge{} }
+func newExpectations(Settings) Checker { return &expectationsJudge{} }
 
 func (j *expectationsJudge) Observe(m *Model, _ *history.Record) {
 	if m.roused != nil {

@@ -66,7 +66,7 @@ func TestBurstLimit(t *testing.T) {
 				s.delete(p).answered(200)
 			}
 		}},
-		{name: "nobody wants so many", want: Idle, tell: func(s *story) {
+		{name: "nobody wants so many", want: NotExercised, tell: func(s *story) {
 			s.createAll(told(s, 10), 10)
 		}},
 	})

@@ -19,7 +19,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s is there twice", c.ID)
 		}
 		seen[c.ID] = true
-		if !strings.HasSuffix(c.Guarantee, ".") || c.Clause == "" || c.Property == "" || c.New == nil {
+		if !strings.HasSuffix(c.Guarantee, ".") || c.Contract == "" || c.Property == "" || c.New == nil {
 			t.Errorf("%s is incomplete: %+v", c.ID, c)
 		}
 		if found, ok := Find(c.ID); !ok || found.ID != c.ID {
@@ -75,7 +75,7 @@ func TestDoubt(t *testing.T) {
 			}
 		}
 	}
-	gap := &history.Record{Seq: 99, Gap: &history.Gap{Source: "truth of pods", Detail: "too old"}}
+	gap := &history.Record{Seq: 99, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
 	last := func(s *story) int { return len(s.records) - 1 }
 	for _, c := range []struct {
 		name    string
@@ -88,10 +88,10 @@ func TestDoubt(t *testing.T) {
 		{"no end", cut(whole, last(whole), nil, nil), "slow-start", Unknown, "ends before the run did"},
 		{"no end, a liveness check", cut(whole, last(whole), nil, nil), "converged", Unknown, "ends before the run did"},
 		{"truncated", cut(whole, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
-		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "truth of pods: too old"},
+		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
 		{"a gap, a check not tested", cut(whole, last(whole), gap, nil), "burst-limit", Unknown, "too old"},
 		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "broken once"},
-		{"not tested", whole.all(), "burst-limit", Idle, "nothing put it to the test"},
+		{"not tested", whole.all(), "burst-limit", NotExercised, "nothing put it to the test"},
 		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario says that it exercises"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestJudgePanics(t *testing.T) {
 		t.Fatal("no check slow-start")
 	}
 	checks := []Check{
-		{ID: "a", New: func(Setting) Judge { return &clumsy{} }},
-		{ID: "b", New: func(Setting) Judge { return &clumsy{onResult: true} }},
+		{ID: "a", New: func(Settings) Checker { return &clumsy{} }},
+		{ID: "b", New: func(Settings) Checker { return &clumsy{onResult: true} }},
 		sound,
 	}
 	results, _, err := run(checks, setting, quietRun().all())
@@ -177,17 +177,17 @@ func TestOverall(t *testing.T) {
 		want     Verdict
 		reason   string
 	}{
-		{"all well", []Result{result(Pass), result(Idle)}, busy, Pass, "1 checks held, 1 not put to the test"},
+		{"all well", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not put to the test"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
 		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired, of 2 injected"},
 		{"a fault that could not", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
 		{"nothing written", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
 		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
-		{"one of upstream's weaknesses", []Result{result(Pass), result(Known)}, busy, Known, "known-upstream-check: so it is"},
-		{"one, and a step that awaits its end", []Result{result(Known)}, failed, Known, "known-upstream-check: so it is"},
-		{"one, and another unknown", []Result{result(Known), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
-		{"all idle", []Result{result(Idle)}, busy, Unknown, "nothing was put to the test"},
+		{"one of upstream's weaknesses", []Result{result(Pass), result(KnownUpstream)}, busy, KnownUpstream, "known-upstream-check: so it is"},
+		{"one, and a step that awaits its end", []Result{result(KnownUpstream)}, failed, KnownUpstream, "known-upstream-check: so it is"},
+		{"one, and another unknown", []Result{result(KnownUpstream), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
+		{"all idle", []Result{result(NotExercised)}, busy, Unknown, "nothing was put to the test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verdict, reason := Overall(c.results, c.activity)

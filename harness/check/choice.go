@@ -57,7 +57,7 @@ type candidate struct {
 	chosen bool
 }
 
-func newChoice(Setting) Judge { return &choiceJudge{pending: map[*ledger]bool{}} }
+func newChoice(Settings) Checker { return &choiceJudge{pending: map[*ledger]bool{}} }
 
 func (j *choiceJudge) Observe(m *Model, _ *history.Record) {
 	if m.roused != nil {

@@ -99,12 +99,12 @@ func TestChoice(t *testing.T) {
 		{restarted, usual, "has restarted 3 times, the other 0"},
 		{young, usual, "has been there for 1m3s, the other for 1h0m3s"},
 	} {
-		judge(t, "choice", []tale{
+		judge(t, "scale-down-order", []tale{
 			{name: "the other " + c.says, want: Fail, says: c.says, tell: deletesFirst(c.greater, c.lesser)},
 			{name: "it " + c.says, want: Pass, tell: deletesFirst(c.lesser, c.greater)},
 		})
 	}
-	judge(t, "choice", []tale{
+	judge(t, "scale-down-order", []tale{
 		{name: "equals", want: Pass, tell: deletesFirst(usual, usual)},
 		{name: "ages of one class (trap 20)", want: Pass, tell: deletesFirst(usual, recent)},
 		{name: "an order that depends on the sort", want: Pass, tell: func(s *story) {

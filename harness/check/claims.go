@@ -20,7 +20,7 @@ type claimsJudge struct {
 	tried map[*process]map[types.UID]time.Duration // when each pod was last claimed or let go
 }
 
-func newClaims(Setting) Judge {
+func newClaims(Settings) Checker {
 	return &claimsJudge{tried: map[*process]map[types.UID]time.Duration{}}
 }
 

@@ -19,7 +19,7 @@ func TestClaims(t *testing.T) {
 		return fields{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n, "observedGeneration": 1}
 	}
 	stray := func(s *story, pod *history.Object) { s.deliver(s.relabel(pod, "other")) }
-	judge(t, "claims", []tale{
+	judge(t, "adopt-and-release", []tale{
 		{name: "nothing to claim", want: Pass, tell: func(s *story) {
 			s.running(told(s, 1), 1)
 			s.says(renewed(s), counts(1)).answered(200)

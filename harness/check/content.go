@@ -15,7 +15,7 @@ import (
 // Deployments.
 type contentJudge struct{ findings }
 
-func newContent(Setting) Judge { return &contentJudge{} }
+func newContent(Settings) Checker { return &contentJudge{} }
 
 // making is something created for an owner.
 type making struct {

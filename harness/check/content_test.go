@@ -40,7 +40,7 @@ func TestContentOfPods(t *testing.T) {
 			creates(s, pod)
 		}
 	}
-	judge(t, "content", []tale{
+	judge(t, "matches-template", []tale{
 		{name: "as the template says", want: Pass, tell: but(func(*history.Object) {})},
 		{name: "another name", want: Fail, says: `named "pod-"`, tell: but(func(o *history.Object) { o.GenerateName = "pod-" })},
 		{name: "a label missing", want: Fail, says: "with the labels map[app:web]", tell: but(func(o *history.Object) { delete(o.Labels, "tier") })},
@@ -83,7 +83,7 @@ func TestContentOfReplicaSets(t *testing.T) {
 			s.request(history.Request{Verb: "create", Resource: setResource, Namespace: namespace, Object: &o})
 		}
 	}
-	judge(t, "content", []tale{
+	judge(t, "matches-template", []tale{
 		{name: "as the template says", want: Pass, tell: but(func(*history.Object) {})},
 		{name: "another template", want: Fail, says: "with the template", tell: but(func(o *history.Object) {
 			o.Body = setOf("web", "v2", 10, 10).Body

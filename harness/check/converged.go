@@ -9,7 +9,7 @@ import (
 )
 
 // newConverged judges the owners of pods.
-func newConverged(s Setting) Judge {
+func newConverged(s Settings) Checker {
 	backingOff := newWaiting()
 	return newSettlement(s, realm{
 		nothing: "there was nothing to converge",
@@ -27,7 +27,7 @@ func newConverged(s Setting) Judge {
 			return &o.Ref, m.truth.pending(o, m.start.Time.Add(m.now))
 		},
 		watch: backingOff.observe,
-		weakness: func(m *Model, uid types.UID) *Weakness {
+		weakness: func(m *Model, uid types.UID) *KnownIssue {
 			if backingOff.explains(m, uid) {
 				return longBackOff
 			}
@@ -37,7 +37,7 @@ func newConverged(s Setting) Judge {
 }
 
 // newEndpointsExact judges the Services whose Endpoints the subject keeps.
-func newEndpointsExact(s Setting) Judge {
+func newEndpointsExact(s Settings) Checker {
 	lost, ends := lostWrites{}, unnoticed{}
 	givenUp := newDropped(func(c *call) bool { return c.publication != nil })
 	return newSettlement(s, realm{
@@ -56,7 +56,7 @@ func newEndpointsExact(s Setting) Judge {
 			givenUp.observe(m, r)
 			ends.observe(m, r)
 		},
-		weakness: func(m *Model, uid types.UID) *Weakness {
+		weakness: func(m *Model, uid types.UID) *KnownIssue {
 			s := m.truth.services[uid]
 			key := item{service: nameOf(s.Ref)}
 			switch {

@@ -111,7 +111,7 @@ func TestConverged(t *testing.T) {
 			s.phase(history.PhaseSettle)
 		}},
 		{name: "the run never settled", want: Unknown, tell: func(s *story) { told(s, 2) }},
-		{name: "nothing there", want: Idle, tell: func(s *story) { s.phase(history.PhaseSettle) }},
+		{name: "nothing there", want: NotExercised, tell: func(s *story) { s.phase(history.PhaseSettle) }},
 	})
 }
 
@@ -121,7 +121,7 @@ func TestQuiet(t *testing.T) {
 		s.phase(history.PhaseQuiet)
 		return rs
 	}
-	judge(t, "quiet", []tale{
+	judge(t, "no-writes-when-settled", []tale{
 		{name: "leases, events, reads", want: Pass, tell: func(s *story) {
 			rs := quiet(s)
 			s.wait(1500 * time.Millisecond)

@@ -18,7 +18,7 @@ import (
 // collisionCount changes.
 type deploymentStatusJudge struct{ findings }
 
-func newDeploymentStatus(Setting) Judge { return &deploymentStatusJudge{} }
+func newDeploymentStatus(Settings) Checker { return &deploymentStatusJudge{} }
 
 func (j *deploymentStatusJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent

@@ -23,7 +23,7 @@ import (
 // 1); that upstream's for ReplicationControllers does not is known.
 type notAboveDesiredJudge struct{ findings }
 
-func newNotAboveDesired(s Setting) Judge {
+func newNotAboveDesired(s Settings) Checker {
 	return &notAboveDesiredJudge{findings{upstream: s.Upstream}}
 }
 
@@ -88,7 +88,7 @@ func (j *notAboveDesiredJudge) again(m *Model, l *ledger, pods, desired int) {
 // decision may be older than their news.
 type notBelowDesiredJudge struct{ findings }
 
-func newNotBelowDesired(Setting) Judge { return &notBelowDesiredJudge{} }
+func newNotBelowDesired(Settings) Checker { return &notBelowDesiredJudge{} }
 
 func (j *notBelowDesiredJudge) Observe(m *Model, _ *history.Record) {
 	c := m.sent

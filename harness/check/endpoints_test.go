@@ -85,8 +85,8 @@ func TestEndpointsExact(t *testing.T) {
 		{name: "said to be truncated", want: Fail, says: "over-capacity", tell: told(fields{"selector": fields{"app": "nobody"}}, func(s *story, _ cast) {
 			s.annotate(s.endpoints("web"), capacityAnnotation, "truncated")
 		})},
-		{name: "nothing but a Service that selects nothing", want: Idle, tell: told(fields{"selector": nil}, func(*story, cast) {})},
-		{name: "one elsewhere (E6)", want: Idle, tell: told(fields{"type": "ExternalName"}, func(*story, cast) {})},
+		{name: "nothing but a Service that selects nothing", want: NotExercised, tell: told(fields{"selector": nil}, func(*story, cast) {})},
+		{name: "one elsewhere (E6)", want: NotExercised, tell: told(fields{"type": "ExternalName"}, func(*story, cast) {})},
 	})
 }
 
@@ -116,11 +116,11 @@ func TestOrphanEndpoints(t *testing.T) {
 			s.restart("subject-1")
 			settled(s)
 		}},
-		{name: "made later without a Service (trap 33)", want: Idle, tell: func(s *story) {
+		{name: "made later without a Service (trap 33)", want: NotExercised, tell: func(s *story) {
 			s.endpoints("web")
 			settled(s)
 		}},
-		{name: "made after its Service had gone (trap 33)", want: Idle, tell: func(s *story) {
+		{name: "made after its Service had gone (trap 33)", want: NotExercised, tell: func(s *story) {
 			s.remove(s.service("web", nil))
 			s.wait(time.Second)
 			s.endpoints("web")
@@ -280,7 +280,7 @@ func TestQuietOfEndpoints(t *testing.T) {
 			s.wait(time.Second)
 		}
 	}
-	judge(t, "quiet", []tale{
+	judge(t, "no-writes-when-settled", []tale{
 		{name: "without a change (E10)", want: Fail, says: "sent update endpoints ns/web", tell: rewritten("")},
 		{name: "those that were truncated (trap 32)", want: Pass, tell: rewritten("truncated")},
 	})

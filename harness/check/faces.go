@@ -65,7 +65,7 @@ func (f *faces) drop(uid types.UID, at time.Duration) {
 // Service is. Where there are more addresses than fit, a pod may be left out.
 type addressesJudge struct{ findings }
 
-func newAddresses(Setting) Judge { return &addressesJudge{} }
+func newAddresses(Settings) Checker { return &addressesJudge{} }
 
 func (j *addressesJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent

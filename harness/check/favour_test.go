@@ -71,7 +71,7 @@ func TestDeadlineIsReadInTheControllersFavour(t *testing.T) {
 // A view may go back, and come again: what was known since its first time is not
 // older for that.
 func TestClaimsWhereAListGoesBack(t *testing.T) {
-	judge(t, "claims", []tale{
+	judge(t, "adopt-and-release", []tale{
 		{name: "an orphan came while a round was under way", want: Pass, tell: func(s *story) {
 			set := told(s, 1)
 			s.wait(3 * time.Second)

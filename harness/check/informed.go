@@ -14,7 +14,7 @@ type informedJudge struct {
 	begun map[*process]map[string]bool // what was written for, in each life
 }
 
-func newInformed(Setting) Judge { return &informedJudge{begun: map[*process]map[string]bool{}} }
+func newInformed(Settings) Checker { return &informedJudge{begun: map[*process]map[string]bool{}} }
 
 func (j *informedJudge) Observe(m *Model, r *history.Record) {
 	if m.died != nil {

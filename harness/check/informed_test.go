@@ -19,7 +19,7 @@ func TestInformed(t *testing.T) {
 		return s.request(history.Request{Verb: "list", Resource: awaited})
 	}
 	owner := func(s *story) *history.Object { return s.replicaSet("web", 1) }
-	judge(t, "informed", []tale{
+	judge(t, "cache-synced", []tale{
 		{name: "all is known", want: Pass, tell: func(s *story) {
 			rs := told(s, 1)
 			succeed(s.create(rs))

@@ -7,7 +7,7 @@ import (
 )
 
 // setting is what stories are judged under.
-var setting = Setting{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
+var setting = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
 // verdicts judges a history that must be readable.
 func verdicts(t *testing.T, s *story) map[string]Result {
@@ -45,7 +45,7 @@ func judge(t *testing.T, id string, tales []tale) {
 			c.tell(s)
 			results := verdicts(t, s.end())
 			got := results[id]
-			held := c.want == legal && (got.Verdict == Pass || got.Verdict == Idle)
+			held := c.want == legal && (got.Verdict == Pass || got.Verdict == NotExercised)
 			if got.Verdict != c.want && !held {
 				t.Fatalf("%s: got %s (%s), want %s", id, got.Verdict, got.Reason, c.want)
 			}

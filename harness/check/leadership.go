@@ -95,11 +95,11 @@ type leadershipJudge struct {
 // notice; it may take no longer than it stood still.
 const waking = time.Second
 
-func newLeadership(Setting) Judge { return &leadershipJudge{sent: map[*process]time.Duration{}} }
+func newLeadership(Settings) Checker { return &leadershipJudge{sent: map[*process]time.Duration{}} }
 
 func (j *leadershipJudge) Observe(m *Model, r *history.Record) {
 	if r.Stall != nil {
-		j.awake = max(j.awake, m.now+min(r.Stall.Lasted, waking))
+		j.awake = max(j.awake, m.now+min(r.Stall.Duration, waking))
 	}
 	c := m.sent
 	if c == nil {

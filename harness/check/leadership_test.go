@@ -35,7 +35,7 @@ func (s *story) leads() {
 
 func TestLeadership(t *testing.T) {
 	works := func(s *story) { s.createAll(told(s, 3), 3) }
-	judge(t, "leadership", []tale{
+	judge(t, "lease-holder-writes", []tale{
 		{name: "asks for no lease", want: legal, tell: works},
 		{name: "works while it leads", want: Pass, tell: func(s *story) {
 			s.leads()

@@ -11,7 +11,7 @@ import (
 // It grows with the objects and calls that are alive, not with the history.
 type Model struct {
 	facts     *decoder
-	setting   Setting
+	setting   Settings
 	processes map[string]*process // the living, by name
 	dead      map[string]bool     // the names of those that ended and have not started again
 	calls     map[uint64]*call    // in flight
@@ -55,7 +55,7 @@ type wake struct {
 	itself bool // news of the object itself
 }
 
-func newModel(setting Setting) *Model {
+func newModel(setting Settings) *Model {
 	return &Model{
 		facts:     newDecoder(),
 		setting:   setting,
@@ -81,8 +81,8 @@ func (m *Model) observe(r *history.Record) error {
 		m.start = *r.Start
 	case r.Phase != nil:
 		m.phase = r.Phase.Name
-	case r.Truth != nil:
-		return m.commit(r.Truth)
+	case r.Commit != nil:
+		return m.commit(r.Commit)
 	case r.Request != nil:
 		m.send(r.Request)
 	case r.Response != nil:
@@ -91,20 +91,20 @@ func (m *Model) observe(r *history.Record) error {
 		return m.list(r.List)
 	case r.Delivery != nil:
 		return m.deliver(r.Delivery)
-	case r.Closed != nil:
-		delete(m.streams, r.Closed.ID)
+	case r.WatchClosed != nil:
+		delete(m.streams, r.WatchClosed.ID)
 	case r.Process != nil:
 		m.live(r.Process)
 	case r.Stall != nil:
-		m.stall(r.Stall.Lasted)
+		m.stall(r.Stall.Duration)
 	}
 	return nil
 }
 
 // commit takes in a version that came to be.
-func (m *Model) commit(t *history.Truth) error { return setTruth(m.truth, m.facts, t) }
+func (m *Model) commit(t *history.Commit) error { return setTruth(m.truth, m.facts, t) }
 
-func setTruth(truth *world, facts *decoder, t *history.Truth) error {
+func setTruth(truth *world, facts *decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		truth.remove(t.Object.Resource, t.Object.UID)
 		return nil

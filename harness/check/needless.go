@@ -35,7 +35,7 @@ type needless struct {
 	records []int64 // of the latest few
 }
 
-func newNeedless(Setting) Judge {
+func newNeedless(Settings) Checker {
 	return &needlessJudge{lives: map[*process]map[objectName]*needless{}}
 }
 

@@ -25,7 +25,7 @@ type orphanEndpointsJudge struct {
 	services map[objectName]time.Duration
 }
 
-func newOrphanEndpoints(s Setting) Judge {
+func newOrphanEndpoints(s Settings) Checker {
 	j := &orphanEndpointsJudge{
 		findings: findings{upstream: s.Upstream}, born: map[types.UID]time.Duration{}, services: map[objectName]time.Duration{},
 	}
@@ -73,17 +73,17 @@ func (j *orphanEndpointsJudge) pending(m *Model, uid types.UID) (*history.Ref, [
 }
 
 func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
-	if r.Truth != nil && r.Truth.Object.Resource == endpointsResource {
-		uid := r.Truth.Object.UID
+	if r.Commit != nil && r.Commit.Object.Resource == endpointsResource {
+		uid := r.Commit.Object.UID
 		if _, known := j.born[uid]; !known {
 			j.born[uid] = m.at
 		}
-		if r.Truth.Type == history.Deleted {
+		if r.Commit.Type == history.Deleted {
 			delete(j.born, uid)
 		}
 	}
-	if r.Truth != nil && r.Truth.Object.Resource == serviceResource {
-		j.serve(m, r.Truth)
+	if r.Commit != nil && r.Commit.Object.Resource == serviceResource {
+		j.serve(m, r.Commit)
 	}
 	for _, w := range m.wakes {
 		known := w.process.publications[w.service]
@@ -99,7 +99,7 @@ func (j *orphanEndpointsJudge) Observe(m *Model, r *history.Record) {
 }
 
 // serve takes in what has become of a Service.
-func (j *orphanEndpointsJudge) serve(m *Model, t *history.Truth) {
+func (j *orphanEndpointsJudge) serve(m *Model, t *history.Commit) {
 	name := nameOf(t.Object.Ref)
 	if _, known := j.services[name]; !known {
 		j.services[name] = m.now
@@ -163,9 +163,9 @@ func (j *orphanEndpointsJudge) Result() Result {
 	switch {
 	case j.violations > 0:
 		return j.findings.Result()
-	case result.Verdict == Idle:
+	case result.Verdict == NotExercised:
 		return j.findings.Result()
 	}
-	result.Tested += j.tested
+	result.Exercised += j.tested
 	return result
 }

@@ -10,10 +10,10 @@ import (
 // pods that were its own, or nobody's, in some way that it may have them in mind.
 type ownershipJudge struct{ findings }
 
-func newOwnership(Setting) Judge { return &ownershipJudge{} }
+func newOwnership(Settings) Checker { return &ownershipJudge{} }
 
 func (j *ownershipJudge) Observe(m *Model, r *history.Record) {
-	if r.Truth != nil {
+	if r.Commit != nil {
 		j.oneController(m, r)
 	}
 	c := m.sent
@@ -32,13 +32,13 @@ func (j *ownershipJudge) Observe(m *Model, r *history.Record) {
 
 func (j *ownershipJudge) oneController(m *Model, r *history.Record) {
 	controllers := 0
-	for _, o := range r.Truth.Object.Owners {
+	for _, o := range r.Commit.Object.Owners {
 		if o.Controller {
 			controllers++
 		}
 	}
 	if controllers > 1 {
-		ref := r.Truth.Object.Ref
+		ref := r.Commit.Object.Ref
 		j.violate(func() Evidence {
 			return Evidence{
 				Summary:  fmt.Sprintf("%s has %d controllers", ref, controllers),

@@ -114,7 +114,7 @@ const leaseResource = "leases.coordination.k8s.io"
 // it is taken to be given up.
 const napMax = time.Minute
 
-func newProcess(name string, facts *decoder, setting Setting) *process {
+func newProcess(name string, facts *decoder, setting Settings) *process {
 	return &process{
 		name:    name,
 		view:    newView(facts),

@@ -21,7 +21,7 @@ type quietJudge struct {
 	reacted bool         // the subject wrote after that
 }
 
-func newQuiet(s Setting) Judge {
+func newQuiet(s Settings) Checker {
 	return &quietJudge{expected: s.Quiet, grace: min(lag, s.Quiet/2)}
 }
 
@@ -36,8 +36,8 @@ func (j *quietJudge) Observe(m *Model, r *history.Record) {
 		}
 		j.quiet = false
 	case !j.quiet || m.now-j.since <= j.grace:
-	case r.Truth != nil && len(m.truth.touched)+len(m.truth.published) > 0 && j.violations == 0 && j.stirred == nil:
-		ref := r.Truth.Object.Ref
+	case r.Commit != nil && len(m.truth.touched)+len(m.truth.published) > 0 && j.violations == 0 && j.stirred == nil:
+		ref := r.Commit.Object.Ref
 		j.stirred = &ref
 	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // trap 32
 	case r.Request != nil && r.Request.IsWrite() && j.stirred != nil:

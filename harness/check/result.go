@@ -16,18 +16,18 @@ const (
 	// Unknown: the history does not allow a conclusion that the scenario demands,
 	// because a witness missed something or too little happened.
 	Unknown Verdict = "unknown"
-	// Known: upstream's own controllers broke the guarantee, in ways only in which
+	// KnownUpstream: upstream's own controllers broke the guarantee, in ways only in which
 	// they are known to (Weaknesses).
-	Known Verdict = "known-upstream"
+	KnownUpstream Verdict = "known-upstream"
 	// Pass: the guarantee was put to the test and held.
 	Pass Verdict = "pass"
-	// Idle: nothing in this history could have broken the guarantee, and the
+	// NotExercised: nothing in this history could have broken the guarantee, and the
 	// scenario does not claim that something would. It says nothing for the subject.
-	Idle Verdict = "idle"
+	NotExercised Verdict = "not-exercised"
 )
 
 // severity orders verdicts: the verdict of many is their worst.
-var severity = map[Verdict]int{Idle: 0, Pass: 1, Known: 2, Unknown: 3, Fail: 4}
+var severity = map[Verdict]int{NotExercised: 0, Pass: 1, KnownUpstream: 2, Unknown: 3, Fail: 4}
 
 // Worst returns the worse of two verdicts.
 func Worst(a, b Verdict) Verdict {
@@ -43,8 +43,8 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	// Reason is one sentence: why this verdict.
 	Reason string `json:"reason"`
-	// Tested is how often the history put the guarantee to the test.
-	Tested int `json:"tested"`
+	// Exercised is how often the history put the guarantee to the test.
+	Exercised int `json:"tested"`
 	// Violations is how often it was broken; Evidence shows the first few.
 	Violations int        `json:"violations,omitempty"`
 	Evidence   []Evidence `json:"evidence,omitempty"`
@@ -60,7 +60,7 @@ type Evidence struct {
 	At       time.Duration `json:"at"` // when, since the start of the history, in nanoseconds
 	// Records are the places in the history that show it, by Seq, oldest first.
 	Records []int64 `json:"records,omitempty"`
-	// Weakness is the number of the weakness of upstream that this is, or that
+	// KnownIssue is the number of the weakness of upstream that this is, or that
 	// looks just like it; 0 if it is none.
-	Weakness int `json:"weakness,omitempty"`
+	KnownIssue int `json:"weakness,omitempty"`
 }

@@ -20,7 +20,7 @@ import (
 // every way in which the process may have had them in mind.
 type revisionsJudge struct{ findings }
 
-func newRevisions(Setting) Judge { return &revisionsJudge{} }
+func newRevisions(Settings) Checker { return &revisionsJudge{} }
 
 func (j *revisionsJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent

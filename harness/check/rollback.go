@@ -22,7 +22,7 @@ const rollbackAnnotation = "deprecated.deployment.rollback.to"
 // that.
 type rollbackJudge struct{ findings }
 
-func newRollback(Setting) Judge { return &rollbackJudge{} }
+func newRollback(Settings) Checker { return &rollbackJudge{} }
 
 func (j *rollbackJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent
@@ -131,7 +131,7 @@ func lastRevision(sets []*owner) (second int64) {
 // at its end, and there are so many more than the limit of a higher revision.
 type historyJudge struct{ findings }
 
-func newHistory(Setting) Judge { return &historyJudge{} }
+func newHistory(Settings) Checker { return &historyJudge{} }
 
 func (j *historyJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent

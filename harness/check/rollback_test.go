@@ -84,7 +84,7 @@ func TestHistory(t *testing.T) {
 		s.deliver(s.revise("web", "status", fields{"observedGeneration": s.find("web").Generation}))
 		s.wait(3 * time.Second)
 	}
-	judge(t, "history", []tale{
+	judge(t, "revision-history-limit", []tale{
 		{name: "the lowest revisions above the limit", want: Pass, tell: func(s *story) {
 			three(s, fields{})
 			s.trim("web-v1").answered(200)

@@ -15,7 +15,7 @@ import (
 // allow, for some way in which the process may have had them in mind.
 type maxSurgeJudge struct{ findings }
 
-func newMaxSurge(Setting) Judge { return &maxSurgeJudge{} }
+func newMaxSurge(Settings) Checker { return &maxSurgeJudge{} }
 
 func (j *maxSurgeJudge) Observe(m *Model, _ *history.Record) {
 	s := judgeableScaling(m)
@@ -48,7 +48,7 @@ func (j *maxSurgeJudge) Observe(m *Model, _ *history.Record) {
 // by now: who goes by the status alone does not know better.
 type maxUnavailableJudge struct{ findings }
 
-func newMaxUnavailable(Setting) Judge { return &maxUnavailableJudge{} }
+func newMaxUnavailable(Settings) Checker { return &maxUnavailableJudge{} }
 
 func (j *maxUnavailableJudge) Observe(m *Model, _ *history.Record) {
 	s := judgeableScaling(m)
@@ -82,7 +82,7 @@ func (j *maxUnavailableJudge) Observe(m *Model, _ *history.Record) {
 // known all the time.
 type recreateJudge struct{ findings }
 
-func newRecreate(Setting) Judge { return &recreateJudge{} }
+func newRecreate(Settings) Checker { return &recreateJudge{} }
 
 func (j *recreateJudge) Observe(m *Model, _ *history.Record) {
 	s := judgeableScaling(m)

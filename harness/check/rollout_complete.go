@@ -15,7 +15,7 @@ type rolloutCompleteJudge struct {
 	*settlement
 }
 
-func newRolloutComplete(s Setting) Judge {
+func newRolloutComplete(s Settings) Checker {
 	abandoned := abandonment{}
 	givenUp := newDropped(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteJudge{settlement: newSettlement(s, realm{
@@ -37,7 +37,7 @@ func newRolloutComplete(s Setting) Judge {
 			abandoned.observe(m, r)
 			givenUp.observe(m, r)
 		},
-		weakness: func(m *Model, uid types.UID) *Weakness {
+		weakness: func(m *Model, uid types.UID) *KnownIssue {
 			key := item{uid: uid}
 			return m.truth.rolloutWeakness(m.truth.deployments[uid], hasKey(m, abandoned, key), givenUp.explains(m, key))
 		},

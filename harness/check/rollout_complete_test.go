@@ -201,7 +201,7 @@ func TestRolloutComplete(t *testing.T) {
 			rolledOut(s)
 			s.scale("web-v1", 1)
 		}},
-		{name: "nothing there", want: Idle, tell: func(s *story) { s.phase(history.PhaseSettle) }},
+		{name: "nothing there", want: NotExercised, tell: func(s *story) { s.phase(history.PhaseSettle) }},
 	})
 }
 

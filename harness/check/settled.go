@@ -37,8 +37,8 @@ func (s *Settled) Observe(r *history.Record) {
 	switch {
 	case r.Start != nil:
 		s.start = *r.Start
-	case r.Truth != nil:
-		if err := setTruth(s.truth, s.facts, r.Truth); err != nil && s.err == nil {
+	case r.Commit != nil:
+		if err := setTruth(s.truth, s.facts, r.Commit); err != nil && s.err == nil {
 			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		for name := range s.truth.published {

@@ -54,13 +54,13 @@ type realm struct {
 	watch func(m *Model, r *history.Record)
 	// weakness is what explains all that is pending about an object, if upstream is
 	// known for it; nil if it is not. Without this function it never is.
-	weakness func(m *Model, uid types.UID) *Weakness
+	weakness func(m *Model, uid types.UID) *KnownIssue
 }
 
 // tolerance is what the run's clock and the history's may differ by at a bound.
 const tolerance = 500 * time.Millisecond
 
-func newSettlement(s Setting, r realm) *settlement {
+func newSettlement(s Settings, r realm) *settlement {
 	return &settlement{
 		realm:    r,
 		within:   s.Within,
@@ -81,17 +81,17 @@ func (j *settlement) Observe(m *Model, r *history.Record) {
 		j.quiet, j.reached = result.Violations == 0, j.since
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && j.settling:
 		j.result = j.judge(m)
-	case j.settling && r.Truth != nil && j.touched(m.truth):
+	case j.settling && r.Commit != nil && j.touched(m.truth):
 		j.since = instant{m.now, m.seq}
 	}
 }
 
 // review counts what is pending. Known is the weakness that explains the first of
 // it, if there is one that explains each.
-func (j *settlement) review(m *Model) (result Result, known *Weakness) {
+func (j *settlement) review(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range j.all(m, m.start.Namespace) {
-		result.Tested++
+		result.Exercised++
 		ref, all := j.pending(m, uid)
 		all = slices.DeleteFunc(all, func(p pending) bool { return p.awaited })
 		if len(all) == 0 {
@@ -107,7 +107,7 @@ func (j *settlement) review(m *Model) (result Result, known *Weakness) {
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
 					Summary: p.text, Expected: fmt.Sprintf("so within %v", j.within), Object: ref, At: m.now, Records: []int64{m.seq},
-					Weakness: trap,
+					KnownIssue: trap,
 				})
 			}
 		}
@@ -118,7 +118,7 @@ func (j *settlement) review(m *Model) (result Result, known *Weakness) {
 	return result, known
 }
 
-func (j *settlement) explain(m *Model, uid types.UID) *Weakness {
+func (j *settlement) explain(m *Model, uid types.UID) *KnownIssue {
 	if j.weakness == nil {
 		return nil
 	}
@@ -142,10 +142,10 @@ func (j *settlement) judge(m *Model) Result {
 			result.Reason += "; " + known.String()
 		}
 		if known != nil && j.upstream {
-			result.Verdict = Known
+			result.Verdict = KnownUpstream
 		}
-	case result.Tested == 0:
-		result.Verdict, result.Reason = Idle, j.nothing
+	case result.Exercised == 0:
+		result.Verdict, result.Reason = NotExercised, j.nothing
 	case took > j.within+tolerance:
 		late := Evidence{
 			Summary:  fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond)),

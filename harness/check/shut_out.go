@@ -35,7 +35,7 @@ type refusals struct {
 	records []int64 // the latest few
 }
 
-func newShutOut(Setting) Judge { return &shutOutJudge{states: map[item]*refusals{}} }
+func newShutOut(Settings) Checker { return &shutOutJudge{states: map[item]*refusals{}} }
 
 func (j *shutOutJudge) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {

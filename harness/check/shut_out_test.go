@@ -21,7 +21,7 @@ func TestShutOut(t *testing.T) {
 			})
 		}
 	}
-	judge(t, "shut-out", []tale{
+	judge(t, "terminating-namespace", []tale{
 		{name: "each pod is refused once", want: Pass, tell: func(s *story) {
 			rs := told(s, 5)
 			for _, batch := range []int{1, 2, 2} {
@@ -34,7 +34,7 @@ func TestShutOut(t *testing.T) {
 			rs := told(s, 5)
 			retry(s, 6, 5*time.Millisecond, 2, func() { s.create(rs).shutOut() })
 		}},
-		{name: "refused for another reason", want: Idle, tell: func(s *story) {
+		{name: "refused for another reason", want: NotExercised, tell: func(s *story) {
 			rs := told(s, 5)
 			retry(s, 8, 5*time.Millisecond, 2, func() { s.create(rs).answered(403) })
 		}},

@@ -173,7 +173,7 @@ func (s *cluster) put(kind history.EventType, t thing) *thing {
 		s.things[t.UID] = &t
 	}
 	s.truth.send(s, s.upTo(3*time.Millisecond), func() {
-		s.append(history.Record{Truth: &history.Truth{Type: kind, Object: t.Object}})
+		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: t.Object}})
 	})
 	if s.subject != nil {
 		s.subject.tell(kind, &t)

@@ -56,7 +56,7 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 		s.objects[o.UID] = &o
 	}
 	s.truth.send(s.cluster, s.upTo(3*time.Millisecond), func() {
-		s.append(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 	})
 	if s.life != nil {
 		s.life.tell(kind, &o)
@@ -329,21 +329,21 @@ func TestBrokenDeployersAreCaught(t *testing.T) {
 		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 8},
 		{"rolls back to whatever revision (D8)", rolloutRules{rollsAnywhere: true}, under, "rollback", 1},
 		{"leaves the wish to roll back (D8)", rolloutRules{keepsWish: true}, under, "rollback", 1},
-		{"deletes old ReplicaSets too early", rolloutRules{trimsEarly: true}, under, "history", 3},
-		{"deletes the last revisions first", rolloutRules{trimsLast: true}, under, "history", 4},
+		{"deletes old ReplicaSets too early", rolloutRules{trimsEarly: true}, under, "revision-history-limit", 3},
+		{"deletes the last revisions first", rolloutRules{trimsLast: true}, under, "revision-history-limit", 4},
 		{"deletes no old ReplicaSets (D19)", rolloutRules{neverTrims: true}, under, "rollout-complete", 5},
-		{"scales an old ReplicaSet up", rolloutRules{raisesOld: true}, under, "sizes", 2},
-		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "sizes", 4},
-		{"scales the newest of the old ReplicaSets down first", rolloutRules{newestFirst: true}, rolled, "sizes", 5},
-		{"begins with the smallest where all are scaled", rolloutRules{restToSmallest: true}, scaled, "sizes", 2},
+		{"scales an old ReplicaSet up", rolloutRules{raisesOld: true}, under, "proportional-scaling", 2},
+		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "proportional-scaling", 4},
+		{"scales the newest of the old ReplicaSets down first", rolloutRules{newestFirst: true}, rolled, "proportional-scaling", 5},
+		{"begins with the smallest where all are scaled", rolloutRules{restToSmallest: true}, scaled, "proportional-scaling", 2},
 		{"reports a negative number (D20)", rolloutRules{saysNegative: true}, under, "deployment-status", 7},
 		{"reports the new pods as all that are available", rolloutRules{saysOwn: true}, under, "deployment-status", 8},
 		{"reports progress where there is none", rolloutRules{saysProgress: true}, under, "deployment-status", 8},
 		{"measures from the end of the rollout before (D10)", rolloutRules{staleDeadline: true}, under, "deployment-status", 3},
-		{"makes ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, under, "content", 5},
+		{"makes ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, under, "matches-template", 5},
 		{"does not pass on what a Deployment is annotated with", rolloutRules{inheritsNothing: true}, under, "rollout-complete", 5},
 		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 9},
-		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "quiet", 9},
+		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "no-writes-when-settled", 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -96,7 +96,7 @@ func TestBrokenControllersAreCaught(t *testing.T) {
 		{"adopts without a live read (R10)", rules{noLiveRead: true}, lagging, "ownership", 20, 15},
 		{"failed creates stay expected (R16)", rules{noLowering: true}, failing, "converged", 20, 15},
 		{"counts terminating pods (R2)", rules{countsDying: true}, graceful, "not-below-desired", 20, 5},
-		{"chooses anyhow (R13)", rules{choosesAnyhow: true}, settled, "choice", 20, 10},
+		{"chooses anyhow (R13)", rules{choosesAnyhow: true}, settled, "scale-down-order", 20, 10},
 		{"reports every pod as ready", rules{saysAllReady: true}, lagging, "status", 20, 20},
 		{"reports the pods that there should be", rules{saysSpec: true}, lagging, "status", 20, 20},
 		{"reports a generation to come", rules{saysLater: true}, lagging, "status", 20, 20},

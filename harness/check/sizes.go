@@ -21,7 +21,7 @@ import (
 // first, and down to 0.
 type sizesJudge struct{ findings }
 
-func newSizes(Setting) Judge { return &sizesJudge{} }
+func newSizes(Settings) Checker { return &sizesJudge{} }
 
 func (j *sizesJudge) Observe(m *Model, _ *history.Record) {
 	a := m.answered

@@ -26,7 +26,7 @@ func TestSizes(t *testing.T) {
 		s.deliver(s.revise("web", "spec", spec))
 		s.wait(3 * time.Second)
 	}
-	judge(t, "sizes", []tale{
+	judge(t, "proportional-scaling", []tale{
 		{name: "the new one goes up", want: Pass, tell: func(s *story) {
 			half(s)
 			s.resize(s.find("web-v2"), 6).takes()
@@ -132,7 +132,7 @@ func TestProportions(t *testing.T) {
 		s.deliver(s.revise("web", "spec", fields{"replicas": 11}))
 		s.wait(3 * time.Second)
 	}
-	judge(t, "sizes", []tale{
+	judge(t, "proportional-scaling", []tale{
 		{name: "halves round up, and the largest comes first", want: Pass, tell: func(s *story) {
 			resized(s, 9, 16)
 			s.resize(s.find("web-v1"), 14).takes()
@@ -212,7 +212,7 @@ func TestOldestFirst(t *testing.T) {
 		s.noted("v3", 5, 9, 12)
 		s.rollTo("web", "v3")
 	}
-	judge(t, "sizes", []tale{
+	judge(t, "proportional-scaling", []tale{
 		{name: "the oldest goes", want: Pass, tell: func(s *story) {
 			between(s, 5)
 			s.resize(s.find("web-v1"), 1).takes()

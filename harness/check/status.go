@@ -118,7 +118,7 @@ func (t tally) plus(other tally) tally {
 // live read alone, is that of a namesake (trap 43).
 type statusJudge struct{ findings }
 
-func newStatus(s Setting) Judge { return &statusJudge{findings: findings{upstream: s.Upstream}} }
+func newStatus(s Settings) Checker { return &statusJudge{findings: findings{upstream: s.Upstream}} }
 
 func (j *statusJudge) Observe(m *Model, r *history.Record) {
 	c := m.sent

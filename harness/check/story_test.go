@@ -53,7 +53,7 @@ func (s *story) wait(d time.Duration) { s.at += d }
 // stall lets time pass in which nothing on the machine got any.
 func (s *story) stall(d time.Duration) {
 	s.wait(d)
-	s.append(history.Record{Stall: &history.Stall{Lasted: d}})
+	s.append(history.Record{Stall: &history.Stall{Duration: d}})
 }
 
 func (s *story) phase(name history.PhaseName) {
@@ -128,7 +128,7 @@ func (s *story) commit(event history.EventType, o history.Object) *history.Objec
 	s.version++
 	o.Version = s.version
 	key := o.Resource + " " + o.Name
-	s.append(history.Record{Truth: &history.Truth{Type: event, Object: o}})
+	s.append(history.Record{Commit: &history.Commit{Type: event, Object: o}})
 	if event == history.Deleted {
 		delete(s.truth, key)
 	} else {

@@ -68,7 +68,7 @@ func newsOfService(m *Model, r *history.Record, i item) (wakes bool, ended []typ
 		return true, nil
 	}
 	pods := maps.Keys(i.process.view.faces.of)
-	if news.OfObject() {
+	if news.HasObject() {
 		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
 	}
 	for uid := range pods {

@@ -16,7 +16,7 @@ import (
 // viewOf is the view of a story's subject at its end.
 func viewOf(t *testing.T, s *story) *view {
 	t.Helper()
-	m := newModel(Setting{})
+	m := newModel(Settings{})
 	for _, r := range s.records {
 		if err := m.observe(r); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestView(t *testing.T) {
 			pods := s.running(rs, 2)
 			s.watch(podResource, "sendInitialEvents=true")
 			s.deliver(pods[1])
-			s.append(history.Record{Closed: &history.Closed{ID: s.watches[podResource], Subject: s.subject}})
+			s.append(history.Record{WatchClosed: &history.WatchClosed{ID: s.watches[podResource], Subject: s.subject}})
 			s.watch(podResource, "")
 		}, versions{"web-1": 102, "web-2": 103}},
 		{"a new process knows nothing", func(s *story, rs *history.Object) {

@@ -37,7 +37,7 @@ func isNews(m *Model, r *history.Record, i item) bool {
 	switch event, of := newsOf(r); {
 	case of != podResource:
 		return true
-	case event.OfObject():
+	case event.HasObject():
 		pod := &r.Delivery.Object
 		return pod.ControllerRef() != nil || view.claims[pod.UID] == m.seq
 	}

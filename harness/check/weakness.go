@@ -8,17 +8,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Weakness is a way in which upstream's controllers of Kubernetes v1.36 break a
+// KnownIssue is a way in which upstream's controllers of Kubernetes v1.36 break a
 // promise, as is known of them. TRAPS.md lists all that are known; here are those
 // that leave something undone for good and can be told with certainty by what they
 // leave behind. suites/regression has a scenario of each.
-type Weakness struct {
+type KnownIssue struct {
 	// Name is that of its scenario.
 	Name string
 	// Trap is its number in TRAPS.md.
 	Trap int
-	// Sentence says what happens.
-	Sentence string
+	// Description says what happens.
+	Description string
 	// Issue is where upstream has it on record; empty if that is not known.
 	Issue string
 	// Check is the ID of the check that it breaks in that scenario.
@@ -29,80 +29,80 @@ type Weakness struct {
 
 // The weaknesses that are recognised.
 var (
-	stuckScaling = &Weakness{
-		Name:     "stuck-scaling",
-		Trap:     1,
-		Sentence: "a scaling never ends when the only ReplicaSet with pods has the new size already",
-		Issue:    "kubernetes/kubernetes#102551",
-		Check:    "rollout-complete",
+	stuckScaling = &KnownIssue{
+		Name:        "stuck-scaling",
+		Trap:        1,
+		Description: "a scaling never ends when the only ReplicaSet with pods has the new size already",
+		Issue:       "kubernetes/kubernetes#102551",
+		Check:       "rollout-complete",
 	}
-	recreateScaling = &Weakness{
-		Name:     "recreate-scaling",
-		Trap:     45,
-		Sentence: "a scaling never ends when the strategy has become Recreate while two ReplicaSets have pods",
-		Check:    "rollout-complete",
+	recreateScaling = &KnownIssue{
+		Name:        "recreate-scaling",
+		Trap:        45,
+		Description: "a scaling never ends when the strategy has become Recreate while two ReplicaSets have pods",
+		Check:       "rollout-complete",
 	}
-	swallowedError = &Weakness{
-		Name:     "swallowed-error",
-		Trap:     3,
-		Sentence: "a write that failed while old ReplicaSets were scaled down is not tried again before something else happens",
-		Check:    "rollout-complete",
+	swallowedError = &KnownIssue{
+		Name:        "swallowed-error",
+		Trap:        3,
+		Description: "a write that failed while old ReplicaSets were scaled down is not tried again before something else happens",
+		Check:       "rollout-complete",
 	}
-	lostEndpoints = &Weakness{
-		Name:     "lost-endpoints",
-		Trap:     44,
-		Sentence: "Endpoints whose last write was made, and its answer lost, stay as they are when by then the cache, which lags, has what is wanted again",
-		Check:    "endpoints-exact",
+	lostEndpoints = &KnownIssue{
+		Name:        "lost-endpoints",
+		Trap:        44,
+		Description: "Endpoints whose last write was made, and its answer lost, stay as they are when by then the cache, which lags, has what is wanted again",
+		Check:       "endpoints-exact",
 	}
-	namesakeStatus = &Weakness{
-		Name:     "namesake-status",
-		Trap:     43,
-		Sentence: "a status whose write conflicts is written onto what bears the name by then, be it another owner",
-		Check:    "status",
+	namesakeStatus = &KnownIssue{
+		Name:        "namesake-status",
+		Trap:        43,
+		Description: "a status whose write conflicts is written onto what bears the name by then, be it another owner",
+		Check:       "status",
 	}
-	earlyLeftovers = &Weakness{
-		Name:     "early-leftovers",
-		Trap:     8,
-		Sentence: "at the start, Endpoints are deleted whose Service is there and not in the cache yet",
-		Issue:    "kubernetes/kubernetes#104062",
-		Check:    "orphan-endpoints",
+	earlyLeftovers = &KnownIssue{
+		Name:        "early-leftovers",
+		Trap:        8,
+		Description: "at the start, Endpoints are deleted whose Service is there and not in the cache yet",
+		Issue:       "kubernetes/kubernetes#104062",
+		Check:       "orphan-endpoints",
 	}
-	unnoticedEnd = &Weakness{
-		Name:     "unnoticed-end",
-		Trap:     7,
-		Sentence: "a pod that ends, and is said to be as ready as before and to have its address, stays in Endpoints until something else happens",
-		Check:    "endpoints-exact",
+	unnoticedEnd = &KnownIssue{
+		Name:        "unnoticed-end",
+		Trap:        7,
+		Description: "a pod that ends, and is said to be as ready as before and to have its address, stays in Endpoints until something else happens",
+		Check:       "endpoints-exact",
 	}
-	longBackOff = &Weakness{
-		Name:     "long-back-off",
-		Trap:     5,
-		Sentence: "what has failed for long for a ReplicaSet or ReplicationController is tried again after up to 1000 s only",
-		Issue:    "kubernetes/kubernetes#98656",
-		Check:    "converged",
-		Slow:     true,
+	longBackOff = &KnownIssue{
+		Name:        "long-back-off",
+		Trap:        5,
+		Description: "what has failed for long for a ReplicaSet or ReplicationController is tried again after up to 1000 s only",
+		Issue:       "kubernetes/kubernetes#98656",
+		Check:       "converged",
+		Slow:        true,
 	}
-	latePods = &Weakness{
-		Name:     "late-pods",
-		Trap:     9,
-		Sentence: "a ReplicationController that has not been shown for 5 minutes the pods that it made makes them again",
-		Issue:    "kubernetes/kubernetes#129795",
-		Check:    "not-above-desired",
-		Slow:     true,
+	latePods = &KnownIssue{
+		Name:        "late-pods",
+		Trap:        9,
+		Description: "a ReplicationController that has not been shown for 5 minutes the pods that it made makes them again",
+		Issue:       "kubernetes/kubernetes#129795",
+		Check:       "not-above-desired",
+		Slow:        true,
 	}
-	droppedKey = &Weakness{
-		Name:     "dropped-key",
-		Trap:     4,
-		Sentence: "a Deployment or Service whose syncs have failed 16 times in a row is left as it is until something else happens",
-		Check:    "endpoints-exact",
-		Slow:     true,
+	droppedKey = &KnownIssue{
+		Name:        "dropped-key",
+		Trap:        4,
+		Description: "a Deployment or Service whose syncs have failed 16 times in a row is left as it is until something else happens",
+		Check:       "endpoints-exact",
+		Slow:        true,
 	}
 )
 
-// Weaknesses are all that are recognised.
-var Weaknesses = []*Weakness{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
+// KnownIssues are all that are recognised.
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-func (w *Weakness) String() string {
-	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Sentence)
+func (w *KnownIssue) String() string {
+	text := fmt.Sprintf("known weakness %d of upstream: %s", w.Trap, w.Description)
 	if w.Issue != "" {
 		text += " (" + w.Issue + ")"
 	}
@@ -111,7 +111,7 @@ func (w *Weakness) String() string {
 
 // rolloutWeakness is what explains all that is pending about a Deployment; nil if
 // nothing that is known does.
-func (w *world) rolloutWeakness(d *deployment, abandoned, dropped bool) *Weakness {
+func (w *world) rolloutWeakness(d *deployment, abandoned, dropped bool) *KnownIssue {
 	if d.paused || d.terminating {
 		return nil
 	}

@@ -142,8 +142,8 @@ func TestKnownWeaknesses(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tell func(s *story)
-		want *Weakness // nil: it is not known for that
-		of   string    // the check
+		want *KnownIssue // nil: it is not known for that
+		of   string      // the check
 	}{
 		{"its only pods are as many as it asks for, by another note", settling(func(s *story) { stuck(s, 4, 4, 5) }), stuckScaling, "rollout-complete"},
 		{"its only pods are as many, by the right note", settling(func(s *story) { stuck(s, 4, 4, 4) }), nil, "rollout-complete"},
@@ -463,12 +463,12 @@ func TestKnownWeaknesses(t *testing.T) {
 					trap = c.want.Trap
 				}
 				if c.want != nil && upstream {
-					want = Known
+					want = KnownUpstream
 				}
-				if got.Verdict != want || len(got.Evidence) == 0 || got.Evidence[0].Weakness != trap {
+				if got.Verdict != want || len(got.Evidence) == 0 || got.Evidence[0].KnownIssue != trap {
 					t.Errorf("upstream %v: %s with %+v, want %s with the weakness %d", upstream, got.Verdict, got.Evidence, want, trap)
 				}
-				if c.want != nil && !strings.Contains(got.Reason, c.want.Sentence) {
+				if c.want != nil && !strings.Contains(got.Reason, c.want.Description) {
 					t.Errorf("the reason does not tell the weakness: %s", got.Reason)
 				}
 			}
@@ -477,7 +477,7 @@ func TestKnownWeaknesses(t *testing.T) {
 }
 
 func TestWeaknesses(t *testing.T) {
-	for _, w := range Weaknesses {
+	for _, w := range KnownIssues {
 		if _, ok := Find(w.Check); !ok {
 			t.Errorf("%s: there is no check %q", w.Name, w.Check)
 		}

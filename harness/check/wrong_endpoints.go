@@ -41,8 +41,8 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 		e.namespace = r.Start.Namespace
 	case r.Phase != nil:
 		e.ended = r.Phase.Name == history.PhaseEnd
-	case r.Truth != nil:
-		if err := setTruth(e.truth, e.facts, r.Truth); err != nil {
+	case r.Commit != nil:
+		if err := setTruth(e.truth, e.facts, r.Commit); err != nil {
 			return fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		e.look()

@@ -87,7 +87,7 @@ func TestWrongEndpoints(t *testing.T) {
 }
 
 func TestWrongEndpointsOfBrokenHistory(t *testing.T) {
-	broken := &history.Record{Seq: 7, Truth: &history.Truth{Type: history.Added, Object: history.Object{
+	broken := &history.Record{Seq: 7, Commit: &history.Commit{Type: history.Added, Object: history.Object{
 		Ref: history.Ref{Resource: serviceResource, Name: "web", UID: "u"}, Body: []byte(`{"spec":7}`),
 	}}}
 	if err := NewWrongEndpoints().Observe(broken); err == nil {

@@ -33,10 +33,10 @@ func Poll(ctx context.Context, interval time.Duration, what string, look func(co
 	}
 }
 
-// TakesPods is nil when pods can be scheduled to the node: it is well, and nobody
+// NodeSchedulable is nil when pods can be scheduled to the node: it is well, and nobody
 // has cordoned it.
-func TakesPods(node *corev1.Node) error {
-	if err := NodeWell(node); err != nil {
+func NodeSchedulable(node *corev1.Node) error {
+	if err := NodeHealthy(node); err != nil {
 		return err
 	}
 	if node.Spec.Unschedulable {
@@ -45,10 +45,10 @@ func TakesPods(node *corev1.Node) error {
 	return nil
 }
 
-// NodeWell is nil when the node is Ready and the node controller has seen so and
+// NodeHealthy is nil when the node is Ready and the node controller has seen so and
 // taken its taints away. What keeps pods away on purpose does not count: taints that
 // say what a node is for, as that of a control plane, and a cordon.
-func NodeWell(node *corev1.Node) error {
+func NodeHealthy(node *corev1.Node) error {
 	if !Ready(node) {
 		return fmt.Errorf("%s is not Ready", node.Name)
 	}
@@ -75,6 +75,6 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// Collapsed is the reason in the status of a pod that has failed and is to stay as it is
+// PodCollapsed is the reason in the status of a pod that has failed and is to stay as it is
 // said to be: who plays the kubelets must not take its readiness away.
-const Collapsed = "Collapsed"
+const PodCollapsed = "Collapsed"

@@ -19,10 +19,10 @@ const (
 	Etcd      Part = "etcd"
 )
 
-// Breakable is a cluster whose parts can be out of order for a time. What ends
+// Restartable is a cluster whose parts can be out of order for a time. What ends
 // because it was halted, and what ends for want of that, is no failure of the
 // cluster.
-type Breakable interface {
+type Restartable interface {
 	// Halt ends a part by force, as a crash does, and returns when it is gone. One
 	// that is halted already is left alone.
 	Halt(ctx context.Context, part Part) error
@@ -32,10 +32,10 @@ type Breakable interface {
 	Resume(ctx context.Context, part Part) error
 }
 
-// Down reports whether a request failed because the control plane was out of
+// Unavailable reports whether a request failed because the control plane was out of
 // order, and not because of what was asked: whoever asks again later may have
 // more luck. Whether the request did its work is not known then.
-func Down(err error) bool {
+func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus
 	switch {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Stored is a cluster whose etcd is within reach.
-type Stored interface {
+// EtcdProvider is a cluster whose etcd is within reach.
+type EtcdProvider interface {
 	// Etcd returns a client of the cluster's etcd, the caller's to close. It may do
 	// everything, and goes past the API server.
 	Etcd(ctx context.Context) (*clientv3.Client, error)

@@ -54,6 +54,6 @@ func AwaitNode(ctx context.Context, c Cluster, name string, interval, within tim
 		if err != nil {
 			return err
 		}
-		return NodeWell(node)
+		return NodeHealthy(node)
 	})
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// BrokenOff is how a workload ended before its last step: with one that failed. What
+// Aborted is how a workload ended before its last step: with one that failed. What
 // would have come after it was never asked of the subject.
-type BrokenOff struct {
-	Index int    // of the step, from 0
-	Step  string // in words
-	Why   string
-	// Weakness is what upstream is known for and that step came to grief by; nil
+type Aborted struct {
+	Index  int    // of the step, from 0
+	Step   string // in words
+	Reason string
+	// KnownIssue is what upstream is known for and that step came to grief by; nil
 	// where it is not known to be that.
-	Weakness *check.Weakness
+	KnownIssue *check.KnownIssue
 
 	awaited *history.Ref // with that step; nil if nothing was
 }
 
 // brokenOff reads how the workload of a run ended from the step that failed.
-func brokenOff(step *history.Step, results []check.Result) *BrokenOff {
+func brokenOff(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
 	}
-	b := &BrokenOff{Index: step.Index, Step: step.Detail, Why: step.Error, awaited: step.Awaited}
+	b := &Aborted{Index: step.Index, Step: step.Detail, Reason: step.Error, awaited: step.Awaited}
 	for _, e := range excuses(results) {
 		if b.awaited != nil && e.object.Resource == b.awaited.Resource && e.object.Name == b.awaited.Name {
-			b.Weakness = e.weakness
+			b.KnownIssue = e.weakness
 			break
 		}
 	}
@@ -41,7 +41,7 @@ func brokenOff(step *history.Step, results []check.Result) *BrokenOff {
 // excuse is something that a run was excused for: a weakness that upstream is known
 // for broke a check, as an object shows.
 type excuse struct {
-	weakness *check.Weakness
+	weakness *check.KnownIssue
 	check    string // its ID
 	object   history.Ref
 }
@@ -52,9 +52,9 @@ func excuses(results []check.Result) []excuse {
 	var all []excuse
 	for _, result := range results {
 		for _, e := range result.Evidence {
-			i := slices.IndexFunc(check.Weaknesses, func(w *check.Weakness) bool { return w.Trap == e.Weakness })
-			if result.Verdict == check.Known && e.Object != nil && i >= 0 {
-				all = append(all, excuse{check.Weaknesses[i], result.Check, *e.Object})
+			i := slices.IndexFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return w.Trap == e.KnownIssue })
+			if result.Verdict == check.KnownUpstream && e.Object != nil && i >= 0 {
+				all = append(all, excuse{check.KnownIssues[i], result.Check, *e.Object})
 			}
 		}
 	}
@@ -64,11 +64,11 @@ func excuses(results []check.Result) []excuse {
 // reached says how a run fared with the step at an index, for a person; it is empty
 // where the run did not come to do it.
 func (s *Side) reached(index int) string {
-	switch b := s.BrokenOff; {
+	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
 		return "done"
 	case b.Index == index:
-		return "broken off: " + b.Why
+		return "broken off: " + b.Reason
 	default:
 		return ""
 	}
@@ -78,18 +78,18 @@ func (s *Side) reached(index int) string {
 // undeclared, unless a weakness accounts for it. Two that ended with one step, by no
 // weakness, are both wrong; by a weakness each they got equally far.
 func workloads(subject, base *Side) []Difference {
-	mine, theirs := subject.BrokenOff, base.BrokenOff
+	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
 		return together(subject, base)
 	}
 	var all []Difference
-	for _, b := range []*BrokenOff{mine, theirs} {
+	for _, b := range []*Aborted{mine, theirs} {
 		if b == nil {
 			continue
 		}
 		d := ended(b.Index, b.Step, subject, base)
-		if b.Weakness != nil {
-			d.Standing, d.Reason = NotCompared, b.Weakness.String()+"; what would have come after the step is not compared"
+		if b.KnownIssue != nil {
+			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; what would have come after the step is not compared"
 		}
 		all = append(all, d)
 	}
@@ -98,13 +98,13 @@ func workloads(subject, base *Side) []Difference {
 
 // together is what there is to tell of two workloads that ended with the same step.
 func together(subject, base *Side) []Difference {
-	mine, theirs := subject.BrokenOff, base.BrokenOff
+	mine, theirs := subject.Aborted, base.Aborted
 	d := ended(mine.Index, mine.Step, subject, base)
 	switch {
-	case mine.Weakness != nil && theirs.Weakness != nil:
+	case mine.KnownIssue != nil && theirs.KnownIssue != nil:
 		return nil
-	case mine.Weakness == nil && theirs.Weakness == nil:
-		d.Standing = BothWrong
+	case mine.KnownIssue == nil && theirs.KnownIssue == nil:
+		d.Classification = BothWrong
 	default:
 		d.Reason = "one came to grief by a weakness that is known, the other did not"
 	}
@@ -125,7 +125,7 @@ func unfinished(subject, base *Side) []Difference {
 	fared := func(s *Side) string { return cmp.Or(s.Unfinished, "went to its end") }
 	all := []Difference{{
 		Aspect: Workloads, Object: "the run", What: "as a whole", Subject: fared(subject), Base: fared(base),
-		Standing: Undeclared, Reason: "nothing else is compared but what failed until then",
+		Classification: Undeclared, Reason: "nothing else is compared but what failed until then",
 	}}
 	for _, d := range verdicts(subject, base) {
 		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
@@ -139,11 +139,11 @@ func unfinished(subject, base *Side) []Difference {
 // upstream is known for; nil if neither did.
 func cutShort(subject, base *Side) *Side {
 	short, other := subject, base
-	if short.BrokenOff == nil || other.BrokenOff != nil && other.BrokenOff.Index < short.BrokenOff.Index {
+	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
 		short, other = other, short
 	}
-	b := short.BrokenOff
-	if b == nil || b.Weakness == nil || other.BrokenOff != nil && other.BrokenOff.Index == b.Index {
+	b := short.Aborted
+	if b == nil || b.KnownIssue == nil || other.Aborted != nil && other.Aborted.Index == b.Index {
 		return nil
 	}
 	return short
@@ -158,14 +158,14 @@ func hangs(d *Difference, subject, base *Side) bool {
 		long = base
 	}
 	changed, ok := long.changed[d.Object]
-	return ok && changed >= short.BrokenOff.Index || short.belongs(d.Object, *short.BrokenOff.awaited, long)
+	return ok && changed >= short.Aborted.Index || short.belongs(d.Object, *short.Aborted.awaited, long)
 }
 
 // follows reports whether a difference of milestones comes of what one run was not
 // asked for any more. What a run had shown before the step began with which one of
 // them was broken off, both were asked for.
 func follows(d *Difference, subject, base *Side) bool {
-	step := cutShort(subject, base).BrokenOff.Index
+	step := cutShort(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {
 	case Conditions, Events:
 		side, value := subject, d.Subject

@@ -35,7 +35,7 @@ func (t *telling) does(indices ...int) {
 // way that upstream is known for.
 func stuck(verdict check.Verdict) check.Result {
 	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
-		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, Weakness: check.Weaknesses[0].Trap},
+		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: check.KnownIssues[0].Trap},
 	}}
 }
 
@@ -55,12 +55,12 @@ func TestBrokenOff(t *testing.T) {
 		name          string
 		subject, base func(*telling)
 		ours, theirs  check.Result
-		want          map[string]Standing // what is not wanted of the differences is not looked at
+		want          map[string]Classification // what is not wanted of the differences is not looked at
 	}{
 		{
 			name: "by a weakness", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.Known),
-			want: map[string]Standing{
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.KnownUpstream),
+			want: map[string]Classification{
 				short: NotCompared, replicas: NotCompared,
 				"milestone ReplicaSet, events: New; none":                             NotCompared,
 				"verdict rollout-complete, verdict: pass; known-upstream":             Undeclared, // neither is ours
@@ -68,7 +68,7 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "what no later step changed", ours: passes, theirs: stuck(check.Known),
+			name: "what no later step changed", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) {
 				x.truth(history.Added, deployments, "early", nil, `{"spec":{"replicas":1}}`)
 				x.does(0, 1)
@@ -80,7 +80,7 @@ func TestBrokenOff(t *testing.T) {
 				x.breaksOff(1, "web")
 				x.pod("new", "v1", "")
 			},
-			want: map[string]Standing{
+			want: map[string]Classification{
 				short: NotCompared,
 				"end state deployments.apps early, the object: asks for 1 pods; none": Undeclared,
 				"end state deployments.apps late, the object: asks for 1 pods; none":  NotCompared,
@@ -90,8 +90,8 @@ func TestBrokenOff(t *testing.T) {
 		},
 		{
 			name: "by a weakness that is the subject's", base: whole, theirs: passes,
-			subject: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, ours: stuck(check.Known),
-			want: map[string]Standing{
+			subject: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, ours: stuck(check.KnownUpstream),
+			want: map[string]Classification{
 				"workload step 1, scale: broken off: not met; done":       NotCompared,
 				"end state deployments.apps web, spec.replicas: 2; 9":     NotCompared,
 				"milestone ReplicaSet, events: none; New":                 NotCompared,
@@ -101,70 +101,70 @@ func TestBrokenOff(t *testing.T) {
 		{
 			name: "by what looks like a weakness, and is no excuse", subject: whole, ours: passes,
 			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.Fail),
-			want: map[string]Standing{short: Undeclared, replicas: Undeclared, "milestone ReplicaSet, events: New; none": Undeclared},
+			want: map[string]Classification{short: Undeclared, replicas: Undeclared, "milestone ReplicaSet, events: New; none": Undeclared},
 		},
 		{
 			name: "by a weakness of something else", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "shop") }, theirs: stuck(check.Known),
-			want: map[string]Standing{short: Undeclared, replicas: Undeclared},
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "shop") }, theirs: stuck(check.KnownUpstream),
+			want: map[string]Classification{short: Undeclared, replicas: Undeclared},
 		},
 		{
 			name: "by an error", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "") }, theirs: stuck(check.Known),
-			want: map[string]Standing{short: Undeclared, replicas: Undeclared},
+			base: func(x *telling) { x.does(0); x.breaksOff(1, "") }, theirs: stuck(check.KnownUpstream),
+			want: map[string]Classification{short: Undeclared, replicas: Undeclared},
 		},
 		{
-			name: "both, at one step", ours: stuck(check.Known), theirs: stuck(check.Known),
+			name: "both, at one step", ours: stuck(check.KnownUpstream), theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { larger(x); x.does(0); x.breaksOff(1, "web") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
-			want:    map[string]Standing{replicas: Undeclared},
+			want:    map[string]Classification{replicas: Undeclared},
 		},
 		{
 			name: "both, by errors", ours: passes, theirs: passes,
 			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "") },
-			want:    map[string]Standing{"workload step 1, scale: broken off: not met; broken off: not met": BothWrong},
+			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": BothWrong},
 		},
 		{
-			name: "both, one by a weakness", ours: passes, theirs: stuck(check.Known),
+			name: "both, one by a weakness", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
-			want:    map[string]Standing{"workload step 1, scale: broken off: not met; broken off: not met": Undeclared},
+			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": Undeclared},
 		},
 		{
-			name: "the other earlier, for no reason", ours: passes, theirs: stuck(check.Known),
+			name: "the other earlier, for no reason", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { larger(x); x.breaksOff(0, "web") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
-			want: map[string]Standing{
+			want: map[string]Classification{
 				"workload step 0, scale: broken off: not met; done": Undeclared,
 				"workload step 1, scale: none; broken off: not met": NotCompared,
 				replicas: Undeclared,
 			},
 		},
 		{
-			name: "the other later, for no reason", ours: passes, theirs: stuck(check.Known),
+			name: "the other later, for no reason", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { larger(x); x.does(0, 1); x.breaksOff(2, "web") },
 			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
-			want: map[string]Standing{
+			want: map[string]Classification{
 				"workload step 2, scale: broken off: not met; none": Undeclared,
 				short: NotCompared, replicas: NotCompared,
 			},
 		},
 		{
-			name: "what came before it", ours: passes, theirs: stuck(check.Known),
+			name: "what came before it", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { x.event("Early"); x.does(0, 1); x.event("Late") },
 			base:    func(x *telling) { x.does(0); x.event("Odd"); x.breaksOff(1, "web"); x.event("Stuck") },
-			want: map[string]Standing{
+			want: map[string]Classification{
 				short: NotCompared,
 				"milestone ReplicaSet, events: Early; none": Undeclared, "milestone ReplicaSet, events: Late; none": NotCompared,
 				"milestone ReplicaSet, events: none; Odd": Undeclared, "milestone ReplicaSet, events: none; Stuck": NotCompared,
 			},
 		},
 		{
-			name: "in another order", ours: passes, theirs: stuck(check.Known),
+			name: "in another order", ours: passes, theirs: stuck(check.KnownUpstream),
 			subject: func(x *telling) { x.set("v2", 0); x.set("v3", 0); x.does(0, 1) },
 			base:    func(x *telling) { x.set("v3", 0); x.set("v2", 0); x.does(0); x.breaksOff(1, "web") },
-			want: map[string]Standing{
+			want: map[string]Classification{
 				short: NotCompared,
 				"milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>, replicasets.apps web-<>; " +
 					"replicasets.apps web-<>, replicasets.apps web-<>, replicasets.apps web-<>": Undeclared,
@@ -177,13 +177,13 @@ func TestBrokenOff(t *testing.T) {
 				tell(x)
 				return x.side(t, verdict)
 			}
-			got := map[string]Standing{}
+			got := map[string]Classification{}
 			for _, d := range Differences(side("x7", test.subject, test.ours), side("qrs", test.base, test.theirs)) {
 				name := templatePattern.ReplaceAllString(d.String(), "<>")
 				if _, asked := test.want[name]; asked || d.Aspect == Workloads {
-					got[name] = d.Standing
+					got[name] = d.Classification
 				}
-				if d.Standing == NotCompared && d.Reason == "" {
+				if d.Classification == NotCompared && d.Reason == "" {
 					t.Errorf("%s: no reason", d)
 				}
 			}
@@ -202,7 +202,7 @@ func TestUnfinished(t *testing.T) {
 		x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exited with status 1"}})
 	}
 	misses := func(x *telling) {
-		x.add(history.Record{Gap: &history.Gap{Source: "truth of pods", Detail: "the watch ended\nand a log"}})
+		x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "the watch ended\nand a log"}})
 	}
 	side := func(seed string, tell func(*telling), verdict check.Verdict, ended bool) *Side {
 		x := rollout(seed)
@@ -210,7 +210,7 @@ func TestUnfinished(t *testing.T) {
 		if ended {
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 		}
-		s, err := SideOf(x.all(), []check.Result{{Check: "quiet", Verdict: check.Unknown}, {Check: "alive", Verdict: verdict}})
+		s, err := SideOf(x.all(), []check.Result{{Check: "no-writes-when-settled", Verdict: check.Unknown}, {Check: "process-alive", Verdict: verdict}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,20 +224,20 @@ func TestUnfinished(t *testing.T) {
 	}{
 		{"its subject died", side("qrs", dies, check.Fail, false), []string{
 			"undeclared: workload the run, as a whole: went to its end; subject-0 died: exited with status 1",
-			"undeclared: verdict alive, verdict: pass; fail",
+			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
 		{"it was killed", side("qrs", func(*telling) {}, check.Unknown, false), []string{
 			"undeclared: workload the run, as a whole: went to its end; the history ends before the run did",
 		}},
 		{"something was missed", side("qrs", misses, check.Unknown, true), []string{
-			"undeclared: workload the run, as a whole: went to its end; truth of pods: the watch ended",
+			"undeclared: workload the run, as a whole: went to its end; commits of pods: the watch ended",
 		}},
 		{"it died and was started again", side("qrs", func(x *telling) { larger(x); dies(x) }, check.Pass, true), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
 			for _, d := range Differences(whole, test.base) {
-				got = append(got, string(d.Standing)+": "+d.String())
+				got = append(got, string(d.Classification)+": "+d.String())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("differences (-want +got):\n%s", diff)

@@ -41,7 +41,7 @@ func delivered(id uint64, bytes int) history.Record {
 }
 
 func service(at time.Duration) history.Record {
-	return history.Record{At: at, Truth: &history.Truth{Type: history.Added, Object: history.Object{
+	return history.Record{At: at, Commit: &history.Commit{Type: history.Added, Object: history.Object{
 		Ref: history.Ref{Resource: "services", Name: "web", UID: "u"}, Body: json.RawMessage(`{"spec":{"selector":{"app":"web"}}}`),
 	}}}
 }
@@ -79,7 +79,7 @@ func TestCostOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := compare.Cost{
-		Steps: []compare.Step{{Index: 0, Name: "step", Took: 2 * time.Second}},
+		Steps: []compare.Step{{Index: 0, Name: "step", Duration: 2 * time.Second}},
 		Sent:  100, Received: 340, EndpointsWrong: 2 * time.Second,
 		Requests: map[compare.Call]int{
 			{Verb: "create", Resource: "events"}:                  1,
@@ -152,7 +152,7 @@ func TestRatio(t *testing.T) {
 func TestRatiosOfWhatAllHave(t *testing.T) {
 	create := compare.Call{Verb: "create", Resource: "pods"}
 	whole := compare.Cost{
-		Steps:    []compare.Step{{Name: "up", Took: 2 * time.Second}, {Name: "down", Took: time.Second}},
+		Steps:    []compare.Step{{Name: "up", Duration: 2 * time.Second}, {Name: "down", Duration: time.Second}},
 		Requests: map[compare.Call]int{create: 3},
 		CPU:      time.Second, Received: 1 << 10, // nothing sent, no time without Endpoints, no memory
 	}

@@ -35,9 +35,9 @@ type Cost struct {
 
 // Step is a step of the workload and how long it took, its await included.
 type Step struct {
-	Index int // position in the scenario, from 0
-	Name  string
-	Took  time.Duration
+	Index    int // position in the scenario, from 0
+	Name     string
+	Duration time.Duration
 }
 
 // Call is a kind of request.
@@ -87,9 +87,9 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 			begun[record.Step.Index] = record.At
 		case record.Step != nil && record.Step.Event == history.StepDone:
 			cost.Steps = append(cost.Steps, Step{
-				Index: record.Step.Index,
-				Name:  record.Step.Detail,
-				Took:  record.At - begun[record.Step.Index],
+				Index:    record.Step.Index,
+				Name:     record.Step.Detail,
+				Duration: record.At - begun[record.Step.Index],
 			})
 		case record.Process != nil && record.Process.Usage != nil:
 			cost.CPU += record.Process.Usage.CPU

@@ -21,9 +21,9 @@ type Difference struct {
 	// step in words.
 	What          string
 	Subject, Base string // empty where that side has none
-	// Standing says whether it may be, and why.
-	Standing Standing
-	Reason   string
+	// Classification says whether it may be, and why.
+	Classification Classification
+	Reason         string
 }
 
 // Aspect is what of two runs is compared.
@@ -31,28 +31,28 @@ type Aspect string
 
 // The aspects, in the order of reports.
 const (
-	Workloads Aspect = "workload"
-	Verdicts  Aspect = "verdict"
-	EndStates Aspect = "end state"
-	Courses   Aspect = "milestone"
+	Workloads      Aspect = "workload"
+	Verdicts       Aspect = "verdict"
+	EndStates      Aspect = "end state"
+	MilestoneOrder Aspect = "milestone"
 )
 
-// Standing is what is to be thought of a difference.
-type Standing string
+// Classification is what is to be thought of a difference.
+type Classification string
 
 // The standings, worst first.
 const (
 	// Undeclared: nobody has said that it may be.
-	Undeclared Standing = "undeclared"
+	Undeclared Classification = "undeclared"
 	// BothWrong: both break a guarantee. It is no difference, and no comfort.
-	BothWrong Standing = "both wrong"
+	BothWrong Classification = "both wrong"
 	// Declared: ours is meant to differ there.
-	Declared Standing = "declared"
+	Declared Classification = "declared"
 	// NotCompared: one run was broken off, by a weakness that upstream is known for,
 	// before it came to be asked for what the other did.
-	NotCompared Standing = "not compared"
+	NotCompared Classification = "not compared"
 	// Accepted: either way is right.
-	Accepted Standing = "accepted"
+	Accepted Classification = "accepted"
 )
 
 // String is the difference in a line.
@@ -88,32 +88,32 @@ func Differences(subject, base *Side) []Difference {
 		all[i].stand(tables, subject, base)
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int {
-		return slices.Index(WorstFirst, a.Standing) - slices.Index(WorstFirst, b.Standing)
+		return slices.Index(WorstFirst, a.Classification) - slices.Index(WorstFirst, b.Classification)
 	})
 	return all
 }
 
 // WorstFirst is the order of reports.
-var WorstFirst = []Standing{Undeclared, BothWrong, Declared, NotCompared, Accepted}
+var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
 // ours is the subject that the table Deliberate is about.
 const ours = "ours"
 
 // table is rules that give one standing.
 type table struct {
-	standing Standing
+	standing Classification
 	rules    []Rule
 }
 
 // stand looks a difference up: the first rule that it matches decides.
 func (d *Difference) stand(tables []table, subject, base *Side) {
-	if d.Standing != "" {
+	if d.Classification != "" {
 		return
 	}
 	for _, t := range tables {
 		for _, rule := range t.rules {
 			if rule.covers(d, subject, base) {
-				d.Standing, d.Reason = t.standing, rule.Reason
+				d.Classification, d.Reason = t.standing, rule.Reason
 				if rule.Issue != "" {
 					d.Reason += " (" + rule.Issue + ")"
 				}
@@ -121,7 +121,7 @@ func (d *Difference) stand(tables []table, subject, base *Side) {
 			}
 		}
 	}
-	d.Standing = Undeclared
+	d.Classification = Undeclared
 }
 
 func verdicts(subject, base *Side) []Difference {
@@ -135,7 +135,7 @@ func verdicts(subject, base *Side) []Difference {
 		d := Difference{Aspect: Verdicts, Object: theirs.Check, What: "verdict", Subject: string(mine.Verdict), Base: string(theirs.Verdict)}
 		switch {
 		case mine.Verdict == check.Fail && theirs.Verdict == check.Fail:
-			d.Standing, d.Reason = BothWrong, mine.Reason
+			d.Classification, d.Reason = BothWrong, mine.Reason
 		case mine.Verdict == theirs.Verdict:
 			continue
 		}
@@ -186,15 +186,15 @@ func courses(subject, base *Side) []Difference {
 		}
 		if m.Kind == Conditions || m.Kind == Events { // sets: each that only one has is a difference
 			for _, value := range missing(mine, theirs) {
-				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Subject: value})
+				all = append(all, Difference{Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind), Subject: value})
 			}
 			for _, value := range missing(theirs, mine) {
-				all = append(all, Difference{Aspect: Courses, Object: m.Object, What: string(m.Kind), Base: value})
+				all = append(all, Difference{Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind), Base: value})
 			}
 			continue
 		}
 		all = append(all, Difference{
-			Aspect: Courses, Object: m.Object, What: string(m.Kind),
+			Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind),
 			Subject: strings.Join(mine, ", "), Base: strings.Join(theirs, ", "),
 		})
 	}

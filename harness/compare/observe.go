@@ -24,8 +24,8 @@ type Side struct {
 	End map[string]map[string]string
 	// Milestones are what happened on the way, by kind and object.
 	Milestones map[Milestone][]string
-	// BrokenOff is how the workload ended before its last step; nil if it did not.
-	BrokenOff *BrokenOff
+	// Aborted is how the workload ended before its last step; nil if it did not.
+	Aborted *Aborted
 	// Unfinished says what ended the run before it was over, or was missed of it; empty
 	// if nothing did.
 	Unfinished string
@@ -104,7 +104,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 		return nil, err
 	}
 	side := &Side{
-		Subject: o.subject, Results: results, Cost: cost, BrokenOff: brokenOff(o.failed, results),
+		Subject: o.subject, Results: results, Cost: cost, Aborted: brokenOff(o.failed, results),
 		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, stalled: len(o.stalled) > 0, changed: o.changed, stable: o.names,
 	}
 	if side.End, err = o.end(); err != nil {
@@ -207,11 +207,11 @@ func (o *observer) observe(r *history.Record) {
 		o.subject = r.Start.Subject
 	case r.Phase != nil:
 		o.ended = r.Phase.Name == history.PhaseEnd
-	case r.Truth != nil:
-		object := &r.Truth.Object
+	case r.Commit != nil:
+		object := &r.Commit.Object
 		o.names.learn(object)
 		o.changed[o.names.group(object)] = o.step
-		if r.Truth.Type == history.Deleted {
+		if r.Commit.Type == history.Deleted {
 			delete(o.live, object.UID)
 			return
 		}

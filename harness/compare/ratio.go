@@ -31,9 +31,9 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// Alike reports whether both runs did the same steps, went to their ends and were seen
+// Comparable reports whether both runs did the same steps, went to their ends and were seen
 // whole. Else what they cost cannot be compared.
-func (p Pair) Alike() bool {
+func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
@@ -43,7 +43,7 @@ func (p Pair) Alike() bool {
 // of names. What is nothing in every run is left out, as are bytes of runs without the
 // fault proxy.
 func Ratios(pairs []Pair) []Ratio {
-	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Alike() })
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func Ratios(pairs []Pair) []Ratio {
 			if i >= len(c.Steps) {
 				return math.NaN()
 			}
-			return c.Steps[i].Took.Seconds()
+			return c.Steps[i].Duration.Seconds()
 		}))
 	}
 	all = append(all,

@@ -39,18 +39,18 @@ var Acceptable = []Rule{
 	},
 	{
 		Reason: "how far a ReplicaSet was scaled at a time depends on when its pods were ready",
-		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Sizes) },
+		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Sizes) },
 	},
 	{
 		Reason: "an event about a write needs the write to be answered, and answers are lost, as are events",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
+			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
 		And: func(d *Difference, subject, base *Side) bool { return without(d, subject, base).lossy },
 	},
 	{
 		Reason: "an event whose connection breaks is tried again after up to ten seconds, and those behind it wait",
-		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Events) },
+		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Events) },
 		And:    func(d *Difference, subject, base *Side) bool { return without(d, subject, base).stalled },
 	},
 	{
@@ -65,19 +65,19 @@ var Acceptable = []Rule{
 	{
 		Reason: "events are rate-limited, aggregated and lost; one about a failure needs the failure to happen",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Events) && strings.HasPrefix(d.Subject+d.Base, "Failed")
+			return d.Aspect == MilestoneOrder && d.What == string(Events) && strings.HasPrefix(d.Subject+d.Base, "Failed")
 		},
 	},
 	{
 		Reason: "a condition that comes and goes may do so between two status writes; one of a failure needs the failure to happen",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Conditions) && passing(d.Subject+d.Base)
+			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && passing(d.Subject+d.Base)
 		},
 	},
 	{
 		Reason: "whether there is a surplus to be deleted on the way is a matter of timing",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Events) && d.Subject+d.Base == "SuccessfulDelete"
+			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "SuccessfulDelete"
 		},
 	},
 	{
@@ -101,7 +101,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "a template that is replaced before the controller has seen it gets no ReplicaSet",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Courses && d.What == string(Rollout) && sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
+			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
 				d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.Subject+d.Base == "asks for 0 pods"
 		},
 	},
@@ -129,7 +129,7 @@ var Acceptable = []Rule{
 	},
 	{
 		Reason: "which conditions an owner comes to have that is gone at the end depends on how long it was there",
-		Match:  func(d *Difference) bool { return d.Aspect == Courses && d.What == string(Conditions) },
+		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // which trims its history while it is there
 			return subject.End[owner] == nil && base.End[owner] == nil
@@ -179,7 +179,7 @@ var Deliberate = append(recognised(), []Rule{
 // checks that it breaks, and of the ends of the objects that show it.
 func recognised() []Rule {
 	var rules []Rule
-	for _, w := range check.Weaknesses {
+	for _, w := range check.KnownIssues {
 		rules = append(rules, Rule{
 			Reason: w.String(), // which has its issue
 			Match: func(d *Difference) bool {
@@ -214,7 +214,7 @@ var Incomparable = []Rule{
 	},
 	{
 		Reason: "what happens on the way is compared up to the step with which one run was broken off",
-		Match:  func(d *Difference) bool { return d.Aspect == Courses },
+		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder },
 		And:    follows,
 	},
 }
@@ -285,7 +285,7 @@ func spared(d *Difference, id string) bool {
 }
 
 // held are the verdicts of a guarantee that nothing was seen to break.
-var held = []string{string(check.Pass), string(check.Idle)}
+var held = []string{string(check.Pass), string(check.NotExercised)}
 
 // passing reports whether a condition is one that a correct controller may have
 // for a moment only.

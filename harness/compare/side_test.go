@@ -48,7 +48,7 @@ func (t *telling) truth(kind history.EventType, resource, name string, owner *hi
 		owner.Controller = true
 		o.Owners = []history.Owner{*owner}
 	}
-	t.add(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+	t.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 }
 
 // set is a version of the ReplicaSet of the Deployment web for an image.
@@ -59,7 +59,7 @@ func (t *telling) set(image string, replicas int) {
 
 func (t *telling) pod(name, image, body string) {
 	t.truth(history.Modified, pods, "web-"+t.seed+image+"-"+name+t.seed, &history.Owner{Kind: "ReplicaSet", Name: "web-" + t.seed + image}, body)
-	t.records[len(t.records)-1].Truth.Object.GenerateName = "web-" + t.seed + image + "-"
+	t.records[len(t.records)-1].Commit.Object.GenerateName = "web-" + t.seed + image + "-"
 }
 
 // rollout is a whole run, with times and addresses that depend on the seed.
@@ -90,7 +90,7 @@ func (t *telling) side(test *testing.T, results ...check.Result) *Side {
 func TestSame(t *testing.T) {
 	a, b := rollout("x7").side(t), rollout("qrs").side(t)
 	for _, d := range Differences(a, b) {
-		t.Errorf("%s: %s", d.Standing, d)
+		t.Errorf("%s: %s", d.Classification, d)
 	}
 	if diff := Diff(a, b); diff != "" {
 		t.Errorf("end states (-base +subject):\n%s", diff)
@@ -209,7 +209,7 @@ func TestDifferences(t *testing.T) {
 		{name: "the message of a condition that is of no ReplicaSet", subject: func(x *telling) { x.progressed("fine") }, base: func(x *telling) { x.progressed("web-qrsv1") },
 			want: []string{"undeclared: end state deployments.apps web, status.conditions[Progressing].message: fine; web-<>"}},
 		{name: "a pause that one did not see", base: func(x *telling) {
-			x.records[0].Truth.Object.Body = json.RawMessage(strings.Replace(string(x.records[0].Truth.Object.Body), `"conditions":[`, `"conditions":[{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"},`, 1))
+			x.records[0].Commit.Object.Body = json.RawMessage(strings.Replace(string(x.records[0].Commit.Object.Body), `"conditions":[`, `"conditions":[{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"},`, 1))
 			x.progressed("web")
 		}, subject: func(x *telling) { x.progressed("web") },
 			want: []string{"accepted: milestone deployments.apps web, conditions: none; Progressing=Unknown DeploymentPaused"}},
@@ -235,11 +235,11 @@ func TestDifferences(t *testing.T) {
 				"accepted: milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>; replicasets.apps web-<>",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0; none",
 			}},
-		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict quiet, verdict: fail; pass"}},
-		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict quiet, verdict: pass; fail"}},
-		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict quiet, verdict: fail; fail"}},
-		{name: "one was not put to the test", ours: check.Pass, theirs: check.Idle, want: []string{"accepted: verdict quiet, verdict: pass; idle"}},
-		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict quiet, verdict: pass; unknown"}},
+		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict no-writes-when-settled, verdict: fail; pass"}},
+		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; fail"}},
+		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict no-writes-when-settled, verdict: fail; fail"}},
+		{name: "one was not put to the test", ours: check.Pass, theirs: check.NotExercised, want: []string{"accepted: verdict no-writes-when-settled, verdict: pass; not-exercised"}},
+		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			side := func(seed string, tell func(*telling), verdict check.Verdict) *Side {
@@ -247,12 +247,12 @@ func TestDifferences(t *testing.T) {
 				if tell != nil {
 					tell(x)
 				}
-				return x.side(t, check.Result{Check: "quiet", Verdict: verdict})
+				return x.side(t, check.Result{Check: "no-writes-when-settled", Verdict: verdict})
 			}
 			var got []string
 			for _, d := range Differences(side("x7", test.subject, test.ours), side("qrs", test.base, test.theirs)) {
-				got = append(got, templatePattern.ReplaceAllString(string(d.Standing)+": "+d.String(), "<>"))
-				if d.Standing != Undeclared && d.Standing != BothWrong && d.Reason == "" {
+				got = append(got, templatePattern.ReplaceAllString(string(d.Classification)+": "+d.String(), "<>"))
+				if d.Classification != Undeclared && d.Classification != BothWrong && d.Reason == "" {
 					t.Errorf("%s: no reason", d)
 				}
 			}
@@ -266,9 +266,9 @@ func TestDifferences(t *testing.T) {
 // paused has the Deployment paused with a ReplicaSet of a size.
 func paused(replicas int) func(*telling) {
 	return func(x *telling) {
-		last := x.records[0].Truth.Object
+		last := x.records[0].Commit.Object
 		last.Body = json.RawMessage(strings.Replace(string(last.Body), `"replicas":2`, `"replicas":2,"paused":true`, 1))
-		x.add(history.Record{Truth: &history.Truth{Type: history.Modified, Object: last}})
+		x.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: last}})
 		x.set("v1", replicas)
 	}
 }
@@ -284,7 +284,7 @@ func left(replicas int) func(*telling) {
 // annotated is a version of the ReplicaSet with one of its Deployment's annotations.
 func (t *telling) annotated(name, value string) {
 	t.set("v1", 2)
-	t.records[len(t.records)-1].Truth.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
+	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
 }
 
 // answered is a write of a ReplicaSet and its answer.
@@ -308,7 +308,7 @@ func (t *telling) progressed(message string) {
 // sized is a version of the ReplicaSet that says how large its Deployment is.
 func (t *telling) sized(replicas int, desired string) {
 	t.set("v1", replicas)
-	t.records[len(t.records)-1].Truth.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
+	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
 }
 
 // templatePattern is a template's short name.
@@ -331,7 +331,7 @@ func TestRolloutOrder(t *testing.T) {
 		back.set(image, 1)
 	}
 	differences := Differences(forth.side(t), back.side(t))
-	if len(differences) != 1 || differences[0].What != string(Rollout) || differences[0].Standing != Undeclared {
+	if len(differences) != 1 || differences[0].What != string(Rollout) || differences[0].Classification != Undeclared {
 		t.Errorf("differences %v; want one of the rollout", differences)
 	}
 }
@@ -347,7 +347,7 @@ func TestDeliberate(t *testing.T) {
 	for _, test := range []struct {
 		subject, base string
 		ours, theirs  check.Verdict
-		want          Standing
+		want          Classification
 	}{
 		{"ours", "upstream", check.Pass, check.Fail, Declared},
 		{"ours", "upstream", check.Fail, check.Pass, Undeclared},
@@ -356,12 +356,12 @@ func TestDeliberate(t *testing.T) {
 		{"ours", "ours", check.Pass, check.Fail, Undeclared},
 	} {
 		got := Differences(side(test.subject, test.ours), side(test.base, test.theirs))
-		if len(got) != 1 || got[0].Standing != test.want {
+		if len(got) != 1 || got[0].Classification != test.want {
 			t.Errorf("%s on %s, %s on %s: %v; want one difference, %s", test.ours, test.subject, test.theirs, test.base, got, test.want)
 		}
 	}
 	for _, rule := range Deliberate {
-		known := slices.ContainsFunc(check.Weaknesses, func(w *check.Weakness) bool { return rule.Reason == w.String() })
+		known := slices.ContainsFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return rule.Reason == w.String() })
 		if rule.Issue == "" && !known {
 			t.Errorf("%q is declared without an issue, and is no known weakness", rule.Reason)
 		}
@@ -380,20 +380,20 @@ func TestRecognised(t *testing.T) {
 		made   = replicaSets + " web-<>, the object"
 		other  = deployments + " shop, spec.replicas"
 	)
-	for _, w := range check.Weaknesses {
+	for _, w := range check.KnownIssues {
 		for _, test := range []struct {
 			name         string
 			ours, theirs check.Verdict
-			verdict      Standing // of the verdicts, if they differ
+			verdict      Classification // of the verdicts, if they differ
 			excused      bool
 		}{
-			{"known", check.Pass, check.Known, Declared, true},
-			{"both have it", check.Known, check.Known, "", true},
-			{"ours fails", check.Fail, check.Known, Undeclared, true},
-			{"looks like it", check.Idle, check.Unknown, Undeclared, false},
+			{"known", check.Pass, check.KnownUpstream, Declared, true},
+			{"both have it", check.KnownUpstream, check.KnownUpstream, "", true},
+			{"ours fails", check.Fail, check.KnownUpstream, Undeclared, true},
+			{"looks like it", check.NotExercised, check.Unknown, Undeclared, false},
 		} {
 			t.Run(w.Name+", "+test.name, func(t *testing.T) {
-				want := map[string]Standing{spec: Undeclared, status: Undeclared, pods: Undeclared, made: Undeclared, other: Undeclared, deployments + " shop, status.replicas": Undeclared}
+				want := map[string]Classification{spec: Undeclared, status: Undeclared, pods: Undeclared, made: Undeclared, other: Undeclared, deployments + " shop, status.replicas": Undeclared}
 				if test.excused {
 					want[status] = Declared
 				}
@@ -403,12 +403,12 @@ func TestRecognised(t *testing.T) {
 				if test.verdict != "" {
 					want[w.Check+", verdict"] = test.verdict
 				}
-				got := map[string]Standing{}
+				got := map[string]Classification{}
 				mine := ending("x7", ours, 2, check.Result{Check: w.Check, Verdict: test.ours}, w)
 				theirs := ending("qrs", "upstream", 3, check.Result{Check: w.Check, Verdict: test.theirs}, w)
 				for _, d := range Differences(mine(t), theirs(t)) {
 					if d.Aspect == Verdicts || d.Aspect == EndStates {
-						got[templatePattern.ReplaceAllString(d.Object, "<>")+", "+d.What] = d.Standing
+						got[templatePattern.ReplaceAllString(d.Object, "<>")+", "+d.What] = d.Classification
 					}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -421,7 +421,7 @@ func TestRecognised(t *testing.T) {
 
 // ending is a run of two Deployments that end with so many pods, of which one shows a
 // weakness; ours makes one more ReplicaSet of that.
-func ending(seed, subject string, n int, result check.Result, w *check.Weakness) func(*testing.T) *Side {
+func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
 	for _, name := range []string{"web", "shop"} {
@@ -433,7 +433,7 @@ func ending(seed, subject string, n int, result check.Result, w *check.Weakness)
 	if subject == ours {
 		x.set("v2", 1)
 	}
-	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, Weakness: w.Trap}}
+	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: w.Trap}}
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
@@ -479,7 +479,7 @@ func TestMost(t *testing.T) {
 	const percent = `{"spec":{"replicas":5,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"25%"}}}}`
 	for _, test := range []struct {
 		name, deployment, ours, base string
-		want                         Standing
+		want                         Classification
 	}{
 		{"the base's is stale", percent, "7", "4", Declared},
 		{"ours is stale", percent, "4", "7", Undeclared},
@@ -490,7 +490,7 @@ func TestMost(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Differences(side("ours", test.ours, test.deployment), side("upstream", test.base, test.deployment))
-			if len(got) != 1 || got[0].Standing != test.want {
+			if len(got) != 1 || got[0].Classification != test.want {
 				t.Errorf("%v; want one difference, %s", got, test.want)
 			}
 		})

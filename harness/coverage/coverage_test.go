@@ -41,7 +41,7 @@ func process(event history.ProcessEvent) history.Record {
 }
 
 func truth(eventType history.EventType, resource, body string) history.Record {
-	return history.Record{Truth: &history.Truth{Type: eventType, Object: history.Object{
+	return history.Record{Commit: &history.Commit{Type: eventType, Object: history.Object{
 		Ref: history.Ref{Resource: resource, Name: "web", UID: "u", Version: 7}, Body: json.RawMessage(body)}}}
 }
 

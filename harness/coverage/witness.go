@@ -36,12 +36,12 @@ func (w *witness) observe(r *history.Record) {
 		}
 	case r.Response != nil:
 		w.answer(r.Response)
-	case r.Closed != nil:
-		delete(w.requests, r.Closed.ID)
+	case r.WatchClosed != nil:
+		delete(w.requests, r.WatchClosed.ID)
 	case r.Process != nil && r.Process.Event == history.ProcessStarted:
 		delete(w.awake, r.Process.Name)
-	case r.Truth != nil:
-		w.commit(r.Truth)
+	case r.Commit != nil:
+		w.commit(r.Commit)
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
 		w.fire(r.Fault)
 	}
@@ -110,7 +110,7 @@ func outcome(r *history.Response) string {
 }
 
 // commit takes in a version of an object.
-func (w *witness) commit(t *history.Truth) {
+func (w *witness) commit(t *history.Commit) {
 	ref := t.Object.Ref
 	ref.Version = 0
 	delete(w.busy, ref)

@@ -3,8 +3,8 @@ package generate
 import (
 	"slices"
 
+	"github.com/kube-gauntlet/gauntlet/faults/admission"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
-	"github.com/kube-gauntlet/gauntlet/faults/obstacles"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -82,7 +82,7 @@ func keepsPodsOut(fault scenario.Fault) bool {
 // refusesAll tells the faults that refuse the subject something as long as they last,
 // and not so many times.
 func refusesAll(fault scenario.Fault) bool {
-	return fault.Name == obstacles.Quota.Name || fault.Name == obstacles.Policy.Name
+	return fault.Name == admission.Quota.Name || fault.Name == admission.Policy.Name
 }
 
 func beyondUpstream(steps []scenario.Step, faults []scenario.Fault) bool {

@@ -19,7 +19,7 @@ type editor struct {
 }
 
 func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
-	e := &editor{Rand: r, steps: s.Workload, living: s.Living()}
+	e := &editor{Rand: r, steps: s.Workload, living: s.ExistingObjects()}
 	for _, fault := range s.Faults {
 		for _, step := range editsOf(fault) {
 			target, _ := step.Target()
@@ -31,7 +31,7 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 
 // draw draws an edit, and its moment, of something that is there at a step, nobody
 // else edits and the workload does not delete from then on; or nil.
-func (e *editor) draw() ([]scenario.Step, *scenario.Moment) {
+func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
 			return steps, when
@@ -43,7 +43,7 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Moment) {
 // editTriesMax is how often an edit is drawn anew that does not fit.
 const editTriesMax = 20
 
-func (e *editor) try() ([]scenario.Step, *scenario.Moment) {
+func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
 	if !acts || target.Kind == scenario.Pod || !slices.Contains(e.living, target) || slices.Contains(e.edited, target) || e.ends(target, at) {
@@ -54,7 +54,7 @@ func (e *editor) try() ([]scenario.Step, *scenario.Moment) {
 	if !made && e.IntN(2) == 0 {
 		edge = scenario.Begun // just before the other one
 	}
-	return e.changes(o, e.left(target, at, edge)), &scenario.Moment{Step: &scenario.StepMoment{Index: at, At: edge}}
+	return e.changes(o, e.left(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
 // ends reports whether the workload deletes the object at a step or later, maybe

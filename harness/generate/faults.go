@@ -67,9 +67,9 @@ const leanTries = 6
 
 // drawFault draws a fault that fits; where there is a coverage to lean away from,
 // the one of some that was seen least, the first of equals.
-func (o *Options) drawFault(r *rand.Rand, on faults.Occasion, s *scenario.Scenario) (scenario.Fault, error) {
+func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
-	if o.Lean == nil || err != nil {
+	if o.PreferUncovered == nil || err != nil {
 		return best, err
 	}
 	for range leanTries - 1 {
@@ -90,16 +90,16 @@ func (o *Options) seen(fault scenario.Fault) int {
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
 		resource += "/" + subresource
 	}
-	return o.Lean.Seen(fault.Name, fault.Params.Text("verb"), resource)
+	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
 // drawFitting draws a fault that can happen where the scenario runs, and beside
 // which what there is already does not go beyond upstream.
-func (o *Options) drawFitting(r *rand.Rand, on faults.Occasion, s *scenario.Scenario) (scenario.Fault, error) {
+func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
-		var when *scenario.Moment // only what other users do has one
+		var when *scenario.Trigger // only what other users do has one
 		on.Edit = func() (steps []scenario.Step) {
 			steps, when = editor.draw()
 			return steps
@@ -116,7 +116,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.Occasion, s *scenario.Scen
 		if err != nil {
 			return scenario.Fault{}, fmt.Errorf("what %s draws for itself is wrong: %w", kind.Name, err)
 		}
-		if picky, ok := made.(faults.Picky); ok && picky.CannotHappenOn(o.Provider) != nil {
+		if picky, ok := made.(faults.ProviderLimited); ok && picky.UnsupportedOn(o.Provider) != nil {
 			continue
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
@@ -129,13 +129,13 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.Occasion, s *scenario.Scen
 }
 
 // sure is what every workload brings about.
-var sure = faults.Occasion{
+var sure = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: "pods"}},
 	Resources: []string{"pods"},
 }
 
 // causes are what the objects of each kind have a subject do and learn of.
-var causes = map[scenario.Kind]faults.Occasion{
+var causes = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
 			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
@@ -168,8 +168,8 @@ var causes = map[scenario.Kind]faults.Occasion{
 }
 
 // occasionOf gathers what the workload brings about, each thing once.
-func occasionOf(steps []scenario.Step) faults.Occasion {
-	var all faults.Occasion
+func occasionOf(steps []scenario.Step) faults.SampleInput {
+	var all faults.SampleInput
 	for _, step := range steps {
 		create, ok := step.Operation.(*scenario.Create)
 		if !ok {

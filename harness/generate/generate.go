@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -37,10 +37,10 @@ type Options struct {
 	// Provider is the cluster that the scenario is for, one of [faults.Providers].
 	Provider string
 	// Kinds are the faults to draw from; nil is the whole catalogue.
-	Kinds []faults.Kind
-	// Lean, if set, is what was seen before: faults that it has little of are
+	Kinds []faults.Type
+	// PreferUncovered, if set, is what was seen before: faults that it has little of are
 	// preferred. It is as much a part of what makes the scenario as the seed.
-	Lean *coverage.Table
+	PreferUncovered *coverage.Table
 }
 
 // Bounds of a workload's duration.
@@ -128,9 +128,9 @@ func (o *Options) complete() error {
 		return fmt.Errorf("duration %s: expected %s to %s", o.Duration, DurationMin, DurationMax)
 	}
 	if o.Kinds == nil {
-		o.Kinds = catalogue.All
+		o.Kinds = catalog.All
 	}
-	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Kind) bool {
+	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Type) bool {
 		return kind.Sample == nil || !slices.Contains(kind.Providers, o.Provider)
 	})
 	if len(o.Kinds) == 0 {
@@ -141,8 +141,8 @@ func (o *Options) complete() error {
 
 func (o *Options) description() string {
 	lean := ""
-	if o.Lean != nil {
-		lean = ", those preferred that coverage " + o.Lean.Sum() + " has little of"
+	if o.PreferUncovered != nil {
+		lean = ", those preferred that coverage " + o.PreferUncovered.Sum() + " has little of"
 	}
 	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, over %s, on %s, from %d kinds of faults%s.",
 		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), lean)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/faults/users"
@@ -84,8 +84,8 @@ func TestVariety(t *testing.T) {
 	for seed := range uint64(300) {
 		all.Write(marshal(t, generated(t, options(seed))))
 	}
-	for _, kind := range catalogue.All {
-		if kind.Undrawn == "" && !strings.Contains(all.String(), "  - "+kind.Name+": ") {
+	for _, kind := range catalog.All {
+		if kind.NotGeneratedReason == "" && !strings.Contains(all.String(), "  - "+kind.Name+": ") {
 			t.Errorf("300 seeds do not draw %s", kind.Name)
 		}
 	}
@@ -107,7 +107,7 @@ func TestEdits(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(100) {
 		o := options(seed)
-		o.Kinds = []faults.Kind{users.Edit, users.Edit, requests.Slow} // nothing is edited twice
+		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // nothing is edited twice
 		s := generated(t, o)
 		if err := run.Validate(s); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -144,7 +144,7 @@ func TestLean(t *testing.T) {
 	count := func(lean *coverage.Table) (all string, drawn int) {
 		for seed := range uint64(20) {
 			o := options(seed)
-			o.Lean, o.Kinds = lean, []faults.Kind{processes.Restart, requests.Slow}
+			o.PreferUncovered, o.Kinds = lean, []faults.Type{processes.Restart, requests.Slow}
 			s := generated(t, o)
 			if again := generated(t, o); !bytes.Equal(marshal(t, s), marshal(t, again)) {
 				t.Fatalf("seed %d gives another scenario the second time", seed)
@@ -171,12 +171,12 @@ func TestLean(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	// Those that there were when the first golden file was written: a catalogue
 	// that grows is no other version.
-	var kinds []faults.Kind
+	var kinds []faults.Type
 	for _, name := range []string{
 		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
 		"watch-end", "bookmark-loss", "stale-list", "pod-churn", "restart",
 	} {
-		kind, err := catalogue.Find(name)
+		kind, err := catalog.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,9 +200,9 @@ func TestSameBytes(t *testing.T) {
 // would end the workload. What keeps anything out does so for a second at most: who
 // is refused for longer backs off for longer than there is to settle.
 func TestUsersPods(t *testing.T) {
-	var kinds []faults.Kind
+	var kinds []faults.Type
 	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {
-		kind, err := catalogue.Find(name)
+		kind, err := catalog.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // lines are records as they may stand in a history, and what is none.
 var lines = map[string]string{
-	"truth": `{"seq":2,"at":1500000000,"truth":{"type":"ADDED","object":{"resource":"pods","namespace":"n","name":"web-1","uid":"u1","version":18446744073709551615,
+	"commit": `{"seq":2,"at":1500000000,"commit":{"type":"ADDED","object":{"resource":"pods","namespace":"n","name":"web-1","uid":"u1","version":18446744073709551615,
 		"generation":3,"created":"2026-01-02T03:04:05Z","deleting":"2026-01-02T03:04:05.123456789+01:00","labels":{"a":"b","":""},"annotations":null,
 		"finalizers":["x"],"owners":[{"kind":"ReplicaSet","name":"web","uid":"u0","controller":true}],"skewed":true,"body":{"status": {"phase":"R\u00fcn"} }}}}`,
 	"request":  `{"seq":2,"at":1,"request":{"id":1,"subject":"subject-0","verb":"patch","patch":[{"op":"test","value":1e3}],"bytes":7,"object":null}}`,
@@ -23,7 +23,7 @@ var lines = map[string]string{
 	"other cases":         `{"SEQ":2,"Gap":{"SOURCE":"s"}}`,
 	"unknown":             `{"seq":2,"novelty":{"a":[{}]}}`,
 	"twice":               `{"seq":1,"seq":2,"gap":{"source":"s"},"gap":{"detail":"d"}}`,
-	"labels twice":        `{"seq":1,"truth":{"object":{"labels":{"a":"b"},"labels":{"a":"c","d":"e"}}}}`,
+	"labels twice":        `{"seq":1,"commit":{"object":{"labels":{"a":"b"},"labels":{"a":"c","d":"e"}}}}`,
 	"escapes":             `{"seq":2,"gap":{"source":"\ud83d\ude00\ud83d \"\\\/\b\f\n\r\t<","detail":"\u2028"}}`,
 	"invalid UTF-8":       "{\"seq\":2,\"gap\":{\"source\":\"\xff\xc3\"}}",
 	"null":                `null`,
@@ -36,7 +36,7 @@ var lines = map[string]string{
 	"too large":           `{"seq":9223372036854775808}`,
 	"negative":            `{"seq":2,"closed":{"id":-1}}`,
 	"no time":             `{"seq":2,"start":{"time":"today"}}`,
-	"a bad body":          `{"seq":2,"truth":{"object":{"body":{"a":}}}}`,
+	"a bad body":          `{"seq":2,"commit":{"object":{"body":{"a":}}}}`,
 	"a control character": "{\"seq\":2,\"gap\":{\"source\":\"\x01\"}}",
 }
 

@@ -20,8 +20,8 @@ func (r *Record) plain(s *scanner, line []byte) bool {
 			r.Seq = s.whole()
 		case "at":
 			r.At = time.Duration(s.whole())
-		case "truth":
-			made(&r.Truth).scan(s)
+		case "commit", "truth": // format 1 said truth
+			made(&r.Commit).scan(s)
 		case "request":
 			made(&r.Request).scan(s)
 		case "response":
@@ -45,7 +45,7 @@ func made[T any](pointer **T) *T {
 	return *pointer
 }
 
-func (t *Truth) scan(s *scanner) {
+func (t *Commit) scan(s *scanner) {
 	for name := range s.fields {
 		switch string(name) {
 		case "type":

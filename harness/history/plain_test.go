@@ -19,23 +19,23 @@ func TestPlain(t *testing.T) {
 	}
 	all := maps.Clone(lines)
 	maps.Copy(all, map[string]string{
-		"in full": `{"seq":2,"at":-5,"truth":{"type":"ADDED","object":{"resource":"pods","version":999999999999999999,"created":"2026-01-02T03:04:05Z",` +
+		"in full": `{"seq":2,"at":-5,"commit":{"type":"ADDED","object":{"resource":"pods","version":999999999999999999,"created":"2026-01-02T03:04:05Z",` +
 			`"deleting":"2026-01-02T03:04:05.123456789+01:00","labels":{"a":"b","":""},"owners":[],"body":{"a":[{},[],-1,0,true,false,null,""]}}}}`,
 		"a bare delivery":   `{"seq":2,"delivery":{"type":"BOOKMARK","object":{"version":3}}}` + "\n",
 		"an object twice":   `{"seq":2,"delivery":{"object":{"name":"a"},"object":{"uid":"u"}}}`,
-		"owners twice":      `{"seq":2,"truth":{"object":{"owners":[{"name":"a"}],"owners":[{"kind":"b"}]}}}`,
-		"escapes in a body": `{"seq":2,"truth":{"object":{"body":{"a\"":"\\b\n"}}}}`,
-		"a deep body":       `{"seq":2,"truth":{"object":{"body":` + nested(depthMax) + `}}}`,
-		"a deeper body":     `{"seq":2,"truth":{"object":{"body":` + nested(depthMax+1) + `}}}`,
+		"owners twice":      `{"seq":2,"commit":{"object":{"owners":[{"name":"a"}],"owners":[{"kind":"b"}]}}}`,
+		"escapes in a body": `{"seq":2,"commit":{"object":{"body":{"a\"":"\\b\n"}}}}`,
+		"a deep body":       `{"seq":2,"commit":{"object":{"body":` + nested(depthMax) + `}}}`,
+		"a deeper body":     `{"seq":2,"commit":{"object":{"body":` + nested(depthMax+1) + `}}}`,
 		"no digits":         `{"seq":-,"closed":{"id":1}}`,
-		"a leading zero":    `{"seq":02,"truth":{}}`,
-		"19 digits":         `{"seq":1000000000000000000,"truth":{}}`,
-		"a bad escape":      `{"seq":2,"truth":{"object":{"body":"\x"}}}`,
-		"a comma too many":  `{"seq":2,"truth":{},}`,
-		"no comma":          `{"seq":2"truth":{}}`,
-		"an unknown field":  `{"seq":2,"truth":{"kind":"a"}}`,
-		"an odd time":       `{"seq":2,"truth":{"object":{"created":"2026-01-02 03:04:05"}}}`,
-		"two lines":         `{"seq":2,"truth":{}}` + "\n\n",
+		"a leading zero":    `{"seq":02,"commit":{}}`,
+		"19 digits":         `{"seq":1000000000000000000,"commit":{}}`,
+		"a bad escape":      `{"seq":2,"commit":{"object":{"body":"\x"}}}`,
+		"a comma too many":  `{"seq":2,"commit":{},}`,
+		"no comma":          `{"seq":2"commit":{}}`,
+		"an unknown field":  `{"seq":2,"commit":{"kind":"a"}}`,
+		"an odd time":       `{"seq":2,"commit":{"object":{"created":"2026-01-02 03:04:05"}}}`,
+		"two lines":         `{"seq":2,"commit":{}}` + "\n\n",
 	})
 	for name, line := range all {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func checkPlain(t *testing.T, line []byte) bool {
 // read as it was written, and no line of it is left to Unmarshal.
 func TestPlainKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
-		{Truth: new(Truth)},
+		{Commit: new(Commit)},
 		{Request: new(Request)},
 		{Response: new(Response)},
 		{List: new(List)},

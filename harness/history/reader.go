@@ -167,9 +167,16 @@ func (b *batch) line(i int) []byte {
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.plain(s, line) {
-		record = new(Record)
-		if err := Unmarshal(line, record); err != nil {
+		var decoded struct {
+			Record
+			Truth *Commit `json:"truth"` // Commit in format 1
+		}
+		if err := Unmarshal(line, &decoded); err != nil {
 			return nil, fmt.Errorf("expected a record: %w", err)
+		}
+		record = &decoded.Record
+		if decoded.Truth != nil {
+			record.Commit = decoded.Truth
 		}
 	}
 	if record.Seq != seq {
@@ -182,8 +189,8 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		if record.Start == nil {
 			return nil, errors.New("expected a start record")
 		}
-		if record.Start.Format != Format {
-			return nil, fmt.Errorf("expected format %d, found format %d", Format, record.Start.Format)
+		if f := record.Start.Format; f != Format && f != formatWithTruth {
+			return nil, fmt.Errorf("expected format %d or %d, found format %d", formatWithTruth, Format, f)
 		}
 	}
 	return record, nil

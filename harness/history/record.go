@@ -14,27 +14,27 @@ type Record struct {
 	// At is the time since Start.Time, in nanoseconds.
 	At time.Duration `json:"at"`
 
-	Start    *Start    `json:"start,omitempty"`
-	Phase    *Phase    `json:"phase,omitempty"`
-	Truth    *Truth    `json:"truth,omitempty"`
-	Request  *Request  `json:"request,omitempty"`
-	Response *Response `json:"response,omitempty"`
-	List     *List     `json:"list,omitempty"`
-	Delivery *Delivery `json:"delivery,omitempty"`
-	Closed   *Closed   `json:"closed,omitempty"`
-	Fault    *Fault    `json:"fault,omitempty"`
-	Step     *Step     `json:"step,omitempty"`
-	Process  *Process  `json:"process,omitempty"`
-	Gap      *Gap      `json:"gap,omitempty"`
-	Stall    *Stall    `json:"stall,omitempty"`
+	Start       *Start       `json:"start,omitempty"`
+	Phase       *Phase       `json:"phase,omitempty"`
+	Commit      *Commit      `json:"commit,omitempty"`
+	Request     *Request     `json:"request,omitempty"`
+	Response    *Response    `json:"response,omitempty"`
+	List        *List        `json:"list,omitempty"`
+	Delivery    *Delivery    `json:"delivery,omitempty"`
+	WatchClosed *WatchClosed `json:"closed,omitempty"`
+	Fault       *Fault       `json:"fault,omitempty"`
+	Step        *Step        `json:"step,omitempty"`
+	Process     *Process     `json:"process,omitempty"`
+	Gap         *Gap         `json:"gap,omitempty"`
+	Stall       *Stall       `json:"stall,omitempty"`
 }
 
 // kinds is how many of the pointers are set.
 func (r *Record) kinds() int {
 	n := 0
 	for _, set := range [...]bool{
-		r.Start != nil, r.Phase != nil, r.Truth != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
-		r.Closed != nil, r.Fault != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil,
+		r.Start != nil, r.Phase != nil, r.Commit != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
+		r.WatchClosed != nil, r.Fault != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil,
 	} {
 		if set {
 			n++
@@ -50,7 +50,11 @@ func (r *Record) kinds() int {
 // one is added: a history from before then has none of it, which says nothing of what
 // happened. So it is with Stall, with Awaited of a Step, and with Bytes of a Request, a
 // Response and a Delivery, which the first histories of format 1 lack.
-const Format = 1
+const Format = 2
+
+// formatWithTruth is the format before Format, which is still read: a Commit was
+// called truth.
+const formatWithTruth = 1
 
 // Start is the first record of every history.
 type Start struct {
@@ -97,12 +101,12 @@ const (
 	Error    EventType = "ERROR"
 )
 
-// OfObject reports whether events of the type are about an object.
-func (t EventType) OfObject() bool { return t == Added || t == Modified || t == Deleted }
+// HasObject reports whether events of the type are about an object.
+func (t EventType) HasObject() bool { return t == Added || t == Modified || t == Deleted }
 
-// Truth is one committed version of an object, as the API server told the
+// Commit is one committed version of an object, as the API server told the
 // observer directly.
-type Truth struct {
+type Commit struct {
 	Type   EventType `json:"type"` // Added, Modified or Deleted
 	Object Object    `json:"object"`
 }
@@ -204,8 +208,8 @@ type Delivery struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// Closed is the end of a watch stream.
-type Closed struct {
+// WatchClosed is the end of a watch stream.
+type WatchClosed struct {
 	ID       uint64 `json:"id"`
 	Subject  string `json:"subject"`
 	Resource string `json:"resource"`
@@ -294,7 +298,7 @@ const (
 // Gap says that a witness missed something: what a check concludes from
 // absence is worth nothing from here on.
 type Gap struct {
-	Source string `json:"source"` // such as "truth of pods"
+	Source string `json:"source"` // such as "commits of pods"
 	Detail string `json:"detail"`
 }
 
@@ -302,5 +306,5 @@ type Gap struct {
 // as on a machine that is starved or stands still. What others did meanwhile, if they
 // ran, was recorded late; that nothing was recorded says nothing of them.
 type Stall struct {
-	Lasted time.Duration `json:"lasted"` // in nanoseconds
+	Duration time.Duration `json:"lasted"` // in nanoseconds
 }

@@ -92,9 +92,9 @@ const (
 	stallMin  = 200 * time.Millisecond
 )
 
-// Beat has the recorder notice, until stop is called, when this process gets no time
+// RecordStalls has the recorder notice, until stop is called, when this process gets no time
 // to run, or none to record in, and put a [Stall] before whatever comes next.
-func (r *Recorder) Beat(clock clock.WithTicker) (stop func()) {
+func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.beating, r.beat = true, r.clock.Since(r.start.Time)
 	r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *Recorder) pulse(at time.Duration) {
 	late := at - r.beat - beatEvery
 	r.beat = at
 	if r.beating && late >= stallMin {
-		r.enter(Record{Stall: &Stall{Lasted: late}}, at)
+		r.enter(Record{Stall: &Stall{Duration: late}}, at)
 	}
 }
 

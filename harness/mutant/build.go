@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Workshop builds mutants. Nothing that they are made from is changed.
-type Workshop struct {
+// Builder builds mutants. Nothing that they are made from is changed.
+type Builder struct {
 	// Tree is the top of this project.
 	Tree string
 	// Dir is where mutants and their edited files go; it is made if need be.
@@ -23,10 +23,10 @@ type Workshop struct {
 }
 
 // Executable is where Build puts a mutant.
-func (w *Workshop) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
+func (w *Builder) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
 
 // Build compiles a mutant, and returns where its executable is.
-func (w *Workshop) Build(ctx context.Context, m *Mutant) (string, error) {
+func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	executable, err := filepath.Abs(w.Executable(m))
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (w *Workshop) Build(ctx context.Context, m *Mutant) (string, error) {
 }
 
 // buildOurs builds our controllers, with the edited files in dir laid over the tree.
-func (w *Workshop) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
+func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {
 		return err

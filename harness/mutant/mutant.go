@@ -29,9 +29,9 @@ type Mutant struct {
 	// ID is that of a bug that these controllers have had (R1, D5, E3), with a suffix
 	// where it has several mutants (R2-replication), or else begins with "own-".
 	ID string
-	// Broken is one sentence on what the mutant does wrong.
-	Broken string
-	Base   Base
+	// Description is one sentence on what the mutant does wrong.
+	Description string
+	Base        Base
 	// Edits are applied in their order. None where nothing could observe it.
 	Edits []Edit
 	// Scenarios should show it, the most telling first: names of the library of
@@ -41,11 +41,11 @@ type Mutant struct {
 	Texts []string
 	// Checks are the IDs of those that fail for the right reason, one of them at least.
 	Checks []string
-	// Open is why no check catches it yet; empty if one does.
-	Open string
-	// Unseen is why nothing that can be observed tells it from the unbroken; then it
+	// OpenReason is why no check catches it yet; empty if one does.
+	OpenReason string
+	// UnobservableReason is why nothing that can be observed tells it from the unbroken; then it
 	// has neither edits nor scenarios.
-	Unseen string
+	UnobservableReason string
 }
 
 // Base is what a mutant is made from.

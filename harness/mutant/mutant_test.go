@@ -91,10 +91,10 @@ func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, e
 	outcomes := map[string]Outcome{}
 	trial := Trial{
 		Mutants: mutants, Seed: 7, Parallel: 2,
-		Unbroken: func(base Base) (string, error) { return string(base), nil },
-		Build:    func(_ context.Context, m *Mutant) (string, error) { return m.ID, nil },
-		Run:      l.run,
-		Done:     func(o Outcome) error { outcomes[o.Mutant] = o; return nil },
+		Unmodified: func(base Base) (string, error) { return string(base), nil },
+		Build:      func(_ context.Context, m *Mutant) (string, error) { return m.ID, nil },
+		Run:        l.run,
+		Done:       func(o Outcome) error { outcomes[o.Mutant] = o; return nil },
 	}
 	err := trial.Do(t.Context())
 	return outcomes, err
@@ -117,25 +117,25 @@ func TestTrial(t *testing.T) {
 		Mutant{ID: "unclear", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "lucky", Base: Upstream, Scenarios: []string{"shaky"}},
 		Mutant{ID: "half", Base: Upstream, Scenarios: []string{"shaky", "first"}},
-		Mutant{ID: "unseen", Base: Ours, Unseen: "nobody looks"},
+		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
 	if err == nil || !strings.Contains(err.Error(), "unbroken upstream in shaky: fail: it is broken") {
 		t.Errorf("error %v; expected it to tell of the unbroken", err)
 	}
 	caught := outcomes["caught"]
-	if caught.State != Caught || caught.Scenario != "second" || caught.Seed != 7 || caught.After != 2*time.Second || !slices.Equal(caught.Checks, []string{"early", "late"}) {
+	if caught.State != Detected || caught.Scenario != "second" || caught.Seed != 7 || caught.After != 2*time.Second || !slices.Equal(caught.Checks, []string{"early", "late"}) {
 		t.Errorf("caught: %+v", caught)
 	}
-	for id, want := range map[string]State{"unclear": NotCaught, "lucky": Void, "half": Caught} {
+	for id, want := range map[string]State{"unclear": NotDetected, "lucky": Void, "half": Detected} {
 		if outcomes[id].State != want {
 			t.Errorf("%s: %+v; expected it to be %s", id, outcomes[id], want)
 		}
 	}
-	if why := outcomes["unclear"].Why; why != "first: unknown: too little happened" {
+	if why := outcomes["unclear"].Reason; why != "first: unknown: too little happened" {
 		t.Errorf("unclear, because %q", why)
 	}
-	if o := outcomes["chance"]; o.State != Caught || o.Scenario != "second" {
+	if o := outcomes["chance"]; o.State != Detected || o.Scenario != "second" {
 		t.Errorf("chance: %+v; expected that it counts where its own check failed", o)
 	}
 	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 5 {
@@ -165,20 +165,20 @@ func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 	if err == nil || err.Error() != "trying mutant gone: no control plane" {
 		t.Errorf("error %v; expected it to tell of the one that did not begin twice", err)
 	}
-	if _, tried := outcomes["gone"]; tried || outcomes["slow"].State != NotCaught {
+	if _, tried := outcomes["gone"]; tried || outcomes["slow"].State != NotDetected {
 		t.Errorf("%+v; expected an outcome of the other alone", outcomes)
 	}
 }
 
 func TestStateOf(t *testing.T) {
-	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}, Texts: []string{"one"}, Checks: []string{"quiet"}}
-	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Caught, Checks: []string{"alive", "quiet"}}
-	if got := m.StateOf(last); got != Caught {
+	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}, Texts: []string{"one"}, Checks: []string{"no-writes-when-settled"}}
+	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Detected, Checks: []string{"process-alive", "no-writes-when-settled"}}
+	if got := m.StateOf(last); got != Detected {
 		t.Errorf("%s; expected what was found", got)
 	}
 	for name, checks := range map[string][]string{"another check failed": {"sound"}, "it has no checks": nil} {
 		other := m
-		if other.Checks = checks; other.StateOf(last) != NotCaught {
+		if other.Checks = checks; other.StateOf(last) != NotDetected {
 			t.Errorf("%s: %s; expected that it does not count", name, other.StateOf(last))
 		}
 	}
@@ -191,7 +191,7 @@ func TestStateOf(t *testing.T) {
 	if got := changed.StateOf(last); got != NotRun {
 		t.Errorf("%s; expected that what was found of another is not held against it", got)
 	}
-	m.Unseen = "nobody looks"
+	m.UnobservableReason = "nobody looks"
 	if got := m.StateOf(last); got != Unobservable {
 		t.Errorf("%s of one that nobody can observe", got)
 	}
@@ -199,23 +199,23 @@ func TestStateOf(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	all := []Mutant{
-		{ID: "R1", Base: Ours, Broken: "It is.", Scenarios: []string{"first"}, Checks: []string{"alive"}},
-		{ID: "R2", Base: Upstream, Broken: "It is, too.", Scenarios: []string{"first", "second"}, Open: "no check looks"},
-		{ID: "R3", Base: Ours, Broken: "It is as well.", Scenarios: []string{"first"}},
-		{ID: "R4", Base: Ours, Broken: "It may be.", Unseen: "nobody can"},
+		{ID: "R1", Base: Ours, Description: "It is.", Scenarios: []string{"first"}, Checks: []string{"process-alive"}},
+		{ID: "R2", Base: Upstream, Description: "It is, too.", Scenarios: []string{"first", "second"}, OpenReason: "no check looks"},
+		{ID: "R3", Base: Ours, Description: "It is as well.", Scenarios: []string{"first"}},
+		{ID: "R4", Base: Ours, Description: "It may be.", UnobservableReason: "nobody can"},
 	}
 	var b strings.Builder
 	err := Table(&b, all, map[string]Outcome{
-		"R1": {Of: all[0].Fingerprint(), State: Caught, Scenario: "first", Checks: []string{"quiet", "alive"}, After: 1250 * time.Millisecond},
-		"R2": {Of: all[1].Fingerprint(), State: NotCaught},
+		"R1": {Of: all[0].Fingerprint(), State: Detected, Scenario: "first", Checks: []string{"no-writes-when-settled", "process-alive"}, After: 1250 * time.Millisecond},
+		"R2": {Of: all[1].Fingerprint(), State: NotDetected},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"1 of 2 mutants caught (50 %), 1 not run, 1 unobservable.",
-		"| R1 | ours | It is. | caught | `quiet`, `alive` | first | 1.2 s |",
-		"| R2 | upstream | It is, too. | not caught | no check looks | first, second |  |",
+		"| R1 | ours | It is. | detected | `no-writes-when-settled`, `process-alive` | first | 1.2 s |",
+		"| R2 | upstream | It is, too. | not detected | no check looks | first, second |  |",
 		"| R3 | ours | It is as well. | not run |  |  |  |",
 		"| R4 | ours | It may be. | unobservable | nobody can |  |  |",
 	} {
@@ -233,7 +233,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Workshop{Tree: tree, Dir: t.TempDir()}
+	w := &Builder{Tree: tree, Dir: t.TempDir()}
 	const mark = "a mark that only a mutant has"
 	executable, err := w.Build(t.Context(), &Mutant{ID: "M", Base: Ours, Edits: []Edit{{file, "Workers did not finish in time, aborting them", mark}}})
 	if err != nil {

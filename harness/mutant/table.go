@@ -14,12 +14,12 @@ type Count map[State]int
 // is not caught, whatever failed.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
-	case m.Unseen != "":
+	case m.UnobservableReason != "":
 		return Unobservable
 	case last.Of != m.Fingerprint():
 		return NotRun
-	case last.State == Caught && (len(m.Checks) == 0 || !m.catches(last.Checks)):
-		return NotCaught
+	case last.State == Detected && (len(m.Checks) == 0 || !m.catches(last.Checks)):
+		return NotDetected
 	default:
 		return last.State
 	}
@@ -36,12 +36,12 @@ func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 
 // String says how many were caught of those that could be.
 func (c Count) String() string {
-	tried := c[Caught] + c[NotCaught]
+	tried := c[Detected] + c[NotDetected]
 	share := 0.0
 	if tried > 0 {
-		share = 100 * float64(c[Caught]) / float64(tried)
+		share = 100 * float64(c[Detected]) / float64(tried)
 	}
-	text := fmt.Sprintf("%d of %d mutants caught (%.0f %%)", c[Caught], tried, share)
+	text := fmt.Sprintf("%d of %d mutants caught (%.0f %%)", c[Detected], tried, share)
 	for _, other := range []State{Void, NotRun, Unobservable} {
 		if c[other] > 0 {
 			text += fmt.Sprintf(", %d %s", c[other], other)
@@ -62,16 +62,16 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome) error {
 		state := m.StateOf(last)
 		by, in, after := "", "", ""
 		switch state {
-		case Caught:
+		case Detected:
 			by, in, after = codes(last.Checks), last.Scenario, fmt.Sprintf("%.1f s", last.After.Seconds())
 		case Unobservable:
-			by = m.Unseen
-		case NotCaught:
-			by, in = m.Open, strings.Join(m.Scenarios, ", ")
+			by = m.UnobservableReason
+		case NotDetected:
+			by, in = m.OpenReason, strings.Join(m.Scenarios, ", ")
 		case Void:
-			by = last.Why
+			by = last.Reason
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", m.ID, m.Base, m.Broken, state, by, in, after)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", m.ID, m.Base, m.Description, state, by, in, after)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

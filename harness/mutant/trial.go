@@ -29,8 +29,8 @@ type Outcome struct {
 	Checks   []string `json:"checks,omitempty"`
 	// After is when the first violation was, since the beginning of the run.
 	After time.Duration `json:"after,omitempty"`
-	// Why says of a mutant that was not caught what came of its scenarios.
-	Why string `json:"why,omitempty"`
+	// Reason says of a mutant that was not caught what came of its scenarios.
+	Reason string `json:"why,omitempty"`
 	// When is when that was known.
 	When time.Time `json:"when,omitzero"`
 }
@@ -40,11 +40,11 @@ type State string
 
 // The states.
 const (
-	// Caught: one of the mutant's checks failed that passed for the unbroken
+	// Detected: one of the mutant's checks failed that passed for the unbroken
 	// controllers; any check, for one that has none yet.
-	Caught State = "caught"
-	// NotCaught: none did, whatever else failed.
-	NotCaught State = "not caught"
+	Detected State = "detected"
+	// NotDetected: none did, whatever else failed.
+	NotDetected State = "not detected"
 	// Void: the unbroken controllers pass none of its scenarios.
 	Void State = "void"
 	// NotRun: nobody has tried.
@@ -55,14 +55,14 @@ const (
 
 // String is one line.
 func (o Outcome) String() string {
-	if o.State == Caught {
+	if o.State == Detected {
 		return fmt.Sprintf("%s: caught by %s in %s after %.1f s", o.Mutant, strings.Join(o.Checks, ", "), o.Scenario, o.After.Seconds())
 	}
-	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Why)
+	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Reason)
 }
 
-// UnbrokenLabel is how the labels begin of runs of unbroken controllers.
-const UnbrokenLabel = "unbroken "
+// UnmodifiedLabel is how the labels begin of runs of unbroken controllers.
+const UnmodifiedLabel = "unbroken "
 
 // Trial tries mutants.
 type Trial struct {
@@ -70,8 +70,8 @@ type Trial struct {
 	Seed    uint64 // of every run
 	// Parallel is how many builds and runs there are at the same time, at least 1.
 	Parallel int
-	// Unbroken returns the executable that the mutants of a base were made from.
-	Unbroken func(base Base) (string, error)
+	// Unmodified returns the executable that the mutants of a base were made from.
+	Unmodified func(base Base) (string, error)
 	// Build makes a mutant's executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
 	// Run runs an executable through a scenario with the seed. Label tells it apart.
@@ -98,7 +98,7 @@ func (t *Trial) Do(ctx context.Context) error {
 	group.SetLimit(t.Parallel)
 	for i := range t.Mutants {
 		m := &t.Mutants[i]
-		if m.Unseen != "" {
+		if m.UnobservableReason != "" {
 			continue
 		}
 		group.Go(func() error {
@@ -147,11 +147,11 @@ func (t *Trial) unbroken(ctx context.Context) (map[place]bool, error) {
 
 // unbrokenIn is nil when the unbroken controllers pass a scenario.
 func (t *Trial) unbrokenIn(ctx context.Context, p place) error {
-	executable, err := t.Unbroken(p.base)
+	executable, err := t.Unmodified(p.base)
 	if err != nil {
 		return err
 	}
-	judged, err := t.run(ctx, UnbrokenLabel+string(p.base), executable, p.scenario)
+	judged, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
 	if err == nil && judged.Verdict != check.Pass {
 		err = fmt.Errorf("%s: %s, see %s", judged.Verdict, judged.Reason, judged.Directory)
 	}
@@ -199,14 +199,14 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outc
 		}
 		failed := failedChecks(judged)
 		if checks := idsOf(failed); m.catches(checks) {
-			outcome.State, outcome.Scenario, outcome.Seed = Caught, scenario, t.Seed
+			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, t.Seed
 			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
 		}
-		outcome.State = NotCaught
+		outcome.State = NotDetected
 		why = append(why, fmt.Sprintf("%s: %s: %s", scenario, judged.Verdict, judged.Reason))
 	}
-	outcome.Why = strings.Join(why, "; ")
+	outcome.Reason = strings.Join(why, "; ")
 	return outcome, nil
 }
 

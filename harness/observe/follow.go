@@ -221,7 +221,7 @@ func (o *Follower) resourceOf(key string) string {
 
 func (o *Follower) record(event history.EventType, key string, object history.Object) {
 	o.known[key] = object
-	o.Recorder.Append(history.Record{Truth: &history.Truth{Type: event, Object: object}})
+	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
 // forget records the end of an object, as the API server tells of it: as it was
@@ -229,7 +229,7 @@ func (o *Follower) record(event history.EventType, key string, object history.Ob
 func (o *Follower) forget(key string, last history.Object, revision int64) {
 	delete(o.known, key)
 	last.Version = history.Version(revision)
-	o.Recorder.Append(history.Record{Truth: &history.Truth{Type: history.Deleted, Object: last}})
+	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
 func (o *Follower) advance(revision int64) {
@@ -241,5 +241,5 @@ func (o *Follower) advance(revision int64) {
 }
 
 func (o *Follower) gap(format string, args ...any) {
-	o.Recorder.Append(history.Record{Gap: &history.Gap{Source: "truth", Detail: fmt.Sprintf(format, args...)}})
+	o.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

@@ -116,13 +116,13 @@ func (s *stand) truths(o *Follower) (told []string, gaps int) {
 		switch {
 		case r.Gap != nil:
 			gaps++
-		case r.Truth == nil || r.Truth.Object.Resource != "services":
+		case r.Commit == nil || r.Commit.Object.Resource != "services":
 		default:
-			told = append(told, string(r.Truth.Type)+" "+r.Truth.Object.Name+" "+r.Truth.Object.Labels["test"])
-			if r.Truth.Object.Version < last && gaps == 0 {
-				s.t.Errorf("%s at version %d after version %d", r.Truth.Object.Ref, r.Truth.Object.Version, last)
+			told = append(told, string(r.Commit.Type)+" "+r.Commit.Object.Name+" "+r.Commit.Object.Labels["test"])
+			if r.Commit.Object.Version < last && gaps == 0 {
+				s.t.Errorf("%s at version %d after version %d", r.Commit.Object.Ref, r.Commit.Object.Version, last)
 			}
-			last = r.Truth.Object.Version
+			last = r.Commit.Object.Version
 		}
 	}
 	return told, gaps
@@ -173,8 +173,8 @@ func TestAsTheAPIServerTells(t *testing.T) {
 	s.must(err)
 	s.truths(o)
 	for _, r := range s.records {
-		if r.Truth != nil && r.Truth.Object.Version == want.Version {
-			if diff := cmp.Diff(want, r.Truth.Object); diff != "" {
+		if r.Commit != nil && r.Commit.Object.Version == want.Version {
+			if diff := cmp.Diff(want, r.Commit.Object); diff != "" {
 				t.Errorf("(-API server +etcd):\n%s", diff)
 			}
 			return

@@ -135,7 +135,7 @@ func (w *witness) event(event watch.Event) {
 
 // record appends one version and remembers that it was seen.
 func (w *witness) record(event history.EventType, object history.Object) {
-	w.recorder.Append(history.Record{Truth: &history.Truth{Type: event, Object: object}})
+	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
 	if event == history.Deleted {
 		delete(w.known, object.UID)
@@ -218,7 +218,7 @@ func (w *witness) missing(objects []history.Object, version history.Version) str
 
 func (w *witness) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
-		Source: "truth of " + w.resource,
+		Source: "commits of " + w.resource,
 		Detail: fmt.Sprintf(format, args...),
 	}})
 }

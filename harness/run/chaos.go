@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
@@ -93,7 +93,7 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 		}
 		report := faults.NewReporter(s.lookout, index, spec.Name)
 		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
-			report.Forgive()
+			report.TolerateOutage()
 		}
 		cause, came := s.begin(ctx, spec, when, t)
 		var err error
@@ -108,7 +108,7 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 				Provider:  s.Provider,
 				Namespace: namespace,
 				Pods:      s.pods,
-				Cause:     cause,
+				Trigger:   cause,
 				Clock:     s.Clock,
 				Report:    report,
 			})
@@ -127,13 +127,13 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 }
 
 // begin waits for a fault's time, and reports whether it came.
-func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, t times) (trigger.Cause, bool) {
+func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, t times) (trigger.Match, bool) {
 	if spec.When == nil {
 		over := t.worked // whatever lasts as long as the workload does not begin after it
 		if spec.For > 0 {
 			over = nil
 		}
-		return trigger.Cause{}, s.sleep(ctx, spec.From-s.Clock.Since(t.begun), over)
+		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.begun), over)
 	}
 	select {
 	case cause := <-when.came:
@@ -145,7 +145,7 @@ func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, 
 	case <-t.idle:
 	case <-ctx.Done():
 	}
-	return trigger.Cause{}, false
+	return trigger.Match{}, false
 }
 
 // act takes a fault through its life: inject, wait, heal, see that the control
@@ -194,14 +194,14 @@ func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t 
 
 // isOutage reports whether a fault puts the control plane out of order.
 func isOutage(spec scenario.Fault) bool {
-	kind, err := catalogue.Find(spec.Name)
+	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
 }
 
 // newFault makes the fault that a scenario asks for. Its error says where the
 // scenario is wrong.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
-	kind, err := catalogue.Find(spec.Name)
+	kind, err := catalog.Find(spec.Name)
 	if err != nil {
 		return nil, spec.Errorf("%w", err)
 	}
@@ -219,7 +219,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 		}
 	}
 	for _, spec := range s.Faults {
-		kind, err := catalogue.Find(spec.Name)
+		kind, err := catalog.Find(spec.Name)
 		if err != nil {
 			return spec.Errorf("%w", err)
 		}
@@ -230,8 +230,8 @@ func Supported(s *scenario.Scenario, provider string) error {
 		if err != nil {
 			return err
 		}
-		if picky, ok := fault.(faults.Picky); ok {
-			if err := picky.CannotHappenOn(provider); err != nil {
+		if picky, ok := fault.(faults.ProviderLimited); ok {
+			if err := picky.UnsupportedOn(provider); err != nil {
 				return spec.Errorf("cannot happen on %s: %w", provider, err)
 			}
 		}

@@ -113,7 +113,7 @@ func (s *stage) lookAtReplicas(ctx context.Context, seen *snapshot) {
 	for i, replica := range replicas {
 		if err := silent[i]; err != nil {
 			if len(seen.pending) > 0 {
-				if ended, quit := s.subject.Quit(ctx, replica); ended || quit != nil {
+				if ended, quit := s.subject.DumpStacks(ctx, replica); ended || quit != nil {
 					err = errors.Join(fmt.Errorf("%w; it was ended, so that its log may say", err), quit)
 				}
 			}
@@ -126,7 +126,7 @@ func (s *stage) lookAtReplicas(ctx context.Context, seen *snapshot) {
 func (s *stage) ask(ctx context.Context, replica, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	return s.subject.Ask(ctx, replica, path)
+	return s.subject.Fetch(ctx, replica, path)
 }
 
 // wanted reports whether the verdict on a run makes its snapshot worth keeping.

@@ -47,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, result := range judged.Results {
-				if result.Check == "alive" && result.Verdict != check.Pass {
+				if result.Check == "process-alive" && result.Verdict != check.Pass {
 					t.Errorf("alive: %s (%s), want pass: the subject was ended by the run", result.Verdict, result.Reason)
 				}
 			}
@@ -100,14 +100,14 @@ func (r replica) Done() <-chan struct{}      { return r.done }
 func (replica) Err() error                   { return errors.New("ended") }
 func (replica) Usage() *history.Usage        { return nil }
 func (replica) LogTail() string              { return "" }
-func (q quitter) Quit(context.Context) error { q.note("ended"); close(q.done); return nil }
+func (q quitter) DumpStacks(context.Context) error { q.note("ended"); close(q.done); return nil }
 func (r replica) Stop(context.Context, time.Duration) error {
 	r.note("stopped")
 	close(r.done)
 	return nil
 }
 
-func (r replica) Ask(_ context.Context, path string) ([]byte, error) {
+func (r replica) Fetch(_ context.Context, path string) ([]byte, error) {
 	r.note("asked for " + path)
 	return nil, errors.New("no answer")
 }
@@ -182,7 +182,7 @@ func TestLook(t *testing.T) {
 }
 
 // unscaled is what keeps a monitor from holding that all has converged.
-var unscaled = &history.Record{Truth: &history.Truth{Type: history.Added, Object: history.Object{
+var unscaled = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
 	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web", UID: "web", Version: 1},
 	Body: json.RawMessage(`{"spec":{"replicas":1}}`),
 }}}
@@ -226,7 +226,7 @@ func TestSnapshotWanted(t *testing.T) {
 		{"passed", &snapshot{}, check.Pass, false},
 		{"failed, and converged", &snapshot{}, check.Fail, true},
 		{"passed as far as is known, and not converged", &snapshot{pending: []string{"x"}}, check.Unknown, true},
-		{"upstream's known weakness", &snapshot{pending: []string{"x"}}, check.Known, true},
+		{"upstream's known weakness", &snapshot{pending: []string{"x"}}, check.KnownUpstream, true},
 		{"broken off before there was anything to look at", nil, check.Fail, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestSnapshotWrite(t *testing.T) {
 		{name: "broken.yaml", content: []byte("{"), objects: true},
 		{name: "pods.yaml", objects: true, content: []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"x"}]}}]}`)},
 	}}
-	seen.add("subject-0.metrics.txt", notToBeHad(subject.ErrSilent))
+	seen.add("subject-0.metrics.txt", notToBeHad(subject.ErrNoDebugEndpoint))
 	dir := filepath.Join(t.TempDir(), "diagnostics")
 	if err := seen.write(dir); err == nil {
 		t.Error("no error of objects that cannot be read")

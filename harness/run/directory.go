@@ -43,9 +43,9 @@ type Environment struct {
 	// NodeImage is the image of a kind node that was given, if one was.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Kubeconfig, Context and Displace are those of an existing cluster, as given.
-	Kubeconfig string `json:"kubeconfig,omitempty"`
-	Context    string `json:"context,omitempty"`
-	Displace   string `json:"displace,omitempty"`
+	Kubeconfig       string `json:"kubeconfig,omitempty"`
+	Context          string `json:"context,omitempty"`
+	ControllerSwitch string `json:"displace,omitempty"`
 	// Command is the command line that made the run.
 	Command  []string `json:"command"`
 	Revision string   `json:"revision"` // of gauntlet
@@ -69,23 +69,23 @@ func prepare(o *Options) (directory, error) {
 		return "", fmt.Errorf("making the run directory: %w", err)
 	}
 	environment, err := json.MarshalIndent(Environment{
-		Started:     o.Clock.Now().UTC(),
-		Scenario:    o.Scenario.Name,
-		Seed:        o.Scenario.Seed,
-		Subject:     o.Target.String(),
-		Provider:    o.Provider,
-		UpstreamDir: o.UpstreamDir,
-		NodeImage:   o.NodeImage,
-		Kubeconfig:  o.Existing.Kubeconfig,
-		Context:     o.Existing.Context,
-		Displace:    o.Existing.Displace,
-		Command:     os.Args,
-		Revision:    o.Revision,
-		Go:          runtime.Version(),
-		Versions:    o.Versions,
-		OS:          runtime.GOOS,
-		Arch:        runtime.GOARCH,
-		CPUs:        runtime.NumCPU(),
+		Started:          o.Clock.Now().UTC(),
+		Scenario:         o.Scenario.Name,
+		Seed:             o.Scenario.Seed,
+		Subject:          o.Target.String(),
+		Provider:         o.Provider,
+		UpstreamDir:      o.UpstreamDir,
+		NodeImage:        o.NodeImage,
+		Kubeconfig:       o.Existing.Kubeconfig,
+		Context:          o.Existing.Context,
+		ControllerSwitch: o.Existing.ControllerSwitch,
+		Command:          os.Args,
+		Revision:         o.Revision,
+		Go:               runtime.Version(),
+		Versions:         o.Versions,
+		OS:               runtime.GOOS,
+		Arch:             runtime.GOARCH,
+		CPUs:             runtime.NumCPU(),
 	}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("describing the environment: %w", err)

@@ -80,7 +80,7 @@ func (m *monitor) follow(r *history.Record) {
 		m.watching[request.replica][request.resource] = true
 	case r.Process != nil:
 		m.followProcess(r.Process)
-	case r.Truth == nil:
+	case r.Commit == nil:
 		return
 	}
 	close(m.changed)

@@ -22,7 +22,7 @@ type provider struct {
 	// missing is what keeps a run on it from being carried out, as far as can be
 	// told before anything is started.
 	missing func(*Options) error
-	start   func(context.Context, Plane) (cluster.Cluster, error)
+	start   func(context.Context, ControlPlane) (cluster.Cluster, error)
 	// replicas makes what a subject on it is made of.
 	replicas func(context.Context, *stage) (replicas, error)
 }
@@ -36,7 +36,7 @@ var providers = []provider{
 			return err
 		},
 		replicas: localReplicas,
-		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
+		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := embedded.Start(ctx, embedded.Options{
 				Nodes:         p.Nodes,
 				PodStartDelay: p.PodStartDelay,
@@ -56,7 +56,7 @@ var providers = []provider{
 		podsPerNode: 90, // of a kubelet's 110; the rest is for the control plane and the subject
 		missing:     podsMissing,
 		replicas:    podReplicas,
-		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
+		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),
 				Image:   p.NodeImage,
@@ -75,7 +75,7 @@ var providers = []provider{
 		name:     faults.Existing,
 		missing:  sharedMissing,
 		replicas: sharedReplicas,
-		start: func(ctx context.Context, p Plane) (cluster.Cluster, error) {
+		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := existing.Start(ctx, p.Existing)
 			if err != nil {
 				return nil, err

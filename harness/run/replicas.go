@@ -58,13 +58,13 @@ func localReplicas(_ context.Context, s *stage) (replicas, error) {
 func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicas {
 	return replicas{
 		launch: subject.Local{
-			Executable: executable,
-			Settings:   settingsOf(s.Scenario.Subject, leaseNamespace),
-			Cluster:    s.cluster,
-			Route:      s.route,
-			Serves:     true,
-			StateDir:   s.dir.state(),
-			LogDir:     s.dir.logs(),
+			Executable:  executable,
+			Settings:    settingsOf(s.Scenario.Subject, leaseNamespace),
+			Cluster:     s.cluster,
+			Route:       s.route,
+			ServesDebug: true,
+			StateDir:    s.dir.state(),
+			LogDir:      s.dir.logs(),
 		}.Launcher(),
 		account:        account,
 		leaseNamespace: leaseNamespace,
@@ -95,7 +95,7 @@ func podReplicas(ctx context.Context, s *stage) (replicas, error) {
 	return replicas{
 		launch: pods.Launcher(pods.Options{
 			Subject: target, Settings: settingsOf(s.Scenario.Subject, subject.LeaseNamespace), Admin: s.admin, Node: c.ControlPlane(), Clock: s.Clock,
-		}, pods.Relayed{
+		}, pods.RelayOptions{
 			Image: relay, Route: s.route,
 			Lost: func(replica string, err error) {
 				s.recorder.Append(history.Record{Gap: &history.Gap{Source: replica + "'s way to the proxy", Detail: err.Error()}})

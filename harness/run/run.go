@@ -52,9 +52,9 @@ type Options struct {
 	// Direct leaves the fault proxy out, for measuring what it costs. A scenario
 	// with faults cannot be run so.
 	Direct bool
-	// Hold, if set, is called when the run is over and everything still stands;
+	// KeepUp, if set, is called when the run is over and everything still stands;
 	// the control plane goes when it returns.
-	Hold func(ctx context.Context, kubeconfig string)
+	KeepUp func(ctx context.Context, kubeconfig string)
 	// Progress, if set, is told what the run is doing. It must be quick.
 	Progress func(message string)
 
@@ -124,7 +124,7 @@ func (s *stage) live(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return s.because(ctx, err)
 	}
-	if s.Hold != nil {
+	if s.KeepUp != nil {
 		return s.hold(ctx)
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 			if judged.Verdict != check.Pass {
 				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
 			}
-			again, err := Judge(judged.Directory)
+			again, err := Check(judged.Directory)
 			if err != nil {
 				t.Fatal(err)
 			}

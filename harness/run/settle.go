@@ -41,7 +41,7 @@ func (s *stage) settle(ctx context.Context) error {
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err() // it was broken off, and says nothing of the witness
 	} else if missing != nil {
-		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "truth", Detail: "at the end: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
+		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "at the end: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
 	s.mark(history.PhaseEnd)
 	return s.recorder.Flush()

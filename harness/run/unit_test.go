@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -80,7 +80,7 @@ func TestJudgeRefusesWhatIsNoRun(t *testing.T) {
 		file + "-missing":  "expected a run directory: stat",
 		filepath.Dir(file): "no run directory: ",
 	} {
-		if _, err := Judge(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
 	}
@@ -260,7 +260,7 @@ func TestSupportedByParameters(t *testing.T) {
 
 // The providers that faults name are those that there are.
 func TestFaultsNameProviders(t *testing.T) {
-	for _, kind := range catalogue.All {
+	for _, kind := range catalog.All {
 		for _, name := range kind.Providers {
 			if _, err := providerNamed(name); err != nil {
 				t.Errorf("%s: %v", kind.Name, err)

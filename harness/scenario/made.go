@@ -94,9 +94,9 @@ func clone(from reflect.Value) reflect.Value {
 	return into
 }
 
-// Living are the objects that the workload leaves behind, in the order of their
+// ExistingObjects are the objects that the workload leaves behind, in the order of their
 // making.
-func (s *Scenario) Living() []Target {
+func (s *Scenario) ExistingObjects() []Target {
 	var living []Target
 	for _, step := range s.Workload {
 		target, acts := step.Target()

@@ -36,7 +36,7 @@ faults:
     for: 8s
   - pod-churn:
 settle: {within: 30s, quiet: 500ms}
-exercises: [burst-limit, quiet]
+exercises: [burst-limit, no-writes-when-settled]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ exercises: [burst-limit, quiet]
 			{Name: "pod-churn"},
 		},
 		Settle:    Settle{Within: 30 * time.Second, Quiet: 500 * time.Millisecond},
-		Exercises: []string{"burst-limit", "quiet"},
+		Exercises: []string{"burst-limit", "no-writes-when-settled"},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("parsed (-want +got):\n%s", diff)

@@ -217,28 +217,28 @@ var (
 )
 
 // genMoment makes a moment that follows at most so many less one others.
-func genMoment(t *rapid.T, deep int) *Moment {
-	m := &Moment{}
+func genMoment(t *rapid.T, deep int) *Trigger {
+	m := &Trigger{}
 	switch rapid.IntRange(0, 3).Draw(t, "moment") {
 	case 0:
-		m.Request = &RequestMoment{
+		m.Request = &RequestTrigger{
 			Verb:     rapid.SampledFrom(append([]string{AnyWrite}, Verbs...)).Draw(t, "verb"),
 			Resource: maybe(rapid.SampledFrom(Resources)).Draw(t, "resource"), Subresource: maybe(rapid.Just("status")).Draw(t, "subresource"),
 			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"),
 			Phase: rapid.SampledFrom([]Phase{Sent, Committed}).Draw(t, "phase"), Nth: genNth.Draw(t, "nth"),
 		}
 	case 1:
-		m.Event = &EventMoment{
+		m.Event = &EventTrigger{
 			Resource: rapid.SampledFrom(Resources).Draw(t, "resource"), Type: maybe(rapid.Just("DELETED")).Draw(t, "type"),
 			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"), Nth: genNth.Draw(t, "nth"),
 		}
 	case 2:
-		m.Truth = &TruthMoment{Resource: rapid.SampledFrom(sortedKeys(states)).Draw(t, "resource"), Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner")}
-		m.Truth.Is = rapid.SampledFrom(states[m.Truth.Resource]).Draw(t, "is")
-		m.Truth.AtLeast = rapid.IntRange(1, replicasMax).Draw(t, "atLeast")
-		m.Truth.AtMost = rapid.Ptr(rapid.IntRange(m.Truth.AtLeast, replicasMax), true).Draw(t, "atMost")
+		m.State = &StateTrigger{Resource: rapid.SampledFrom(sortedKeys(states)).Draw(t, "resource"), Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner")}
+		m.State.Is = rapid.SampledFrom(states[m.State.Resource]).Draw(t, "is")
+		m.State.AtLeast = rapid.IntRange(1, replicasMax).Draw(t, "atLeast")
+		m.State.AtMost = rapid.Ptr(rapid.IntRange(m.State.AtLeast, replicasMax), true).Draw(t, "atMost")
 	case 3:
-		m.Step = &StepMoment{Index: 0, At: rapid.SampledFrom([]Edge{Begun, Done}).Draw(t, "at")}
+		m.Step = &StepTrigger{Index: 0, At: rapid.SampledFrom([]Edge{Begun, Done}).Draw(t, "at")}
 	}
 	if deep > 1 && rapid.Bool().Draw(t, "after") {
 		m.After = genMoment(t, deep-1)

@@ -69,9 +69,9 @@ type Fault struct {
 	Params Params
 	// When, if set, is the moment at which it begins to act. It is waited for until
 	// the workload has ended and the subject has nothing left to do.
-	When *Moment
+	When *Trigger
 	// Until, if set, is the moment at which it ends, if For has not ended it before.
-	Until *Moment
+	Until *Trigger
 	// Times is how often at most it acts, each time that its moment comes; 0 is once.
 	Times int
 	// From is when it begins to act: since its moment came, or else since the

@@ -26,8 +26,8 @@ type Local struct {
 	// for each replica: the way stays when the replica is started again.
 	Route func(replica string, config *rest.Config) error
 
-	// Serves has the replicas serve their metrics and goroutines, for Ask.
-	Serves bool
+	// ServesDebug has the replicas serve their metrics and goroutines, for Ask.
+	ServesDebug bool
 
 	StateDir string // for kubeconfigs: holds credentials, removed after the run
 	LogDir   string
@@ -71,7 +71,7 @@ type seat struct {
 }
 
 func (l Local) seat(replica string) (has seat, err error) {
-	if has.kubeconfig, err = l.route(replica); err == nil && l.Serves {
+	if has.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
 		has.serving, err = newServing(l.StateDir, replica)
 	}
 	return has, err
@@ -93,9 +93,9 @@ type local struct {
 	serving *Serving
 }
 
-func (l local) Ask(ctx context.Context, path string) ([]byte, error) {
+func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	if l.serving == nil {
-		return nil, ErrSilent
+		return nil, ErrNoDebugEndpoint
 	}
 	return l.serving.ask(ctx, path)
 }
@@ -112,8 +112,8 @@ func (l local) Usage() *history.Usage {
 
 func (l local) Kill(context.Context) error { return l.Process.Kill() } // takes seconds at most
 
-// Quit has the Go runtime end the process with a dump of all goroutines.
-func (l local) Quit(ctx context.Context) error {
+// DumpStacks has the Go runtime end the process with a dump of all goroutines.
+func (l local) DumpStacks(ctx context.Context) error {
 	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
 		return err
 	}

@@ -139,14 +139,14 @@ func TestQuit(t *testing.T) {
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := s.Quit(t.Context(), "subject-1"); ended || err != nil {
+	if ended, err := s.DumpStacks(t.Context(), "subject-1"); ended || err != nil {
 		t.Errorf("what does not run was ended: %t, error %v", ended, err)
 	}
 	if err := s.Start(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
 	}
 	for replica, want := range map[string]bool{"subject-0": false, "subject-1": true} {
-		if ended, err := s.Quit(t.Context(), replica); ended != want || err != nil {
+		if ended, err := s.DumpStacks(t.Context(), replica); ended != want || err != nil {
 			t.Errorf("%s was ended: %t, error %v; want %t", replica, ended, err, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestQuit(t *testing.T) {
 // teller is an instance that tells in its log what it was doing.
 type teller struct{ *instance }
 
-func (t teller) Quit(context.Context) error { t.finish("told"); return nil }
+func (t teller) DumpStacks(context.Context) error { t.finish("told"); return nil }
 
 // TestDies: an end that nobody asked for is the subject's failure, in whichever life.
 func TestDies(t *testing.T) {

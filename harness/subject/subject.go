@@ -110,7 +110,7 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if Led(ctx, s.options.Admin, s.options.LeaseNamespace) == nil {
+		if CheckLeaseHeld(ctx, s.options.Admin, s.options.LeaseNamespace) == nil {
 			return nil
 		}
 		select {
@@ -160,16 +160,16 @@ func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, er
 	return s.end(replica, func(i Instance) error { return i.Stop(ctx, stopGrace) })
 }
 
-// Quitter is an instance that can be ended so that it says in its log what it was
+// StackDumper is an instance that can be ended so that it says in its log what it was
 // doing.
-type Quitter interface {
-	// Quit returns when it is gone. It ends it by force when ctx ends first.
-	Quit(ctx context.Context) error
+type StackDumper interface {
+	// DumpStacks returns when it is gone. It ends it by force when ctx ends first.
+	DumpStacks(ctx context.Context) error
 }
 
-// Quit ends a replica as Terminate does, and has it log what each of its
+// DumpStacks ends a replica as Terminate does, and has it log what each of its
 // goroutines was doing. One that is no [Quitter] is left alone, and not ended.
-func (s *Subject) Quit(ctx context.Context, replica string) (ended bool, err error) {
+func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
 		return false, err
@@ -180,31 +180,31 @@ func (s *Subject) Quit(ctx context.Context, replica string) (ended bool, err err
 	if l == nil {
 		return false, nil
 	}
-	if _, ok := l.Instance.(Quitter); !ok { // nor is any other life of it
+	if _, ok := l.Instance.(StackDumper); !ok { // nor is any other life of it
 		return false, nil
 	}
 	return r.end(false, func(i Instance) error {
 		ctx, cancel := context.WithTimeout(ctx, stopGrace)
 		defer cancel()
-		return i.(Quitter).Quit(ctx)
+		return i.(StackDumper).DumpStacks(ctx)
 	})
 }
 
-// Teller is an instance that tells of itself.
-type Teller interface {
-	// Ask returns what it serves under a path, [MetricsPath] or [GoroutinesPath].
-	Ask(ctx context.Context, path string) ([]byte, error)
+// DebugClient is an instance that tells of itself.
+type DebugClient interface {
+	// Fetch returns what it serves under a path, [MetricsPath] or [GoroutinesPath].
+	Fetch(ctx context.Context, path string) ([]byte, error)
 }
 
-// ErrSilent is why a replica says nothing of itself.
-var ErrSilent = errors.New("it serves nothing where it could be asked")
+// ErrNoDebugEndpoint is why a replica says nothing of itself.
+var ErrNoDebugEndpoint = errors.New("it serves nothing where it could be asked")
 
 // ErrNotRunning is why a replica that has ended says nothing.
 var ErrNotRunning = errors.New("it does not run")
 
-// Ask returns what a replica that runs serves under a path. The error is ErrSilent
+// Fetch returns what a replica that runs serves under a path. The error is ErrSilent
 // where what it runs as cannot be asked.
-func (s *Subject) Ask(ctx context.Context, replica, path string) ([]byte, error) {
+func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, error) {
 	r, err := s.replica(replica)
 	if err != nil {
 		return nil, err
@@ -215,11 +215,11 @@ func (s *Subject) Ask(ctx context.Context, replica, path string) ([]byte, error)
 	if !runs {
 		return nil, ErrNotRunning
 	}
-	teller, ok := l.Instance.(Teller)
+	teller, ok := l.Instance.(DebugClient)
 	if !ok {
-		return nil, ErrSilent
+		return nil, ErrNoDebugEndpoint
 	}
-	return teller.Ask(ctx, path)
+	return teller.Fetch(ctx, path)
 }
 
 // Pause freezes a replica until it is resumed; paused is false if it did not run.
@@ -314,8 +314,8 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// Led is nil when a subject leads that elects in the namespace, whoever started it.
-func Led(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
+// CheckLeaseHeld is nil when a subject leads that elects in the namespace, whoever started it.
+func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
 		return fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)

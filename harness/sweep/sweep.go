@@ -52,13 +52,13 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // restWithin bounds the wait for the workload's end.
 const restWithin = time.Minute
 
-// Undisturbed is a scenario in which nothing goes wrong, and whose workload is not
+// WithoutFaults is a scenario in which nothing goes wrong, and whose workload is not
 // over before everything has come to rest: what goes wrong while there is work
 // can then go wrong at any of it.
-func Undisturbed(s *scenario.Scenario) *scenario.Scenario {
+func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
-	for _, target := range calm.Living() {
+	for _, target := range calm.ExistingObjects() {
 		if until, ok := atRest(calm, target); ok {
 			calm.Workload = append(calm.Workload, scenario.Step{
 				Await: &scenario.Await{Target: target, Until: until, Within: restWithin},
@@ -92,29 +92,29 @@ func pauses(step scenario.Step, target scenario.Target) bool {
 	return false
 }
 
-// Mishap is something that can go wrong at a write.
-type Mishap struct {
-	Name     string
-	Sentence string
+// Disturbance is something that can go wrong at a write.
+type Disturbance struct {
+	Name        string
+	Description string
 	// fault is what goes wrong at the kth write of all, counted from 1.
 	fault func(k int, w Write) (scenario.Fault, error)
 }
 
-// Mishaps is the table of all.
-var Mishaps = []Mishap{
+// Disturbances is the table of all.
+var Disturbances = []Disturbance{
 	{
-		Name:     "crash",
-		Sentence: "the subject is killed before it learns that the write has done its work",
+		Name:        "crash",
+		Description: "the subject is killed before it learns that the write has done its work",
 		fault: func(k int, _ Write) (scenario.Fault, error) {
 			fault, err := made("crash", &processes.CrashParams{Downtime: downtime})
-			fault.When = &scenario.Moment{Request: &scenario.RequestMoment{Verb: scenario.AnyWrite, Phase: scenario.Committed, Nth: k}}
+			fault.When = &scenario.Trigger{Request: &scenario.RequestTrigger{Verb: scenario.AnyWrite, Phase: scenario.Committed, Nth: k}}
 			fault.For = downtime
 			return fault, err
 		},
 	},
 	{
-		Name:     "lost",
-		Sentence: "the write does its work, and the subject is not told",
+		Name:        "lost",
+		Description: "the write does its work, and the subject is not told",
 		fault: func(_ int, w Write) (scenario.Fault, error) {
 			return made("response-lost", &requests.LostParams{
 				Match: requests.Match{Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Nth: &w.Nth},
@@ -133,27 +133,27 @@ func made(name string, params any) (scenario.Fault, error) {
 }
 
 // At is an undisturbed scenario with the mishap at its kth write, counted from 1.
-func (m Mishap) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
+func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.fault(k, write)
 	if err != nil {
 		return nil, err
 	}
 	s.Name = fmt.Sprintf("%.40s-%s-%d", s.Name, m.Name, k)
-	s.Description = fmt.Sprintf("%.600s At write %d, the %s, %s.", s.Description, k, write, m.Sentence)
+	s.Description = fmt.Sprintf("%.600s At write %d, the %s, %s.", s.Description, k, write, m.Description)
 	s.Faults = []scenario.Fault{fault}
 	_, err = s.Marshal() // which refuses what makes no sense
 	return s, err
 }
 
 // Find returns the mishap of that name. Its error names those that there are.
-func Find(name string) (Mishap, error) {
+func Find(name string) (Disturbance, error) {
 	var names []string
-	for _, m := range Mishaps {
+	for _, m := range Disturbances {
 		if m.Name == name {
 			return m, nil
 		}
 		names = append(names, m.Name)
 	}
-	return Mishap{}, fmt.Errorf("mishap %q: expected %s", name, strings.Join(names, " or "))
+	return Disturbance{}, fmt.Errorf("mishap %q: expected %s", name, strings.Join(names, " or "))
 }

@@ -72,7 +72,7 @@ faults:
   - watch-stall: {resource: pods}
 exercises: [converged]
 `)
-	calm := sweep.Undisturbed(s)
+	calm := sweep.WithoutFaults(s)
 	if len(calm.Faults) != 0 || len(calm.Exercises) != 0 || len(s.Faults) != 1 {
 		t.Errorf("%d faults, %d exercises; %d faults in what it was made from", len(calm.Faults), len(calm.Exercises), len(s.Faults))
 	}
@@ -94,8 +94,8 @@ exercises: [converged]
 func TestAt(t *testing.T) {
 	writes := []sweep.Write{{"create", "pods", "", 7}, {"update", "deployments.apps", "status", 2}, {"delete", "endpoints", "", 1}}
 	for _, s := range library.All() {
-		calm := sweep.Undisturbed(s)
-		for _, mishap := range sweep.Mishaps {
+		calm := sweep.WithoutFaults(s)
+		for _, mishap := range sweep.Disturbances {
 			for k, write := range writes {
 				disturbed, err := mishap.At(calm, k+1, write)
 				if err != nil {
@@ -107,7 +107,7 @@ func TestAt(t *testing.T) {
 			}
 		}
 	}
-	m, err := sweep.Find(sweep.Mishaps[0].Name)
+	m, err := sweep.Find(sweep.Disturbances[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "At write 9, the update of deployments.apps/status number 2, " + m.Sentence + "."; !strings.HasSuffix(disturbed.Description, want) {
+	if want := "At write 9, the update of deployments.apps/status number 2, " + m.Description + "."; !strings.HasSuffix(disturbed.Description, want) {
 		t.Errorf("described as %q, want it to end with %q", disturbed.Description, want)
 	}
 }

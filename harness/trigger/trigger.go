@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Cause is what made a moment come. The zero value is no moment.
-type Cause struct {
-	// Says is the moment in words, "" if there was none to wait for.
-	Says string
+// Match is what made a moment come. The zero value is no moment.
+type Match struct {
+	// Description is the moment in words, "" if there was none to wait for.
+	Description string
 	// Request is the ID of the request, or of the watch, that it was about, or 0;
 	// Replica, whose it was.
 	Request uint64
@@ -20,15 +20,15 @@ type Cause struct {
 	Object *history.Ref
 }
 
-// Kin finds the owner that controls the object of a request, nil if it has none or
+// OwnerLookup finds the owner that controls the object of a request, nil if it has none or
 // the object is unknown.
-type Kin func(*history.Request) *history.Owner
+type OwnerLookup func(*history.Request) *history.Owner
 
-// Watcher waits for a moment, once. It is not safe for concurrent use.
-type Watcher struct {
-	moment scenario.Moment
-	kin    Kin
-	after  *Watcher // what has to come first; nil once it has
+// Matcher waits for a moment, once. It is not safe for concurrent use.
+type Matcher struct {
+	moment scenario.Trigger
+	kin    OwnerLookup
+	after  *Matcher // what has to come first; nil once it has
 	seen   int      // how often what is counted has happened
 	sent   map[uint64]*history.Request
 	looked bool // at the world
@@ -37,34 +37,34 @@ type Watcher struct {
 
 // New makes what waits for a moment. What is to be so of the world, and is so
 // already, counts at the next record, unless it is waited for anew.
-func New(moment scenario.Moment, kin Kin, world *World, anew bool) *Watcher {
-	w := &Watcher{moment: moment, kin: kin, sent: map[uint64]*history.Request{}}
+func New(moment scenario.Trigger, kin OwnerLookup, world *Objects, anew bool) *Matcher {
+	w := &Matcher{moment: moment, kin: kin, sent: map[uint64]*history.Request{}}
 	if moment.After != nil {
 		w.after = New(*moment.After, kin, world, anew)
 	}
-	w.held = anew && moment.Truth != nil && world.holds(moment.Truth)
+	w.held = anew && moment.State != nil && world.holds(moment.State)
 	return w
 }
 
 // Observe takes in the next record, which the world has taken in already, and
 // reports whether the moment has come with it, and by what.
-func (w *Watcher) Observe(r *history.Record, world *World) (Cause, bool) {
+func (w *Matcher) Observe(r *history.Record, world *Objects) (Match, bool) {
 	if w.after != nil {
 		if _, came := w.after.Observe(r, world); !came {
-			return Cause{}, false
+			return Match{}, false
 		}
 		w.after = nil
-		if w.moment.Truth == nil { // nothing is counted twice
-			return Cause{}, false
+		if w.moment.State == nil { // nothing is counted twice
+			return Match{}, false
 		}
 	}
-	cause := Cause{Says: w.moment.String()}
+	cause := Match{Description: w.moment.String()}
 	switch m := w.moment; {
 	case m.Request != nil:
 		return cause, w.request(r, &cause) && w.count(m.Request.Nth)
 	case m.Event != nil:
 		return cause, w.event(r, &cause) && w.count(m.Event.Nth)
-	case m.Truth != nil:
+	case m.State != nil:
 		return cause, w.truth(r, world, &cause)
 	case m.Fault != nil:
 		fires := r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Index == m.Fault.Index
@@ -75,14 +75,14 @@ func (w *Watcher) Observe(r *history.Record, world *World) (Cause, bool) {
 }
 
 // count counts one more, and reports whether it is the nth.
-func (w *Watcher) count(nth int) bool {
+func (w *Matcher) count(nth int) bool {
 	w.seen++
 	return w.seen == nth
 }
 
 // request reports whether a request that is meant is in the phase that is meant.
 // What was sent before it was waited for does not count.
-func (w *Watcher) request(r *history.Record, cause *Cause) bool {
+func (w *Matcher) request(r *history.Record, cause *Match) bool {
 	m, request := w.moment.Request, r.Request
 	switch {
 	case request != nil && !w.meant(request):
@@ -105,7 +105,7 @@ func (w *Watcher) request(r *history.Record, cause *Cause) bool {
 }
 
 // meant reports whether a request is one of those that the moment is about.
-func (w *Watcher) meant(request *history.Request) bool {
+func (w *Matcher) meant(request *history.Request) bool {
 	m := w.moment.Request
 	verb := request.Verb == m.Verb && request.Subresource == m.Subresource
 	if m.Verb == scenario.AnyWrite {
@@ -117,7 +117,7 @@ func (w *Watcher) meant(request *history.Request) bool {
 }
 
 // event reports whether a watch event that is meant is about to be handed over.
-func (w *Watcher) event(r *history.Record, cause *Cause) bool {
+func (w *Matcher) event(r *history.Record, cause *Match) bool {
 	m, d := w.moment.Event, r.Delivery
 	if d == nil || d.Resource != m.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
 		(m.Type != "" && string(d.Type) != m.Type) ||
@@ -130,10 +130,10 @@ func (w *Watcher) event(r *history.Record, cause *Cause) bool {
 }
 
 // truth reports whether the world has come to be as it is to be.
-func (w *Watcher) truth(r *history.Record, world *World, cause *Cause) bool {
-	m := w.moment.Truth
-	if r.Truth != nil && r.Truth.Object.Resource == m.Resource {
-		ref := r.Truth.Object.Ref
+func (w *Matcher) truth(r *history.Record, world *Objects, cause *Match) bool {
+	m := w.moment.State
+	if r.Commit != nil && r.Commit.Object.Resource == m.Resource {
+		ref := r.Commit.Object.Ref
 		cause.Object = &ref
 	} else if w.looked {
 		return false // nothing has changed

@@ -27,7 +27,7 @@ func told(id uint64, kind history.EventType, resource, name string) history.Reco
 }
 
 func truth(kind history.EventType, resource, name, body string) history.Record {
-	return history.Record{Truth: &history.Truth{Type: kind, Object: history.Object{
+	return history.Record{Commit: &history.Commit{Type: kind, Object: history.Object{
 		Ref: history.Ref{Resource: resource, Name: name}, Generation: 2, Body: json.RawMessage(body)}}}
 }
 
@@ -46,8 +46,8 @@ const (
 	rollingBody  = `{"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "availableReplicas": 3}}`
 )
 
-func requestMoment(verb, resource string, phase scenario.Phase, nth int) scenario.Moment {
-	return scenario.Moment{Request: &scenario.RequestMoment{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
+func requestMoment(verb, resource string, phase scenario.Phase, nth int) scenario.Trigger {
+	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
 // TestMoments tells for each moment with which record of a story it comes, counted
@@ -55,7 +55,7 @@ func requestMoment(verb, resource string, phase scenario.Phase, nth int) scenari
 func TestMoments(t *testing.T) {
 	tests := []struct {
 		name   string
-		moment scenario.Moment
+		moment scenario.Trigger
 		story  []history.Record
 		want   int
 	}{
@@ -71,28 +71,28 @@ func TestMoments(t *testing.T) {
 		{"any write", requestMoment(scenario.AnyWrite, "", scenario.Sent, 2),
 			[]history.Record{sent(1, "update", "leases.coordination.k8s.io", ""), sent(2, "create", "pods", ""), sent(3, "list", "pods", ""),
 				sent(4, "create", "events", ""), sent(5, "update", "replicasets.apps", "web")}, 4},
-		{"of an owner", scenario.Moment{Request: &scenario.RequestMoment{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/w*", Phase: scenario.Sent, Nth: 1}},
+		{"of an owner", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/w*", Phase: scenario.Sent, Nth: 1}},
 			[]history.Record{sent(1, "delete", "pods", "stray"), sent(2, "delete", "pods", "web-1")}, 1},
-		{"an event", scenario.Moment{Event: &scenario.EventMoment{Resource: "pods", Type: "DELETED", Owner: "ReplicaSet/*", Nth: 2}},
+		{"an event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Type: "DELETED", Owner: "ReplicaSet/*", Nth: 2}},
 			[]history.Record{told(1, history.Deleted, "pods", "a"), told(1, history.Added, "pods", "b"), told(1, history.Deleted, "services", "c"), told(1, history.Deleted, "pods", "d")}, 3},
-		{"a bookmark is no event", scenario.Moment{Event: &scenario.EventMoment{Resource: "pods", Nth: 1}},
+		{"a bookmark is no event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Nth: 1}},
 			[]history.Record{told(1, history.Bookmark, "pods", ""), told(1, history.Modified, "pods", "")}, 1},
-		{"so many pods are ready", scenario.Moment{Truth: &scenario.TruthMoment{Resource: "pods", Is: scenario.PodReady, AtLeast: 2}},
+		{"so many pods are ready", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.PodReady, AtLeast: 2}},
 			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", unreadyBody), truth(history.Modified, "pods", "b", readyBody)}, 2},
-		{"no more than so many pods", scenario.Moment{Truth: &scenario.TruthMoment{Resource: "pods", Is: scenario.Present, AtMost: ptr.To(1)}, After: &scenario.Moment{Step: &scenario.StepMoment{Index: 1, At: scenario.Done}}},
+		{"no more than so many pods", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtMost: ptr.To(1)}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
 			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", readyBody),
 				step(1, history.StepDone), truth(history.Deleted, "pods", "a", "")}, 3},
-		{"it is so already", scenario.Moment{Truth: &scenario.TruthMoment{Resource: "pods", Is: scenario.Present, AtLeast: 1}, After: &scenario.Moment{Step: &scenario.StepMoment{Index: 1, At: scenario.Done}}},
+		{"it is so already", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
 			[]history.Record{truth(history.Added, "pods", "a", readyBody), step(0, history.StepDone), step(1, history.StepDone)}, 2},
-		{"a Deployment is progressing", scenario.Moment{Truth: &scenario.TruthMoment{Resource: "deployments.apps", Name: "web", Is: scenario.Progressing, AtLeast: 1}},
+		{"a Deployment is progressing", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Progressing, AtLeast: 1}},
 			[]history.Record{truth(history.Added, "deployments.apps", "other", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody), truth(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
-		{"a Deployment is complete", scenario.Moment{Truth: &scenario.TruthMoment{Resource: "deployments.apps", Name: "web", Is: scenario.Completed, AtLeast: 1}},
+		{"a Deployment is complete", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Completed, AtLeast: 1}},
 			[]history.Record{truth(history.Added, "deployments.apps", "web", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody)}, 1},
-		{"another fault", scenario.Moment{Fault: &scenario.FaultMoment{Index: 1, Nth: 2}}, []history.Record{fired(1), fired(0), fired(1)}, 2},
-		{"a step begins", scenario.Moment{Step: &scenario.StepMoment{Index: 2, At: scenario.Begun}},
+		{"another fault", scenario.Trigger{Fault: &scenario.FaultTrigger{Index: 1, Nth: 2}}, []history.Record{fired(1), fired(0), fired(1)}, 2},
+		{"a step begins", scenario.Trigger{Step: &scenario.StepTrigger{Index: 2, At: scenario.Begun}},
 			[]history.Record{step(1, history.StepBegun), step(1, history.StepDone), step(2, history.StepBegun)}, 2},
-		{"a create after a step", scenario.Moment{Request: &scenario.RequestMoment{Verb: "create", Resource: "pods", Phase: scenario.Sent, Nth: 1},
-			After: &scenario.Moment{Step: &scenario.StepMoment{Index: 0, At: scenario.Done}}},
+		{"a create after a step", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "create", Resource: "pods", Phase: scenario.Sent, Nth: 1},
+			After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Done}}},
 			[]history.Record{sent(1, "create", "pods", ""), step(0, history.StepDone), sent(2, "create", "pods", "")}, 2},
 	}
 	kin := func(r *history.Request) *history.Owner {
@@ -103,7 +103,7 @@ func TestMoments(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := NewWorld()
+			world := NewObjects()
 			w := New(test.moment, kin, world, false)
 			got := -1
 			for i := range test.story {
@@ -121,10 +121,10 @@ func TestMoments(t *testing.T) {
 
 // TestAnew: what is waited for anew must first cease to be so.
 func TestAnew(t *testing.T) {
-	world := NewWorld()
+	world := NewObjects()
 	added, deleted := truth(history.Added, "pods", "a", readyBody), truth(history.Deleted, "pods", "a", "")
 	world.Observe(&added)
-	w := New(scenario.Moment{Truth: &scenario.TruthMoment{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, nil, world, true)
+	w := New(scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, nil, world, true)
 	for i, r := range []history.Record{step(0, history.StepDone), deleted, added} {
 		world.Observe(&r)
 		if _, came := w.Observe(&r, world); came != (i == 2) {
@@ -135,12 +135,12 @@ func TestAnew(t *testing.T) {
 
 // TestCause: a moment says what made it come.
 func TestCause(t *testing.T) {
-	w := New(requestMoment("create", "pods", scenario.Committed, 1), nil, NewWorld(), false)
+	w := New(requestMoment("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")
 	answer := answered(7, 201)
-	w.Observe(&request, NewWorld())
-	cause, came := w.Observe(&answer, NewWorld())
-	want := Cause{Says: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
+	w.Observe(&request, NewObjects())
+	cause, came := w.Observe(&answer, NewObjects())
+	want := Match{Description: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
 		Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1"}}
 	if diff := cmp.Diff(want, cause); diff != "" || !came {
 		t.Errorf("came %t (-want +got):\n%s", came, diff)

@@ -22,7 +22,7 @@ func (u *user) persist(ctx context.Context, do func(repeated bool) error) error 
 	begun := u.Clock.Now()
 	for repeated := false; ; repeated = true {
 		err := do(repeated)
-		if !cluster.Down(err) {
+		if !cluster.Unavailable(err) {
 			return err
 		}
 		if u.Clock.Since(begun) >= patience {

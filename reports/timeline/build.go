@@ -62,9 +62,9 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Serves reports whether the timeline of these results can be made of the draft: not if
+// Covers reports whether the timeline of these results can be made of the draft: not if
 // the history is long, and more is to be drawn of it than its beginning.
-func (d *Draft) Serves(results []check.Result) bool {
+func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.drawn
 	if d.err != nil || d.builder.last <= drawn.to {
 		return true
@@ -149,7 +149,7 @@ func newBuilder(drawn stretch, results []check.Result) *builder {
 func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
-			b.t.Cut = "the history is cut short"
+			b.t.Omitted = "the history is cut short"
 			break
 		}
 		if err != nil {
@@ -201,7 +201,7 @@ func (b *builder) draw(r *history.Record) error {
 		b.fault(r)
 	case r.Process != nil:
 		b.process(r)
-	case r.Truth != nil:
+	case r.Commit != nil:
 		return b.truth(r)
 	case r.Request != nil:
 		b.request(r)
@@ -213,12 +213,12 @@ func (b *builder) draw(r *history.Record) error {
 		}
 	case r.Delivery != nil:
 		b.delivery(r)
-	case r.Closed != nil:
+	case r.WatchClosed != nil:
 		b.closed(r)
 	case r.Gap != nil:
 		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
 	case r.Stall != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Lasted, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "stall", Object: "gauntlet", Note: "it got no time to run"})
+		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "stall", Object: "gauntlet", Note: "it got no time to run"})
 	}
 	return nil
 }
@@ -319,9 +319,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 		b.tellLag(place)
 	}
 	if b.whole() {
-		t.Drawn = Span{0, t.End}
+		t.Displayed = Span{0, t.End}
 	}
-	t.Cut = strings.Join(slices.DeleteFunc([]string{t.Cut, b.cut()}, func(s string) bool { return s == "" }), "; ")
+	t.Omitted = strings.Join(slices.DeleteFunc([]string{t.Omitted, b.cut()}, func(s string) bool { return s == "" }), "; ")
 	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
 	b.sortLanes()
 	places := b.places(Cited(results))

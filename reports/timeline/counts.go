@@ -111,7 +111,7 @@ const (
 
 // observe takes in a version of an object.
 func (c *counts) observe(r *history.Record, s state) {
-	o, gone := &r.Truth.Object, r.Truth.Type == history.Deleted
+	o, gone := &r.Commit.Object, r.Commit.Type == history.Deleted
 	switch o.Resource {
 	case pods:
 		c.pod(o, r.At, s, gone)

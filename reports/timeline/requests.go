@@ -153,7 +153,7 @@ func (b *builder) tellLag(place int) {
 
 // closed marks the end of a watch.
 func (b *builder) closed(r *history.Record) {
-	c := r.Closed
+	c := r.WatchClosed
 	b.mark(Mark{
 		Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Subject, c.Subject+": reads and watches"), Kind: Read,
 		What: "watch ended", Object: c.Resource, Note: c.Reason,

@@ -58,10 +58,10 @@ func (b *builder) pass(r *history.Record) error {
 	case r.Response != nil: // of a request that is drawn, or a watch
 		b.response(r)
 	case r.Seq > max(b.drawn.to, b.lastCited): // nothing of it will be asked for
-	case r.Truth != nil:
+	case r.Commit != nil:
 		s, err := b.learn(r)
-		if err == nil && r.Truth.Type == history.Deleted {
-			b.unlearn(&r.Truth.Object)
+		if err == nil && r.Commit.Type == history.Deleted {
+			b.unlearn(&r.Commit.Object)
 		}
 		if err == nil && r.Seq < b.drawn.from {
 			b.counts.observe(r, s)
@@ -69,15 +69,15 @@ func (b *builder) pass(r *history.Record) error {
 		return err
 	case r.Request != nil && r.Request.Verb == "watch":
 		b.requests[r.Request.ID] = &request{opened: r.At}
-	case r.Closed != nil:
-		delete(b.requests, r.Closed.ID)
+	case r.WatchClosed != nil:
+		delete(b.requests, r.WatchClosed.ID)
 	}
 	return nil
 }
 
 // learn keeps of a version what it takes to draw what comes after it.
 func (b *builder) learn(r *history.Record) (state, error) {
-	o := &r.Truth.Object
+	o := &r.Commit.Object
 	s, err := stateOf(o)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", o.Ref, err)
@@ -117,9 +117,9 @@ func (b *builder) forget(r *history.Record) {
 func (b *builder) bound(r *history.Record) {
 	switch {
 	case r.Seq < b.drawn.from:
-		b.t.Drawn.From = r.At
+		b.t.Displayed.From = r.At
 	case r.Seq <= b.drawn.to:
-		b.t.Drawn.To = r.At
+		b.t.Displayed.To = r.At
 	}
 }
 
@@ -132,5 +132,5 @@ func (b *builder) cut() string {
 		return ""
 	}
 	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d (%.1f s to %.1f s); of the others, only steps, processes, gaps, when faults began, failed and ended, and what is cited, but for answers and lists",
-		b.last, b.drawn.from, min(b.drawn.to, b.last), b.t.Drawn.From.Seconds(), b.t.Drawn.To.Seconds())
+		b.last, b.drawn.from, min(b.drawn.to, b.last), b.t.Displayed.From.Seconds(), b.t.Displayed.To.Seconds())
 }

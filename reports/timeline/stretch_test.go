@@ -86,11 +86,11 @@ func TestStretch(t *testing.T) {
 			if fault.From != 3*time.Second || fault.To != 38*time.Second || len(got.Phases) != 2 || got.End != 39*time.Second {
 				t.Errorf("fault %+v, phases %+v, end %v; want the whole run's", fault, got.Phases, got.End)
 			}
-			if long := test.most < 40; long != strings.Contains(got.Cut, "of 40 records") {
-				t.Errorf("said to leave out: %q", got.Cut)
+			if long := test.most < 40; long != strings.Contains(got.Omitted, "of 40 records") {
+				t.Errorf("said to leave out: %q", got.Omitted)
 			}
 			draft := newDraft(x.all(), test.most)
-			if draft.Serves(results) == test.redone {
+			if draft.Covers(results) == test.redone {
 				t.Errorf("the draft serves: %t", !test.redone)
 			}
 		})
@@ -183,13 +183,13 @@ func TestOutsideTheStretch(t *testing.T) {
 			if diff := cmp.Diff(test.want, all); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(got.Cut, test.says) {
-				t.Errorf("said to leave out: %q; want %q in it", got.Cut, test.says)
+			if !strings.Contains(got.Omitted, test.says) {
+				t.Errorf("said to leave out: %q; want %q in it", got.Omitted, test.says)
 			}
 			for _, c := range got.Charts {
 				for _, l := range c.Lines {
-					if c.Unit == "" && slices.Max(l.At) > got.Drawn.To {
-						t.Errorf("%s, %s: counted at %v; all is drawn of %+v", c.Title, l.Name, l.At, got.Drawn)
+					if c.Unit == "" && slices.Max(l.At) > got.Displayed.To {
+						t.Errorf("%s, %s: counted at %v; all is drawn of %+v", c.Title, l.Name, l.At, got.Displayed)
 					}
 				}
 			}
@@ -207,8 +207,8 @@ func TestLongAndCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cut short", "of 40 records"} {
-		if !strings.Contains(got.Cut, want) {
-			t.Errorf("said to leave out: %q; want %q in it", got.Cut, want)
+		if !strings.Contains(got.Omitted, want) {
+			t.Errorf("said to leave out: %q; want %q in it", got.Omitted, want)
 		}
 	}
 }

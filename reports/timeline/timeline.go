@@ -22,10 +22,10 @@ type Timeline struct {
 	Violations []Violation
 	// Cited are the records that the violations' evidence names, by Seq.
 	Cited map[int64]json.RawMessage
-	// Drawn is of which time all is drawn, and Cut says what is not, and why; empty if
+	// Displayed is of which time all is drawn, and Cut says what is not, and why; empty if
 	// all is.
-	Drawn Span
-	Cut   string
+	Displayed Span
+	Omitted   string
 }
 
 // Span is a time, both ends included.
@@ -69,7 +69,7 @@ const (
 	Step     Kind = iota // a user's step, until it was done
 	Fault                // something that a fault did
 	Process              // something that happened to a process
-	Truth                // a version of an object, as it was committed
+	Commit               // a version of an object, as it was committed
 	Delivery             // a watch event that was handed to the subject, since it was true
 	Write                // a request of the subject that changes something, until its answer
 	Refused              // a request of the subject that failed, until its answer

@@ -75,7 +75,7 @@ func object(resource, name string, version int, owner *history.Owner, body strin
 const readyPod = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
 
 func (t *tale) truth(kind history.EventType, o history.Object) int64 {
-	return t.add(history.Record{Truth: &history.Truth{Type: kind, Object: o}})
+	return t.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 }
 
 func (t *tale) request(id uint64, verb, resource, name string, o *history.Object) int64 {
@@ -166,8 +166,8 @@ func TestMarks(t *testing.T) {
 			x.add(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: pods}})
 		}, nil},
 		{"a gap", func(x *tale) {
-			x.add(history.Record{Gap: &history.Gap{Source: "truth of pods", Detail: "lost"}})
-		}, []string{"gaps | gap gap truth of pods | lost | 1-1"}},
+			x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "lost"}})
+		}, []string{"gaps | gap gap commits of pods | lost | 1-1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := newTale()
@@ -254,12 +254,12 @@ func TestViolations(t *testing.T) {
 	x.request(2, "create", pods, "", nil)
 	answer := x.answer(2, 201)
 	phase := x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
-	got := x.build(t, check.Result{Check: "quiet", Evidence: []check.Evidence{
+	got := x.build(t, check.Result{Check: "no-writes-when-settled", Evidence: []check.Evidence{
 		{Summary: "first", Records: []int64{list}}, {Summary: "second", Records: []int64{list, answer, phase}},
 	}})
 	want := []Violation{
-		{Check: "quiet", Number: 1, Summary: "first", Marks: []int{0}, Records: []int64{list}},
-		{Check: "quiet", Number: 2, Summary: "second", Marks: []int{0, 1}, Records: []int64{list, answer, phase}},
+		{Check: "no-writes-when-settled", Number: 1, Summary: "first", Marks: []int{0}, Records: []int64{list}},
+		{Check: "no-writes-when-settled", Number: 2, Summary: "second", Marks: []int{0, 1}, Records: []int64{list, answer, phase}},
 	}
 	if diff := cmp.Diff(want, got.Violations); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
@@ -345,8 +345,8 @@ func TestBrokenHistories(t *testing.T) {
 		}
 	}
 	got, err := Build(ends(fmt.Errorf("line 2: %w", history.ErrTruncated)), nil)
-	if err != nil || got.Cut == "" {
-		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Cut)
+	if err != nil || got.Omitted == "" {
+		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Omitted)
 	}
 	bad := errors.New("no such file")
 	if _, err := NewDraft(ends(bad)).Finish(nil, nil); !errors.Is(err, bad) {

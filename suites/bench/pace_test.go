@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
-	"github.com/kube-gauntlet/gauntlet/harness/hunt"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -38,8 +38,8 @@ func BenchmarkScenarios(b *testing.B) {
 	for b.Loop() {
 		var took times
 		begun := time.Now()
-		bag, err := hunt.Run(b.Context(), hunt.Options{
-			Series: func(yield func(hunt.Attempt, error) bool) {
+		bag, err := campaign.Run(b.Context(), campaign.Options{
+			Series: func(yield func(campaign.Attempt, error) bool) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					o, err := generated(seed, b.TempDir())
 					if !yield(took.of(o), err) {
@@ -47,13 +47,13 @@ func BenchmarkScenarios(b *testing.B) {
 					}
 				}
 			},
-			Parallel: hunt.Room(),
+			Parallel: campaign.DefaultParallel(),
 			Clock:    clock.RealClock{},
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, caught := range bag.Caught { // that is for others to look into
+		for _, caught := range bag.Failed { // that is for others to look into
 			b.Logf("seed %d: %s: %s", caught.Seed, caught.Verdict, caught.Reason)
 		}
 		b.ReportMetric(float64(bag.Runs)/time.Since(begun).Minutes(), "scenarios/min")
@@ -88,7 +88,7 @@ type times struct {
 }
 
 // of is a run that is timed.
-func (t *times) of(o run.Options) hunt.Attempt {
+func (t *times) of(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		begun := time.Now()
 		judged, err := run.Run(ctx, o)

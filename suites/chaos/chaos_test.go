@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -82,7 +82,7 @@ func labels(provider string, target subject.Target, asked *scenario.Scenario) gi
 // cluster have to come back, or it waits for a moment, which they bring about in
 // their own time.
 func lingers(fault scenario.Fault) bool {
-	kind, _ := catalogue.Find(fault.Name) // all that the library has are there: its own test
+	kind, _ := catalog.Find(fault.Name) // all that the library has are there: its own test
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
@@ -91,7 +91,7 @@ func lingers(fault scenario.Fault) bool {
 // suites/regression, show each for certain.
 func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
 	if target == subject.Upstream {
-		ends(ctx, provider, target, asked, check.Pass, check.Known)
+		ends(ctx, provider, target, asked, check.Pass, check.KnownUpstream)
 		return
 	}
 	ends(ctx, provider, target, asked, check.Pass)
@@ -106,7 +106,7 @@ func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked 
 		Target:    target,
 		Provider:  provider,
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, Displace: *displace},
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *displace},
 		Out:       filepath.Join(root, "out"),
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),

@@ -18,16 +18,16 @@ import (
 var regressions = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
-	for _, w := range check.Weaknesses {
+	for _, w := range check.KnownIssues {
 		path := filepath.Join(regressions, w.Name+".yaml")
 		for _, provider := range strings.Split(*providers, ",") {
 			ginkgo.It(fmt.Sprintf("%s has its known weakness %d in %s on %s", subject.Upstream, w.Trap, w.Name, provider),
 				ofRegression(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
-					judged := ends(ctx, provider, subject.Upstream, load(path), check.Known)
+					judged := ends(ctx, provider, subject.Upstream, load(path), check.KnownUpstream)
 					for _, result := range judged.Results {
-						if result.Verdict == check.Known {
+						if result.Verdict == check.KnownUpstream {
 							gomega.Expect(result.Check).To(gomega.Equal(w.Check))
-							gomega.Expect(result.Evidence[0].Weakness).To(gomega.Equal(w.Trap))
+							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(w.Trap))
 						}
 					}
 				})
@@ -42,7 +42,7 @@ var _ = ginkgo.Describe("regression", func() {
 		found, err := filepath.Glob(filepath.Join(regressions, "*.yaml"))
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var want []string
-		for _, w := range check.Weaknesses {
+		for _, w := range check.KnownIssues {
 			want = append(want, filepath.Join(regressions, w.Name+".yaml"))
 		}
 		gomega.Expect(found).To(gomega.ConsistOf(want))
@@ -50,7 +50,7 @@ var _ = ginkgo.Describe("regression", func() {
 })
 
 // ofRegression labels a regression's spec.
-func ofRegression(provider string, target subject.Target, w *check.Weakness) ginkgo.Labels {
+func ofRegression(provider string, target subject.Target, w *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
 	if provider != "embedded" || w.Slow {
 		speed = "slower"

@@ -65,7 +65,7 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds controllers for minutes; make conformance-broken runs it")
 	}
-	workshop := mutant.Workshop{Tree: root, Dir: t.TempDir()}
+	workshop := mutant.Builder{Tree: root, Dir: t.TempDir()}
 	for _, b := range broken {
 		t.Run(b.mutant, func(t *testing.T) {
 			t.Parallel()
@@ -89,11 +89,11 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 			}
 			failed := slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State == table.Failed })
 			if !failed {
-				t.Errorf("it passes %s, though it is broken: %s", b.row, all[i].Broken)
+				t.Errorf("it passes %s, though it is broken: %s", b.row, all[i].Description)
 			}
 			for _, r := range run.Results {
 				if r.State != table.NotRun {
-					t.Logf("%s: %s in %.1f s: %.300s", r.Spec, r.State, r.Took.Seconds(), r.Why)
+					t.Logf("%s: %s in %.1f s: %.300s", r.Spec, r.State, r.Duration.Seconds(), r.Reason)
 				}
 			}
 		})

@@ -31,7 +31,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
-	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
 var (
@@ -60,27 +60,27 @@ func TestConformance(t *testing.T) {
 
 // worlds are those of this process, by subject. A subject's is made for the first
 // of its specs.
-var worlds = map[string]*world.World{}
+var worlds = map[string]*testenv.Env{}
 
 // startWithin bounds the start of a world.
 const startWithin = 3 * time.Minute
 
-func worldOf(ctx ginkgo.SpecContext, target string) *world.World {
+func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
 	if w := worlds[target]; w != nil {
 		return w
 	}
 	parsed, err := subject.ParseTarget(target)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	chosen, err := world.FindProfile(*profile)
+	chosen, err := testenv.FindProfile(*profile)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	name := fmt.Sprintf("%s-%d", filepath.Base(target), ginkgo.GinkgoParallelProcess())
-	w, err := world.Start(ctx, world.Options{
+	w, err := testenv.Start(ctx, testenv.Options{
 		Provider:  *provider,
 		Target:    parsed,
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, Displace: *displace},
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *displace},
 		LogDir:    filepath.Join(root, "out", "conformance", "logs", name),
 		Profile:   chosen,
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),
@@ -106,7 +106,7 @@ const specWithin = 3 * time.Minute
 const rowLabel = "row:"
 
 // body is what a spec does.
-type body func(ginkgo.SpecContext, *world.Namespace)
+type body func(ginkgo.SpecContext, *testenv.Namespace)
 
 // spec states what a row promises, for every subject. Options are decorators of
 // Ginkgo's, and calm.
@@ -128,10 +128,10 @@ func spec(row, text string, does body, options ...any) {
 	for _, target := range strings.Split(*subjects, ",") {
 		ginkgo.It(text, append(decorators, append(labels, label(target)), ginkgo.NodeTimeout(startWithin+specWithin), func(ctx ginkgo.SpecContext) {
 			w := worldOf(ctx, target)
-			n, err := w.Enter(ctx, untroubled)
+			n, err := w.NewNamespace(ctx, untroubled)
 			gomega.Expect(err).NotTo(gomega.HaveOccurred(), "making a namespace")
 			ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
-				gomega.Expect(n.Leave(ctx)).To(gomega.Succeed())
+				gomega.Expect(n.Cleanup(ctx)).To(gomega.Succeed())
 			}, ginkgo.NodeTimeout(specWithin))
 			does(ctx, n)
 		})...)

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
 // complete wants a Deployment whose pods are all of the latest template, and
 // available.
 func complete() types.GomegaMatcher {
-	return world.Be(func(d *world.Deployment) bool { return d != nil && d.Complete() }, "a Deployment that is complete, by the status of its latest generation")
+	return testenv.Be(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a Deployment that is complete, by the status of its latest generation")
 }
 
 // reports wants a Deployment with a condition of that status and reason.
 func reports(kind, status, reason string) types.GomegaMatcher {
-	return world.Be(func(d *world.Deployment) bool {
+	return testenv.Be(func(d *testenv.Deployment) bool {
 		if d == nil {
 			return false
 		}
@@ -33,7 +33,7 @@ func reports(kind, status, reason string) types.GomegaMatcher {
 
 // sized wants sets that are to have so many pods each, the oldest first.
 func sized(replicas ...int32) types.GomegaMatcher {
-	return world.Be(func(sets world.Sets) bool {
+	return testenv.Be(func(sets testenv.Sets) bool {
 		if len(sets) != len(replicas) {
 			return false
 		}
@@ -75,7 +75,7 @@ func deadline(seconds int32) func(*appsv1.Deployment) {
 const versionKey = "version"
 
 // roll gives a Deployment another template.
-func roll(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, version string) {
+func roll(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, version string) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
 }
@@ -83,37 +83,37 @@ func roll(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, version str
 // stuck makes a Deployment whose pods are all available, and rolls it out to pods
 // that never are. It returns when so many pods of the old template and of the new
 // are wanted, at which it stops.
-func stuck(ctx ginkgo.SpecContext, n *world.Namespace, d *appsv1.Deployment, old, latest int32) world.Ref {
+func stuck(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
 	ginkgo.GinkgoHelper()
-	world.Held(&d.Spec.Template)
+	testenv.Held(&d.Spec.Template)
 	ref := n.Create(ctx, d)
 	makeAllReady(ctx, n, ref, int(*d.Spec.Replicas))
-	n.Eventually(ctx, world.ADeployment(ref), complete())
+	n.Eventually(ctx, testenv.ADeployment(ref), complete())
 	roll(ctx, n, ref, "2")
-	n.Eventually(ctx, world.SetsOf(ref), sized(old, latest))
+	n.Eventually(ctx, testenv.SetsOf(ref), sized(old, latest))
 	return ref
 }
 
 // makeAllReady makes the held pods of a Deployment's one ReplicaSet ready.
-func makeAllReady(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, count int) world.Pods {
+func makeAllReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	set := onlySet(ctx, n, ref)
-	n.Eventually(ctx, world.ASet(set.Ref), scaledTo(int32(count)))
+	n.Eventually(ctx, testenv.ASet(set.Ref), scaledTo(int32(count)))
 	made := podsOf(ctx, n, set.Ref, count)
 	makeReady(ctx, n, time.Now(), made.Names()...)
 	return made
 }
 
 // onlySet is the one ReplicaSet of a Deployment.
-func onlySet(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref) *world.Set {
+func onlySet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) *testenv.Set {
 	ginkgo.GinkgoHelper()
-	return n.Eventually(ctx, world.SetsOf(ref), world.Be(func(sets world.Sets) bool { return len(sets) == 1 }, "one ReplicaSet")).(world.Sets)[0]
+	return n.Eventually(ctx, testenv.SetsOf(ref), testenv.Be(func(sets testenv.Sets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.Sets)[0]
 }
 
 // wantsAtMost is the invariant that the ReplicaSets of a Deployment together never
 // want more pods than so many.
-func wantsAtMost(ref world.Ref, count int32) func(*world.View) error {
-	return func(v *world.View) error {
+func wantsAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
+	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().Of(ref); sets.Desired() > count {
 			return fmt.Errorf("%d pods wanted:\n%s", sets.Desired(), sets)
 		}
@@ -123,7 +123,7 @@ func wantsAtMost(ref world.Ref, count int32) func(*world.View) error {
 
 // completeAt wants a Deployment that is complete and of that revision.
 func completeAt(revision string) types.GomegaMatcher {
-	return world.Be(func(d *world.Deployment) bool {
+	return testenv.Be(func(d *testenv.Deployment) bool {
 		return d.Complete() && d.Annotations[revisionKey] == revision
 	}, "revision %s, complete", revision)
 }
@@ -131,7 +131,7 @@ func completeAt(revision string) types.GomegaMatcher {
 // rolledBackTo wants a Deployment that is complete, of that revision, and asks for no
 // rollback any more.
 func rolledBackTo(revision string) types.GomegaMatcher {
-	return world.Be(func(d *world.Deployment) bool {
+	return testenv.Be(func(d *testenv.Deployment) bool {
 		_, asks := d.Annotations[appsv1.DeprecatedRollbackTo]
 		return !asks && d.Complete() && d.Annotations[revisionKey] == revision
 	}, "revision %s, complete, and no rollback asked for", revision)

@@ -10,254 +10,254 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
 // What a Deployment makes of the rest of its spec, and whose the ReplicaSets are.
 var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/TestDeploymentSelectorImmutability", "the selector of a Deployment never changes, so that its ReplicaSets remain its own",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			err := n.TryPatch(ctx, d, `{"spec":{"selector":{"matchLabels":{"app":"else"}},"template":{"metadata":{"labels":{"app":"else"}}}}}`)
 			gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("field is immutable")))
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 
 	spec("Deployment/TestPausedDeployment", "a Deployment that is paused rolls nothing out until it is resumed",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1, func(d *appsv1.Deployment) { d.Spec.Paused = true }))
-			n.Eventually(ctx, world.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
-			n.Eventually(ctx, world.SetsOf(d), sized())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) { d.Spec.Paused = true }))
+			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
+			n.Eventually(ctx, testenv.SetsOf(d), sized())
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
-			n.Eventually(ctx, world.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 
 			n.Patch(ctx, d, `{"spec":{"paused":true}}`)
-			n.Eventually(ctx, world.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
+			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
 			n.Always("it makes no second ReplicaSet", setsAtMost(d, 1))
 			roll(ctx, n, d, "2")
-			n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status of the latest generation"))
+			n.Eventually(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status of the latest generation"))
 			n.Barrier(ctx)
 			n.Forget()
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
-			n.InTheEnd(ctx, world.SetsOf(d), sized(0, 1))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 1))
 		})
 
 	spec("Deployment/TestScalePausedDeployment", "a Deployment that is paused is scaled all the same, by pods of the template that it has rolled out",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			set := onlySet(ctx, n, d)
 			n.Patch(ctx, d, `{"spec":{"paused":true}}`)
 			roll(ctx, n, d, "2")
 			n.PutScale(ctx, d, 4)
-			n.InTheEnd(ctx, world.ASet(set.Ref), readyWith(4))
-			n.InTheEnd(ctx, world.SetsOf(d), sized(4))
+			n.EventuallyStable(ctx, testenv.ASet(set.Ref), readyWith(4))
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(4))
 		})
 
 	spec("Deployment/TestSpecReplicasChange", "a Deployment follows spec.replicas up, down and to zero",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			for _, replicas := range []int32{3, 1, 0, 2} {
 				n.Patch(ctx, d, `{"spec":{"replicas":%d}}`, replicas)
-				n.Eventually(ctx, world.SetsOf(d), sized(replicas))
-				n.Eventually(ctx, world.ADeployment(d), complete())
+				n.Eventually(ctx, testenv.SetsOf(d), sized(replicas))
+				n.Eventually(ctx, testenv.ADeployment(d), complete())
 			}
-			n.InTheEnd(ctx, world.ASet(onlySet(ctx, n, d).Ref), readyWith(2))
+			n.EventuallyStable(ctx, testenv.ASet(onlySet(ctx, n, d).Ref), readyWith(2))
 		})
 
 	spec("Deployment/TestDeploymentScaleSubresource", "a Deployment follows its scale subresource",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.PatchSubresource(ctx, d, "scale", `{"spec":{"replicas":3}}`)
-			n.InTheEnd(ctx, world.SetsOf(d), sized(3))
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(3))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 	spec("Deployment/working scale subresource", "a Deployment follows a scale that was read and written back",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.PutScale(ctx, d, 2)
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
-			n.InTheEnd(ctx, world.SetsOf(d), sized(2))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(2))
 		})
 
 	spec("Deployment/TestScaledRolloutDeployment", "a Deployment that is scaled up half-way gives to old and new in proportion, and then goes on",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := stuck(ctx, n, world.NewDeployment("web", 5, rolling("2", "1")), 4, 3)
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := stuck(ctx, n, testenv.NewDeployment("web", 5, rolling("2", "1")), 4, 3)
 			n.Patch(ctx, d, `{"spec":{"replicas":15}}`)
-			sets := n.Eventually(ctx, world.SetsOf(d), sized(10, 7)).(world.Sets)
+			sets := n.Eventually(ctx, testenv.SetsOf(d), sized(10, 7)).(testenv.Sets)
 			n.Always("it wants 17 pods at most", wantsAtMost(d, 17))
 			// As soon as the new pods are ready, the rest follow.
 			makeReady(ctx, n, time.Now(), podsOf(ctx, n, sets[1].Ref, 7).Names()...)
-			n.InTheEnd(ctx, world.ASet(sets[1].Ref), world.Be(func(s *world.Set) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
+			n.EventuallyStable(ctx, testenv.ASet(sets[1].Ref), testenv.Be(func(s *testenv.Set) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
 		})
 	spec("Deployment/proportional scaling", "a Deployment that is scaled up while a rollout is stuck keeps the proportion of old and new",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := stuck(ctx, n, world.NewDeployment("web", 10, rolling("3", "2")), 8, 5)
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := stuck(ctx, n, testenv.NewDeployment("web", 10, rolling("3", "2")), 8, 5)
 			n.PutScale(ctx, d, 30)
-			n.InTheEnd(ctx, world.SetsOf(d), sized(20, 13))
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(20, 13))
 		})
 
 	spec("Deployment/TestDeploymentAvailableCondition", "a Deployment says whether enough pods have been ready for minReadySeconds, of which its ReplicaSets hear",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 4, pods(world.Held), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 300 }, rolling("1", "1")))
-			n.Eventually(ctx, world.ADeployment(d), reports("Available", "False", "MinimumReplicasUnavailable"))
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 4, pods(testenv.Held), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 300 }, rolling("1", "1")))
+			n.Eventually(ctx, testenv.ADeployment(d), reports("Available", "False", "MinimumReplicasUnavailable"))
 			makeAllReady(ctx, n, d, 4)
 			set := onlySet(ctx, n, d)
-			n.Eventually(ctx, world.ASet(set.Ref), counts(4, 4, 0))
-			n.Eventually(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool {
+			n.Eventually(ctx, testenv.ASet(set.Ref), counts(4, 4, 0))
+			n.Eventually(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool {
 				return d.Status.ReadyReplicas == 4 && d.Condition("Available").Status == "False"
 			}, "4 pods ready, and yet not available"))
 			n.Patch(ctx, d, `{"spec":{"minReadySeconds":0}}`)
-			n.InTheEnd(ctx, world.ASet(set.Ref), counts(4, 4, 4))
-			n.InTheEnd(ctx, world.ADeployment(d), reports("Available", "True", "MinimumReplicasAvailable"))
+			n.EventuallyStable(ctx, testenv.ASet(set.Ref), counts(4, 4, 4))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), reports("Available", "True", "MinimumReplicasAvailable"))
 		})
 
 	spec("Deployment/TestDeploymentHashCollision", "a Deployment whose ReplicaSet's name is taken by another template counts a collision and takes another name",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			taken := onlySet(ctx, n, d)
 			n.Patch(ctx, taken.Ref, `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":7}}}}`)
-			n.InTheEnd(ctx, world.ADeployment(d), world.Be(func(d *world.Deployment) bool {
+			n.EventuallyStable(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool {
 				return d.Status.CollisionCount != nil && *d.Status.CollisionCount == 1
 			}, "one collision"))
-			n.InTheEnd(ctx, world.SetsOf(d), sized(0, 1))
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 1))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 
 	spec("Deployment/TestTerminatingReplicasDeploymentStatus", "the status of a Deployment counts pods that are being deleted apart",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 3, pods(world.Staying)))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 3, pods(testenv.Staying)))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.PutScale(ctx, d, 1)
-			n.InTheEnd(ctx, world.ADeploymentWithPods(d), deploymentTerminating(n, 1, 2))
+			n.EventuallyStable(ctx, testenv.ADeploymentWithPods(d), deploymentTerminating(n, 1, 2))
 		})
 
 	spec("Deployment/TestOverlappingDeployments", "two Deployments with one selector keep to the ReplicaSets that they made",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			label := map[string]string{"app": "web"}
-			var refs []world.Ref
+			var refs []testenv.Ref
 			for i, name := range []string{"one", "two"} {
-				refs = append(refs, n.Create(ctx, world.NewDeployment(name, int32(i+1), func(d *appsv1.Deployment) {
+				refs = append(refs, n.Create(ctx, testenv.NewDeployment(name, int32(i+1), func(d *appsv1.Deployment) {
 					d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = label, label
 					d.Spec.Template.Annotations = map[string]string{versionKey: name}
 				})))
 			}
-			n.Eventually(ctx, world.ADeployment(refs[0]), complete())
-			n.Eventually(ctx, world.ADeployment(refs[1]), complete())
+			n.Eventually(ctx, testenv.ADeployment(refs[0]), complete())
+			n.Eventually(ctx, testenv.ADeployment(refs[1]), complete())
 			n.PutScale(ctx, refs[0], 3)
-			n.InTheEnd(ctx, world.SetsOf(refs[0]), sized(3))
-			n.InTheEnd(ctx, world.SetsOf(refs[1]), sized(2))
-			n.InTheEnd(ctx, world.AllPods(), thatMany(5))
+			n.EventuallyStable(ctx, testenv.SetsOf(refs[0]), sized(3))
+			n.EventuallyStable(ctx, testenv.SetsOf(refs[1]), sized(2))
+			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(5))
 		})
 
 	spec("Deployment/TestGeneralReplicaSetAdoption", "a Deployment takes back a ReplicaSet of its own that is told it has no controller",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			set := onlySet(ctx, n, d)
 			n.Always("it makes no other in its place", setsAtMost(d, 1))
 			for _, owners := range []string{`[` + ownerOf(ctx, n, d) + `]`, `[]`} {
 				n.Patch(ctx, set.Ref, `{"metadata":{"ownerReferences":%s}}`, owners)
-				n.Eventually(ctx, world.ASet(set.Ref), world.Be(func(s *world.Set) bool { return s != nil && s.Controller() == d }, "a ReplicaSet that %s controls", d))
+				n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == d }, "a ReplicaSet that %s controls", d))
 			}
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 
 	spec("Deployment/TestReplicaSetOrphaningAndAdoptionWhenLabelsChange", "a Deployment releases a ReplicaSet that matches no more, makes another, and adopts it again when it does",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			set := onlySet(ctx, n, d)
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"elsewhere"}}}`)
-			n.Eventually(ctx, world.ASet(set.Ref), world.Be(func(s *world.Set) bool { return s != nil && s.Controller() == world.Ref{} }, "a ReplicaSet that nobody controls"))
-			n.Eventually(ctx, world.SetsOf(d), world.Be(func(sets world.Sets) bool {
+			n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
+			n.Eventually(ctx, testenv.SetsOf(d), testenv.Be(func(sets testenv.Sets) bool {
 				return len(sets) == 1 && sets[0].GetName() != set.GetName()
 			}, "another ReplicaSet"))
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"web"}}}`)
-			n.InTheEnd(ctx, world.ASet(set.Ref), world.Be(func(s *world.Set) bool { return s.Controller() == d }, "a ReplicaSet that %s controls again", d))
-			n.InTheEnd(ctx, world.SetsOf(d), world.Be(func(sets world.Sets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets of one template, of which one wants a pod"))
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s.Controller() == d }, "a ReplicaSet that %s controls again", d))
+			n.EventuallyStable(ctx, testenv.SetsOf(d), testenv.Be(func(sets testenv.Sets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets of one template, of which one wants a pod"))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 
 	spec("Deployment/ReplicaSet orphaning and adoption regarding controllerRef", "a Deployment adopts the ReplicaSet that another left behind, with its pods",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			set := onlySet(ctx, n, d)
 			names := podsOf(ctx, n, set.Ref, 2).Names()
 			n.Delete(ctx, d, metav1.DeletePropagationOrphan)
-			n.Eventually(ctx, world.Exists(d), gomega.BeFalse())
-			n.Eventually(ctx, world.ASet(set.Ref), world.Be(func(s *world.Set) bool { return s != nil && s.Controller() == world.Ref{} }, "a ReplicaSet that nobody controls"))
-			n.Create(ctx, world.NewDeployment("web", 2))
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
-			n.InTheEnd(ctx, world.SetsOf(d), sized(2))
-			n.InTheEnd(ctx, world.PodsOf(set.Ref), named(names...))
+			n.Eventually(ctx, testenv.Exists(d), gomega.BeFalse())
+			n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
+			n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(2))
+			n.EventuallyStable(ctx, testenv.PodsOf(set.Ref), named(names...))
 		})
 
 	spec("Deployment/reaping cascades to ReplicaSets and pods", "a Deployment that is deleted takes its ReplicaSets and their pods along",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			set := onlySet(ctx, n, d)
 			n.Delete(ctx, d, "")
-			n.InTheEnd(ctx, world.Exists(d), gomega.BeFalse())
-			n.InTheEnd(ctx, world.Exists(set.Ref), gomega.BeFalse())
-			n.InTheEnd(ctx, world.AllPods(), thatMany(0))
+			n.EventuallyStable(ctx, testenv.Exists(d), gomega.BeFalse())
+			n.EventuallyStable(ctx, testenv.Exists(set.Ref), gomega.BeFalse())
+			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(0))
 		})
 
 	spec("Deployment/lifecycle of a Deployment", "a Deployment is made, patched, scaled, replaced and deleted, and follows each",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.Patch(ctx, d, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":1,"template":{"spec":{"terminationGracePeriodSeconds":2}}}}`)
-			n.Eventually(ctx, world.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			var read appsv1.Deployment
 			read.Name = d.Name
 			n.Replace(ctx, &read, func() { read.Spec.Template.Annotations = map[string]string{versionKey: "3"} })
-			n.Eventually(ctx, world.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.PutScale(ctx, d, 3)
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
-			n.InTheEnd(ctx, world.SetsOf(d), sized(0, 0, 3))
-			n.DeleteAll(ctx, world.DeploymentKind, "patched=yes")
-			n.InTheEnd(ctx, world.Exists(d), gomega.BeFalse())
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 0, 3))
+			n.DeleteAll(ctx, testenv.DeploymentKind, "patched=yes")
+			n.EventuallyStable(ctx, testenv.Exists(d), gomega.BeFalse())
 		})
 
 	spec("Deployment/validate Deployment Status endpoints", "a Deployment keeps the conditions that others have put into its status",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.PatchSubresource(ctx, d, "status", `{"status":{"conditions":[{"type":"StatusPatched","status":"True","reason":"E2E"}]}}`)
 			told(ctx, n, d)
 			n.PutScale(ctx, d, 2)
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
-			n.InTheEnd(ctx, world.ADeployment(d), reports("StatusPatched", "True", "E2E"))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.ADeployment(d), reports("StatusPatched", "True", "E2E"))
 		})
 
 	spec("Deployment/statement 6", "a Deployment that may make no ReplicaSet says so, and goes on when it may",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			few := quota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, world.SetSpec{Kind: world.ReplicaSetKind, Name: "one"}.Build())
-			d := n.Create(ctx, world.NewDeployment("web", 1))
-			n.Eventually(ctx, world.ADeployment(d), reports("Progressing", "False", "ReplicaSetCreateError"))
-			n.Eventually(ctx, world.EventsAbout(d), tells("Warning ReplicaSetCreateError (deployment-controller): "))
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			few := quota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, testenv.SetSpec{Kind: testenv.ReplicaSetKind, Name: "one"}.Build())
+			d := n.Create(ctx, testenv.NewDeployment("web", 1))
+			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "False", "ReplicaSetCreateError"))
+			n.Eventually(ctx, testenv.EventsAbout(d), tells("Warning ReplicaSetCreateError (deployment-controller): "))
 			n.Delete(ctx, few, "")
-			n.InTheEnd(ctx, world.ADeployment(d), complete())
+			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
 		})
 
 	spec("Deployment/statement 14", "revisions only rise: a template that is used again has the highest, and remembers those that it had",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 2, rolling("1", "0")))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 2, rolling("1", "0")))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			first := onlySet(ctx, n, d)
 			roll(ctx, n, d, "2")
-			n.Eventually(ctx, world.ADeployment(d), completeAt("2"))
+			n.Eventually(ctx, testenv.ADeployment(d), completeAt("2"))
 			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`)
-			n.InTheEnd(ctx, world.ADeployment(d), completeAt("3"))
-			n.InTheEnd(ctx, world.ASet(first.Ref), world.Be(func(s *world.Set) bool {
+			n.EventuallyStable(ctx, testenv.ADeployment(d), completeAt("3"))
+			n.EventuallyStable(ctx, testenv.ASet(first.Ref), testenv.Be(func(s *testenv.Set) bool {
 				has := s.GetAnnotations()
 				return has[revisionKey] == "3" && has["deployment.kubernetes.io/revision-history"] == "1" &&
 					has["deployment.kubernetes.io/desired-replicas"] == "2" && has["deployment.kubernetes.io/max-replicas"] == "3"
@@ -265,40 +265,40 @@ var _ = ginkgo.Describe("deployment", func() {
 		})
 
 	spec("Deployment/statement 18", "a Deployment is rolled back to the revision before by annotation, once",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := rolledOut(ctx, n)
 			roll(ctx, n, d, "3")
-			n.Eventually(ctx, world.ADeployment(d), completeAt("3"))
+			n.Eventually(ctx, testenv.ADeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
-			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("4"))
-			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(0)) // it is of two revisions before
-			n.InTheEnd(ctx, world.EventsAbout(d), tells("Normal DeploymentRollback (deployment-controller): "))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("4"))
+			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(0)) // it is of two revisions before
+			n.EventuallyStable(ctx, testenv.EventsAbout(d), tells("Normal DeploymentRollback (deployment-controller): "))
 		})
 	spec("Deployment/statement 18", "a Deployment is rolled back to a revision that is named by annotation",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := rolledOut(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"1"}}}`, appsv1.DeprecatedRollbackTo)
-			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("3"))
-			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(1))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("3"))
+			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(1))
 		})
 	spec("Deployment/statement 18", "a Deployment that is to be rolled back to a revision that is not there says so, and asks no more",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := rolledOut(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"7"}}}`, appsv1.DeprecatedRollbackTo)
-			n.InTheEnd(ctx, world.EventsAbout(d), tells("Warning DeploymentRollbackRevisionNotFound (deployment-controller): "))
-			n.InTheEnd(ctx, world.ADeployment(d), rolledBackTo("2"))
-			n.InTheEnd(ctx, world.ASet(first.Ref), readyWith(0))
+			n.EventuallyStable(ctx, testenv.EventsAbout(d), tells("Warning DeploymentRollbackRevisionNotFound (deployment-controller): "))
+			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("2"))
+			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(0))
 		})
 
 	spec("Deployment/statement 19", "a Deployment's annotations are its ReplicaSet's too, but for what kubectl last applied, and so are its minReadySeconds",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			d := n.Create(ctx, world.NewDeployment("web", 1, func(d *appsv1.Deployment) {
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) {
 				d.Annotations = map[string]string{"note": "first", corev1.LastAppliedConfigAnnotation: "{}"}
 			}))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.Patch(ctx, d, `{"metadata":{"annotations":{"note":"second"}},"spec":{"minReadySeconds":1}}`)
 			set := onlySet(ctx, n, d)
-			n.InTheEnd(ctx, world.ASet(set.Ref), world.Be(func(s *world.Set) bool {
+			n.EventuallyStable(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool {
 				_, applied := s.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 				return s.GetAnnotations()["note"] == "second" && !applied && s.MinReady == 1
 			}, "the annotation note=second, none of kubectl's, and minReadySeconds of 1"))
@@ -306,20 +306,20 @@ var _ = ginkgo.Describe("deployment", func() {
 })
 
 // rolledOut is a Deployment of revision 2, complete, and the ReplicaSet of revision 1.
-func rolledOut(ctx ginkgo.SpecContext, n *world.Namespace) (world.Ref, *world.Set) {
+func rolledOut(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.Set) {
 	ginkgo.GinkgoHelper()
-	d := n.Create(ctx, world.NewDeployment("web", 1))
-	n.Eventually(ctx, world.ADeployment(d), complete())
+	d := n.Create(ctx, testenv.NewDeployment("web", 1))
+	n.Eventually(ctx, testenv.ADeployment(d), complete())
 	first := onlySet(ctx, n, d)
 	roll(ctx, n, d, "2")
-	n.Eventually(ctx, world.ADeployment(d), completeAt("2"))
+	n.Eventually(ctx, testenv.ADeployment(d), completeAt("2"))
 	return d, first
 }
 
 // setsAtMost is the invariant that a Deployment never has more ReplicaSets than so
 // many.
-func setsAtMost(ref world.Ref, count int) func(*world.View) error {
-	return func(v *world.View) error {
+func setsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
+	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().Of(ref); len(sets) > count {
 			return fmt.Errorf("%d ReplicaSets:\n%s", len(sets), sets)
 		}

@@ -14,11 +14,11 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
 // replicators are the kinds that keep so many pods, by the same rules.
-var replicators = []string{world.ReplicaSetKind, world.ReplicationControllerKind}
+var replicators = []string{testenv.ReplicaSetKind, testenv.ReplicationControllerKind}
 
 // forEachReplicator makes the specs of both kinds.
 func forEachReplicator(specs func(kind string)) {
@@ -29,39 +29,39 @@ func forEachReplicator(specs func(kind string)) {
 
 // scaledTo wants a set that says of its latest generation that it has so many pods.
 func scaledTo(count int32) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
+	return testenv.Be(func(s *testenv.Set) bool {
 		return s != nil && s.Observed == s.GetGeneration() && s.Desired == count && s.Replicas == count
 	}, "%d replicas wanted and there, by the status of the latest generation", count)
 }
 
 // readyWith wants a set whose pods are all there and ready.
 func readyWith(count int32) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
+	return testenv.Be(func(s *testenv.Set) bool {
 		return s != nil && s.Observed == s.GetGeneration() && s.Replicas == count && s.Ready == count
 	}, "%d replicas, all ready, by the status of the latest generation", count)
 }
 
 // thatMany wants so many pods.
 func thatMany(count int) types.GomegaMatcher {
-	return world.Be(func(pods world.Pods) bool { return len(pods) == count }, "%d pods", count)
+	return testenv.Be(func(pods testenv.Pods) bool { return len(pods) == count }, "%d pods", count)
 }
 
 // named wants pods of just these names.
 func named(names ...string) types.GomegaMatcher {
 	want := slices.Sorted(slices.Values(names))
-	return world.Be(func(pods world.Pods) bool { return slices.Equal(pods.Names(), want) }, "just the pods %v", want)
+	return testenv.Be(func(pods testenv.Pods) bool { return slices.Equal(pods.Names(), want) }, "just the pods %v", want)
 }
 
 // controlledBy wants a pod that this object controls; the zero value is nobody.
-func controlledBy(ref world.Ref) types.GomegaMatcher {
-	return world.Be(func(pod world.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod that %q controls", ref)
+func controlledBy(ref testenv.Ref) types.GomegaMatcher {
+	return testenv.Be(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod that %q controls", ref)
 }
 
 // condition wants a set with a condition of that status and reason; with none if
 // the status is empty.
 func condition(kind, status, reason string) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
-		c := world.Condition{}
+	return testenv.Be(func(s *testenv.Set) bool {
+		c := testenv.Condition{}
 		if s != nil {
 			c = s.Condition(kind)
 		}
@@ -71,7 +71,7 @@ func condition(kind, status, reason string) types.GomegaMatcher {
 
 // tells wants an event that begins so: "Normal SuccessfulCreate (replicaset-controller)".
 func tells(beginning string) types.GomegaMatcher {
-	return world.Be(func(events []string) bool {
+	return testenv.Be(func(events []string) bool {
 		return slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, beginning) })
 	}, "an event %q", beginning)
 }
@@ -79,17 +79,17 @@ func tells(beginning string) types.GomegaMatcher {
 // podsOf waits until a set has so many active pods, and its status says so, and returns
 // them. A create whose answer was lost may have made one more than was asked for: who
 // has counted as many as there are has none left to delete.
-func podsOf(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref, count int) world.Pods {
+func podsOf(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
-	found := n.Eventually(ctx, world.ASetWithPods(ref), world.Be(func(s world.WithPods[*world.Set]) bool {
+	found := n.Eventually(ctx, testenv.ASetWithPods(ref), testenv.Be(func(s testenv.WithPods[*testenv.Set]) bool {
 		return s.Object != nil && int(s.Object.Replicas) == count && len(s.Pods.Active()) == count
 	}, "%d pods, and a status that counts them", count))
-	return found.(world.WithPods[*world.Set]).Pods.Active()
+	return found.(testenv.WithPods[*testenv.Set]).Pods.Active()
 }
 
 // atMost is the invariant that an object never has more active pods than so many.
-func atMost(ref world.Ref, count int) func(*world.View) error {
-	return func(v *world.View) error {
+func atMost(ref testenv.Ref, count int) func(*testenv.View) error {
+	return func(v *testenv.View) error {
 		if pods := v.Pods().Of(ref).Active(); len(pods) > count {
 			return fmt.Errorf("%d active pods of %s:\n%s", len(pods), ref, pods)
 		}
@@ -98,7 +98,7 @@ func atMost(ref world.Ref, count int) func(*world.View) error {
 }
 
 // makeReady gives held pods the status of pods that run and have been ready since then.
-func makeReady(ctx ginkgo.SpecContext, n *world.Namespace, since time.Time, names ...string) {
+func makeReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {
 		makeRunning(ctx, n, name, true, since, 0)
@@ -107,7 +107,7 @@ func makeReady(ctx ginkgo.SpecContext, n *world.Namespace, since time.Time, name
 
 // makeRunning gives a held pod the status of one that runs and has been ready, or not,
 // since then, to the second, with so many restarts.
-func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready bool, since time.Time, restarts int) {
+func makeRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
 	if ready {
@@ -119,34 +119,34 @@ func makeRunning(ctx ginkgo.SpecContext, n *world.Namespace, name string, ready 
 		status, since.UTC().Format(time.RFC3339), ready, restarts)
 }
 
-func podRef(name string) world.Ref { return world.Ref{Kind: world.PodKind, Name: name} }
+func podRef(name string) testenv.Ref { return testenv.Ref{Kind: testenv.PodKind, Name: name} }
 
 // told waits until the subject has been told of objects as they are now.
-func told(ctx ginkgo.SpecContext, n *world.Namespace, refs ...world.Ref) {
+func told(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	for _, ref := range refs {
-		n.Eventually(ctx, n.Told(ref), world.Be(func(told bool) bool { return told }, "the subject to know it as it is"))
+		n.Eventually(ctx, n.Deliveries(ref), testenv.Be(func(told bool) bool { return told }, "the subject to know it as it is"))
 	}
 }
 
 // letGo removes the finalizer that has an object stay.
-func letGo(ctx ginkgo.SpecContext, n *world.Namespace, ref world.Ref) {
+func letGo(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
 // letAllGo removes it from every pod that is there: with faults there may be more
 // than were asked for.
-func letAllGo(ctx ginkgo.SpecContext, n *world.Namespace) {
+func letAllGo(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	ginkgo.GinkgoHelper()
-	held := n.Eventually(ctx, world.AllPods(), world.Be(func(pods world.Pods) bool { return len(pods) > 0 }, "some pods")).(world.Pods)
+	held := n.Eventually(ctx, testenv.AllPods(), testenv.Be(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)
 	for _, name := range held.Names() {
 		letGo(ctx, n, podRef(name))
 	}
 }
 
 // runsItsImage is whether the one container of a pod runs.
-func runsItsImage(pod world.Pod) bool {
+func runsItsImage(pod testenv.Pod) bool {
 	containers := pod.Status.ContainerStatuses
 	return len(containers) == 1 && containers[0].State.Running != nil
 }
@@ -154,7 +154,7 @@ func runsItsImage(pod world.Pod) bool {
 // counts wants a set's status to count so many pods, of them so many ready, and of
 // those so many available.
 func counts(replicas, ready, available int32) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
+	return testenv.Be(func(s *testenv.Set) bool {
 		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
 	}, "%d replicas, %d ready, %d available", replicas, ready, available)
 }
@@ -162,22 +162,22 @@ func counts(replicas, ready, available int32) types.GomegaMatcher {
 // labeled wants a set's status to count so many pods, of them so many fully
 // labelled.
 func labeled(replicas, fully int32) types.GomegaMatcher {
-	return world.Be(func(s *world.Set) bool {
+	return testenv.Be(func(s *testenv.Set) bool {
 		return s != nil && s.Replicas == replicas && s.Labeled == fully
 	}, "%d replicas, %d fully labelled", replicas, fully)
 }
 
 // terminating wants a set's status to count so many pods, and apart from them all that
 // are terminating, which are so many, or with a profile of faults maybe more.
-func terminating(n *world.Namespace, replicas int32, leaving int) types.GomegaMatcher {
-	return world.Be(func(s world.WithPods[*world.Set]) bool {
+func terminating(n *testenv.Namespace, replicas int32, leaving int) types.GomegaMatcher {
+	return testenv.Be(func(s testenv.WithPods[*testenv.Set]) bool {
 		return s.Object != nil && s.Object.Replicas == replicas && countsLeaving(n, s.Object.Terminating, s.Pods, leaving)
 	}, apart, replicas, leaving)
 }
 
 // deploymentTerminating wants that of a Deployment.
-func deploymentTerminating(n *world.Namespace, replicas int32, leaving int) types.GomegaMatcher {
-	return world.Be(func(d world.WithPods[*world.Deployment]) bool {
+func deploymentTerminating(n *testenv.Namespace, replicas int32, leaving int) types.GomegaMatcher {
+	return testenv.Be(func(d testenv.WithPods[*testenv.Deployment]) bool {
 		return d.Object != nil && d.Object.Status.Replicas == replicas && countsLeaving(n, d.Object.Status.TerminatingReplicas, d.Pods, leaving)
 	}, apart, replicas, leaving)
 }
@@ -186,21 +186,21 @@ const apart = "%d replicas, and apart from them all that are terminating, %d or 
 
 // countsLeaving is whether a status counts those of the pods that are terminating and
 // have not ended, which are so many, or with a profile of faults maybe more.
-func countsLeaving(n *world.Namespace, counted *int32, pods world.Pods, count int) bool {
-	leaving := len(pods.That(func(p world.Pod) bool { return p.Terminating() && !p.Ended() }))
+func countsLeaving(n *testenv.Namespace, counted *int32, pods testenv.Pods, count int) bool {
+	leaving := len(pods.That(func(p testenv.Pod) bool { return p.Terminating() && !p.Ended() }))
 	return counted != nil && int(*counted) == leaving && (leaving == count || n.Faulty() && leaving > count)
 }
 
 // quota allows so many of a resource in the namespace, and returns when that is in
 // force. Such a thing is one of the resource.
-func quota(ctx ginkgo.SpecContext, n *world.Namespace, resource corev1.ResourceName, count int64, such world.Object) world.Ref {
+func quota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, such testenv.Object) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: apiresource.MustParse("0")}},
 	})
 	allowed := func(count int64) types.GomegaMatcher {
-		return world.Be(func(q *corev1.ResourceQuota) bool {
+		return testenv.Be(func(q *corev1.ResourceQuota) bool {
 			if q == nil {
 				return false
 			}
@@ -208,12 +208,12 @@ func quota(ctx ginkgo.SpecContext, n *world.Namespace, resource corev1.ResourceN
 			return known && hard.Value() == count
 		}, "a quota that allows %d", count)
 	}
-	n.Eventually(ctx, world.AQuota(ref.Name), allowed(0))
+	n.Eventually(ctx, testenv.AQuota(ref.Name), allowed(0))
 	// What admits new objects has a watch of quotas of its own, which may be behind; by
 	// being refused one knows that it is not. What it learns of more late does no harm.
 	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, such) }).WithTimeout(time.Minute).
 		Should(gomega.MatchError(apierrors.IsForbidden, "the quota's refusal"))
 	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)
-	n.Eventually(ctx, world.AQuota(ref.Name), allowed(count))
+	n.Eventually(ctx, testenv.AQuota(ref.Name), allowed(count))
 	return ref
 }

@@ -59,7 +59,7 @@ func resultsOf(report types.Report) table.Run {
 			for _, subject := range run.Subjects {
 				if slices.Contains(spec.Labels(), label(subject)) {
 					run.Results = append(run.Results, table.Result{
-						Row: row.ID(), Spec: spec.LeafNodeText, Subject: subject, State: stateOf(spec), Why: spec.Failure.Message, Took: spec.RunTime,
+						Row: row.ID(), Spec: spec.LeafNodeText, Subject: subject, State: stateOf(spec), Reason: spec.Failure.Message, Duration: spec.RunTime,
 					})
 				}
 			}

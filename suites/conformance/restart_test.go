@@ -5,23 +5,23 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/kube-gauntlet/gauntlet/suites/conformance/world"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
 // What a start must not do.
 var _ = ginkgo.Describe("restart", func() {
 	spec("Restart/Controller Manager should not create/delete replicas across restart", "a controller that is started again makes and deletes no pods: all that there are are seen first",
-		func(ctx ginkgo.SpecContext, n *world.Namespace) {
-			rc := n.Create(ctx, world.SetSpec{Kind: world.ReplicationControllerKind, Name: "legacy", Replicas: 10}.Build())
-			rs := n.Create(ctx, world.SetSpec{Kind: world.ReplicaSetKind, Name: "web", Replicas: 10}.Build())
-			d := n.Create(ctx, world.NewDeployment("front", 5))
-			n.Eventually(ctx, world.ASet(rc), readyWith(10))
-			n.Eventually(ctx, world.ASet(rs), readyWith(10))
-			n.Eventually(ctx, world.ADeployment(d), complete())
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			rc := n.Create(ctx, testenv.SetSpec{Kind: testenv.ReplicationControllerKind, Name: "legacy", Replicas: 10}.Build())
+			rs := n.Create(ctx, testenv.SetSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 10}.Build())
+			d := n.Create(ctx, testenv.NewDeployment("front", 5))
+			n.Eventually(ctx, testenv.ASet(rc), readyWith(10))
+			n.Eventually(ctx, testenv.ASet(rs), readyWith(10))
+			n.Eventually(ctx, testenv.ADeployment(d), complete())
 			n.Heal(ctx)
-			pods := n.Eventually(ctx, world.AllPods(), thatMany(25)).(world.Pods)
+			pods := n.Eventually(ctx, testenv.AllPods(), thatMany(25)).(testenv.Pods)
 			want := fmt.Sprint(pods.Names())
-			n.Always("the pods are those that there were", func(v *world.View) error {
+			n.Always("the pods are those that there were", func(v *testenv.View) error {
 				if got := fmt.Sprint(v.Pods().Names()); got != want {
 					return fmt.Errorf("the pods:\n%s", v.Pods())
 				}
@@ -29,6 +29,6 @@ var _ = ginkgo.Describe("restart", func() {
 			})
 			n.Restart(ctx)
 			n.Barrier(ctx)
-			n.InTheEnd(ctx, world.AllPods(), thatMany(25))
+			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(25))
 		})
 })

@@ -10,7 +10,7 @@ import (
 
 // Parse creates a fault of a kind from a line of YAML.
 // Errors name the file s.yaml as its source.
-func Parse(kind faults.Kind, text string) (faults.Fault, error) {
+func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func Parse(kind faults.Kind, text string) (faults.Fault, error) {
 type Case = struct{ Text, Want string }
 
 // Params checks which parameters a fault kind accepts and which errors it returns for others.
-func Params(t *testing.T, kind faults.Kind, cases []Case) {
+func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {
 		_, err := Parse(kind, test.Text)

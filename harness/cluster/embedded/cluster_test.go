@@ -74,7 +74,7 @@ func testReady(t *testing.T, c *Cluster, admin kubernetes.Interface) {
 		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
 	}
 	for _, node := range nodes.Items {
-		if err := cluster.TakesPods(&node); err != nil {
+		if err := cluster.NodeSchedulable(&node); err != nil {
 			t.Error(err)
 		}
 		if got := node.Status.Allocatable.Pods().Value(); got != podsPerNodeMax {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-var _ cluster.Breakable = (*Cluster)(nil)
+var _ cluster.Restartable = (*Cluster)(nil)
 
 // mendWithin bounds how long everything may take to be at work again once it has
 // been started; it takes 2 s on two idle cores.

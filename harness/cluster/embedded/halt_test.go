@@ -43,7 +43,7 @@ func TestHalt(t *testing.T) {
 					t.Errorf("%s lives", part)
 				}
 			}
-			if err := creating(t, c); !cluster.Down(err) {
+			if err := creating(t, c); !cluster.Unavailable(err) {
 				t.Errorf("a request meanwhile: %v", err)
 			}
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -73,7 +73,7 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface, c
 			return err
 		}
 		for _, node := range nodes.Items {
-			if err := cluster.TakesPods(&node); err != nil {
+			if err := cluster.NodeSchedulable(&node); err != nil {
 				return fmt.Errorf("%w; the end of kwok's log:\n%s", err, c.logTail("kwok"))
 			}
 		}

@@ -21,7 +21,7 @@ func renderStages(opts Options) ([]byte, error) {
 	values := struct {
 		Options
 		Collapsed string
-	}{opts, cluster.Collapsed}
+	}{opts, cluster.PodCollapsed}
 	if err := stagesTemplate.Execute(&out, values); err != nil {
 		return nil, fmt.Errorf("rendering KWOK's stages: %w", err)
 	}

@@ -46,7 +46,7 @@ func (c *Cluster) displace(ctx context.Context, o Options) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if o.Displace == "" {
+	if o.ControllerSwitch == "" {
 		return fmt.Errorf("existing cluster: somebody runs the %s on %s, which the subject is to take the place of; expected a cluster without, or --displace with a program that turns them off and on",
 			strings.Join(found, ", "), c.config.Host)
 	}
@@ -61,7 +61,7 @@ func (c *Cluster) displace(ctx context.Context, o Options) error {
 	return cluster.Poll(ctx, pollInterval, "the cluster's own controllers to be off", func(ctx context.Context) error {
 		found, err := acting(ctx, client)
 		if err == nil && len(found) > 0 {
-			err = fmt.Errorf("%s said that they are, and the %s acts", o.Displace, strings.Join(found, ", "))
+			err = fmt.Errorf("%s said that they are, and the %s acts", o.ControllerSwitch, strings.Join(found, ", "))
 		}
 		return err
 	})
@@ -70,7 +70,7 @@ func (c *Cluster) displace(ctx context.Context, o Options) error {
 // newDisplacement has the guard turn the controllers on again, should gauntlet
 // die.
 func newDisplacement(o Options) (*displacement, error) {
-	program, err := exec.LookPath(o.Displace)
+	program, err := exec.LookPath(o.ControllerSwitch)
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}

@@ -38,16 +38,16 @@ type Options struct {
 	// Kubeconfig is the path of one whose user may do everything; empty is what
 	// kubectl would take. Context is one of its contexts; empty is the current one.
 	Kubeconfig, Context string
-	// Displace is a program that turns the cluster's own four controllers off when
+	// ControllerSwitch is a program that turns the cluster's own four controllers off when
 	// its argument is "off", and on again when it is "on". Its environment has
 	// KUBECONFIG and, as CONTEXT, the context, empty for the current one. Empty is
 	// none.
-	Displace string
+	ControllerSwitch string
 	// Pods is how many pods the run has at once, for which there must be room.
 	Pods int
-	// Cleaner is the command that removes what a killed run leaves, with an
+	// CleanupCommand is the command that removes what a killed run leaves, with an
 	// absolute path first; empty leaves it to the user. See [Clean].
-	Cleaner []string
+	CleanupCommand []string
 }
 
 const (
@@ -92,7 +92,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := takesPods(ctx, c.admin, o.Pods); err != nil {
 		return nil, fmt.Errorf("existing cluster: %w", err)
 	}
-	if c.claim, err = claimCluster(ctx, c.admin, config.Host, o.Cleaner); err != nil {
+	if c.claim, err = claimCluster(ctx, c.admin, config.Host, o.CleanupCommand); err != nil {
 		return nil, err
 	}
 	defer func() {

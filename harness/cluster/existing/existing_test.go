@@ -131,9 +131,9 @@ func TestDisplace(t *testing.T) {
 		t.Fatalf("error %v, expected %q in it", err, want)
 	}
 
-	o.Displace = filepath.Join(t.TempDir(), "displace")
-	said := o.Displace + ".said"
-	if err := os.WriteFile(o.Displace, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG\" >>"+said+"\n"), 0o700); err != nil {
+	o.ControllerSwitch = filepath.Join(t.TempDir(), "displace")
+	said := o.ControllerSwitch + ".said"
+	if err := os.WriteFile(o.ControllerSwitch, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG\" >>"+said+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var turnedOff errgroup.Group

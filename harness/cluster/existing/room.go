@@ -45,7 +45,7 @@ func room(nodes []corev1.Node, there []corev1.Pod) (int, error) {
 	for i := range nodes {
 		n := &nodes[i]
 		taint := slices.IndexFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
-		switch err := cluster.TakesPods(n); {
+		switch err := cluster.NodeSchedulable(n); {
 		case err != nil:
 			problem = err
 		case taint >= 0:

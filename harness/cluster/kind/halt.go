@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-var _ cluster.Breakable = (*Cluster)(nil)
+var _ cluster.Restartable = (*Cluster)(nil)
 
 const (
 	// etcdPort is where etcd serves its clients, on the control plane's node.

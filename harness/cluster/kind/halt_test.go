@@ -32,7 +32,7 @@ func testHalt(t *testing.T, c *Cluster) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !cluster.Down(err) {
+		if _, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !cluster.Unavailable(err) {
 			t.Errorf("%s: a request meanwhile: %v", name, err)
 		}
 		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

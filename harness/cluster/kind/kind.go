@@ -155,7 +155,7 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 	}
 	for i := range nodes.Items {
 		if node := &nodes.Items[i]; !c.isAway(node.Name) {
-			if err := cluster.NodeWell(node); err != nil {
+			if err := cluster.NodeHealthy(node); err != nil {
 				return fmt.Errorf("%w; the end of its kubelet's log:\n%s", err, c.kubeletLog(ctx, node.Name))
 			}
 		}

@@ -150,10 +150,10 @@ func TestStateOf(t *testing.T) {
 	}{
 		{process.Lives, false, false, InUse},
 		{process.Lives, true, true, InUse},
-		{process.Gone, true, true, Kept},
+		{process.Gone, true, true, Standing},
 		{process.Gone, true, false, LeftBehind}, // killed while it was brought up
 		{process.Gone, false, true, LeftBehind},
-		{process.Elsewhere, true, true, Kept},
+		{process.Elsewhere, true, true, Standing},
 		{process.Elsewhere, false, true, Elsewhere},
 		{process.Elsewhere, true, false, Elsewhere},
 	} {
@@ -182,7 +182,7 @@ func TestParseNetwork(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, kubeconfigFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := parseNetwork(line); err != nil || got.State != Kept {
+	if got, err := parseNetwork(line); err != nil || got.State != Standing {
 		t.Errorf("with a kubeconfig: %+v, %v", got, err)
 	}
 	for _, bad := range []string{"", "gauntlet-x\tme\ttrue\t/dir\timage", "x\ty"} {

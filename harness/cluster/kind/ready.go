@@ -100,7 +100,7 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 			return err
 		}
 		for i := range nodes.Items {
-			if err := cluster.TakesPods(&nodes.Items[i]); err != nil {
+			if err := cluster.NodeSchedulable(&nodes.Items[i]); err != nil {
 				return err
 			}
 		}

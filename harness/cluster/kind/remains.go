@@ -85,8 +85,8 @@ type State string
 const (
 	// InUse says that the process that made it lives.
 	InUse State = "in use"
-	// Kept says that it was to stay, and is complete.
-	Kept State = "kept"
+	// Standing says that it was to stay, and is complete.
+	Standing State = "kept"
 	// LeftBehind says that nobody needs it any more.
 	LeftBehind State = "left behind"
 	// Elsewhere says that it was made on another machine or in another container,
@@ -169,7 +169,7 @@ func stateOf(owner process.Existence, keep, complete bool) State {
 	case owner == process.Lives:
 		return InUse
 	case keep && complete:
-		return Kept
+		return Standing
 	case owner == process.Elsewhere:
 		return Elsewhere
 	default:

@@ -25,7 +25,7 @@ reports anew. The same history always gets the same verdicts.`,
 			var all []reports.Run
 			var failed []error
 			for _, path := range paths {
-				judged, err := run.Judge(path)
+				judged, err := run.Check(path)
 				if err != nil && judged == nil && !errors.Is(err, run.ErrUnreadable) {
 					return err // it is no run directory
 				}
@@ -90,7 +90,7 @@ func verdictCode(all []reports.Run) int {
 		worst = check.Worst(worst, r.Verdict)
 	}
 	switch worst {
-	case check.Pass, check.Known:
+	case check.Pass, check.KnownUpstream:
 		return exitPass
 	case check.Fail:
 		return exitFail

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/keep"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/harness/standing"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -107,7 +107,7 @@ func TestListNamesEverything(t *testing.T) {
 	for _, s := range library.All() {
 		want(t, out, "\n"+s.Name+"\n")
 	}
-	for _, kind := range catalogue.All {
+	for _, kind := range catalog.All {
 		want(t, out, "\n"+kind.Name+"\n")
 		for _, param := range kind.Params {
 			want(t, out, "    "+param.Name+"\n")
@@ -191,24 +191,24 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestChooseDown(t *testing.T) {
-	kept := func(name string) keep.Cluster { return keep.Cluster{Name: name, State: keep.Kept} }
-	used := keep.Cluster{Name: "used", State: keep.InUse}
-	left := keep.Cluster{Name: "left", State: keep.LeftBehind}
+	kept := func(name string) standing.Cluster { return standing.Cluster{Name: name, State: standing.Standing} }
+	used := standing.Cluster{Name: "used", State: standing.InUse}
+	left := standing.Cluster{Name: "left", State: standing.LeftBehind}
 	for _, test := range []struct {
 		name          string
-		found         []keep.Cluster
+		found         []standing.Cluster
 		names         []string
 		all           bool
 		want, wantErr string
 	}{
-		{name: "the only one", found: []keep.Cluster{kept("a"), used, left}, want: "a"},
-		{name: "which one", found: []keep.Cluster{kept("a"), kept("b")}, wantErr: "found 2: a, b"},
-		{name: "none", found: []keep.Cluster{used}, wantErr: "found 0: none"},
-		{name: "all", found: []keep.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
+		{name: "the only one", found: []standing.Cluster{kept("a"), used, left}, want: "a"},
+		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2: a, b"},
+		{name: "none", found: []standing.Cluster{used}, wantErr: "found 0: none"},
+		{name: "all", found: []standing.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
 		{name: "all of none", all: true, want: "none"},
-		{name: "by name", found: []keep.Cluster{kept("a"), kept("b"), left}, names: []string{"b", "left"}, want: "b, left"},
-		{name: "unknown", found: []keep.Cluster{kept("a")}, names: []string{"c"}, wantErr: `no control plane "c": expected one of a`},
-		{name: "in use", found: []keep.Cluster{used}, names: []string{"used"}, wantErr: "used is in use"},
+		{name: "by name", found: []standing.Cluster{kept("a"), kept("b"), left}, names: []string{"b", "left"}, want: "b, left"},
+		{name: "unknown", found: []standing.Cluster{kept("a")}, names: []string{"c"}, wantErr: `no control plane "c": expected one of a`},
+		{name: "in use", found: []standing.Cluster{used}, names: []string{"used"}, wantErr: "used is in use"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			chosen, err := chooseDown(test.found, test.names, test.all)

@@ -148,9 +148,9 @@ func (f *compareFlags) scenario(ctx context.Context, index int, pairs [][2][]run
 		costs = append(costs, cost)
 		c.Pairs = append(c.Pairs, reports.Pair{
 			Subject: *judged[0], Base: *judged[1],
-			Differences: compare.Differences(sides[0], sides[1]),
-			Diff:        compare.Diff(sides[0], sides[1]),
-			Uncosted:    !cost.Alike(),
+			Differences:       compare.Differences(sides[0], sides[1]),
+			Diff:              compare.Diff(sides[0], sides[1]),
+			CostNotComparable: !cost.Comparable(),
 		})
 	}
 	c.Ratios = compare.Ratios(costs)

@@ -34,7 +34,7 @@ func (f *generatedFlags) scenario(seed uint64, provider string) (*scenario.Scena
 	}
 	options := generate.Options{Seed: seed, Profile: profile, Duration: f.lasts, Provider: provider}
 	if f.lean != "" {
-		if options.Lean, err = readCoverage(f.lean); err != nil {
+		if options.PreferUncovered, err = readCoverage(f.lean); err != nil {
 			return nil, fmt.Errorf("--lean: %w", err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalogue"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -56,14 +56,14 @@ func listScenarios(out io.Writer) {
 }
 
 func listFaults(out io.Writer) {
-	for _, kind := range catalogue.All {
-		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(1, kind.Sentence))
+	for _, kind := range catalog.All {
+		fmt.Fprintf(out, "%s\n%s", kind.Name, indent(1, kind.Description))
 		for _, param := range kind.Params {
 			value := "required"
 			if param.Default != "" {
 				value = "default: " + param.Default
 			}
-			fmt.Fprintf(out, "    %s\n%s", param.Name, indent(2, fmt.Sprintf("%s Values: %s; %s.", param.Sentence, param.Bounds, value)))
+			fmt.Fprintf(out, "    %s\n%s", param.Name, indent(2, fmt.Sprintf("%s Values: %s; %s.", param.Description, param.Bounds, value)))
 		}
 		fmt.Fprintf(out, "%s%s\n", indent(1, "Healing: "+kind.Healing), indent(1, "On: "+strings.Join(kind.Providers, ", ")))
 	}
@@ -71,7 +71,7 @@ func listFaults(out io.Writer) {
 
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
-		written := fmt.Sprintf("Contract: %s. Traps: %s.", c.Clause, numbers(c.Traps))
+		written := fmt.Sprintf("Contract: %s. Traps: %s.", c.Contract, numbers(c.AllowedBehaviors))
 		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, indent(1, c.Guarantee), indent(1, written))
 	}
 }

@@ -91,7 +91,7 @@ settle: {within: 30s}
 	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", alive: in 1 run of small-crash-1") {
 		t.Errorf("it says\n%s", printed)
 	}
-	failedIn(t, out, "alive")
+	failedIn(t, out, "process-alive")
 }
 
 // TestShrinkLive: of a failure with much around it what it needs is left, and that
@@ -125,7 +125,7 @@ settle: {within: 10s}
 	if _, err := command(t, "run", large, "--subject="+subject, "--seed=7", "--out="+out); err != nil {
 		t.Fatal(err)
 	}
-	failed := failedIn(t, out, "alive")
+	failed := failedIn(t, out, "process-alive")
 	if _, err := command(t, "shrink", failed); err != nil {
 		t.Fatal(err)
 	}
@@ -144,5 +144,5 @@ settle: {within: 10s}
 	if _, err := command(t, "run", smallest, "--subject="+subject, "--out="+fresh); err != nil {
 		t.Fatal(err)
 	}
-	failedIn(t, fresh, "alive")
+	failedIn(t, fresh, "process-alive")
 }

@@ -104,13 +104,13 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		return exitPass, err
 	}
 	if f.missing {
-		selected = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Caught })
+		selected = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
 	}
-	workshop := &mutant.Workshop{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
+	workshop := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
 	code := exitPass
 	trial := mutant.Trial{
 		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
-		Unbroken: func(base mutant.Base) (string, error) {
+		Unmodified: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream {
 				return binaries.KubeControllerManager, nil
 			}
@@ -122,7 +122,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		},
 		Done: func(o mutant.Outcome) error {
 			m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
-			if o.State == mutant.NotCaught && m.Open == "" {
+			if o.State == mutant.NotDetected && m.OpenReason == "" {
 				code = exitFail
 			}
 			outcomes[o.Mutant] = o
@@ -158,7 +158,7 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, ex
 		return nil, err
 	}
 	wanted := check.Fail
-	if strings.HasPrefix(label, mutant.UnbrokenLabel) {
+	if strings.HasPrefix(label, mutant.UnmodifiedLabel) {
 		wanted = check.Pass
 	}
 	if judged.Verdict == wanted && !f.keepRuns {
@@ -168,8 +168,8 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, ex
 }
 
 // tidy removes the executable of a mutant that was caught.
-func (f *mutantsFlags) tidy(w *mutant.Workshop, m *mutant.Mutant, o mutant.Outcome) error {
-	if o.State != mutant.Caught {
+func (f *mutantsFlags) tidy(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
+	if o.State != mutant.Detected {
 		return nil
 	}
 	return os.Remove(w.Executable(m))

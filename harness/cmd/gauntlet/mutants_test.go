@@ -26,14 +26,14 @@ func TestReadOutcomes(t *testing.T) {
 		}
 		return path
 	}
-	out := write("out.json", of("same", is, 1, mutant.Caught), of("newer", is, 1, mutant.NotCaught), of("changed", "other", 3, mutant.NotCaught))
-	tree := write("tree.json", of("same", is, 1, mutant.NotCaught), of("newer", is, 2, mutant.Caught), of("changed", is, 2, mutant.Caught), of("alone", is, 1, mutant.Caught))
+	out := write("out.json", of("same", is, 1, mutant.Detected), of("newer", is, 1, mutant.NotDetected), of("changed", "other", 3, mutant.NotDetected))
+	tree := write("tree.json", of("same", is, 1, mutant.NotDetected), of("newer", is, 2, mutant.Detected), of("changed", is, 2, mutant.Detected), of("alone", is, 1, mutant.Detected))
 	outcomes, err := readOutcomes(all, out, filepath.Join(dir, "missing.json"), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if got := outcomes[m.ID].State; got != mutant.Caught {
+		if got := outcomes[m.ID].State; got != mutant.Detected {
 			t.Errorf("%s: %q; expected the latest that is of the mutant as it is", m.ID, got)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/hunt"
+	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -56,7 +56,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		return exitPass, fmt.Errorf("--profile, --lean and %s: expected them without scenarios, for those that are generated", names[0])
 	}
 	first := seedOf(f.runs.seed)
-	round := func(seed uint64) ([]hunt.Attempt, error) {
+	round := func(seed uint64) ([]campaign.Attempt, error) {
 		if generates {
 			return f.seed(cmd, f.generated, seed)
 		}
@@ -66,5 +66,5 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		return exitPass, err // before anything is written
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "hunting for %s from seed %d on\n", f.duration, first)
-	return f.hunt(cmd, "nightly", hunt.Options{Series: rounds(first, math.MaxUint64-1, round), Duration: f.duration})
+	return f.hunt(cmd, "nightly", campaign.Options{Series: rounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

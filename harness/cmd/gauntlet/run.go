@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/hunt"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -103,7 +103,7 @@ func (f *runFlags) shared(flags *pflag.FlagSet) {
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
-	flags.StringVar(&f.existing.Displace, "displace", "", "of an existing cluster that runs the four controllers itself, a `program` that turns them off and on: it is called with \"off\" and with \"on\"")
+	flags.StringVar(&f.existing.ControllerSwitch, "displace", "", "of an existing cluster that runs the four controllers itself, a `program` that turns them off and on: it is called with \"off\" and with \"on\"")
 }
 
 // The flags that say what control plane, which several commands have.
@@ -153,7 +153,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.existing.Kubeconfig, err = absolute(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	f.existing.Cleaner = []string{gauntlet, "clean", "--provider=existing", "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
+	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=existing", "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
 	versions, err := run.Versions(f.provider, f.upstreamDir, f.existing)
 	if err != nil {
 		return nil, &unfinishedError{err}
@@ -184,7 +184,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			Versions:    versions,
 		}
 		if f.keep {
-			o.Hold = terminal.hold
+			o.KeepUp = terminal.hold
 		}
 		if err := o.Preflight(); err != nil {
 			return nil, &unfinishedError{err}
@@ -282,7 +282,7 @@ func (f *runFlags) abreast() (int, error) {
 	case f.provider != "embedded":
 		return 1, nil
 	}
-	return min(hunt.Room(), parallelMax), nil
+	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
 // parallelMax is more control planes than a machine has ports and patience for.
@@ -299,11 +299,11 @@ var errSeriesOver = errors.New("a run could not begin")
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	judged, broken := make([]*reports.Run, len(all)), make([]error, len(all))
 	left := len(all) // to be run
-	var attempts []hunt.Attempt
+	var attempts []campaign.Attempt
 	for _, o := range all {
 		attempts = append(attempts, untilKnown(attempt(o), times, o.Progress))
 	}
-	_ = hunt.Abreast(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
+	_ = campaign.RunParallel(cmd.Context(), parallel, series(attempts), func(place int, run *reports.Run, err error) error {
 		left--
 		judged[place] = run
 		name := all[place].Scenario.Name

@@ -53,7 +53,7 @@ smallest scenario was found, and 2 when it broke off.`,
 
 // run shrinks the scenario of a run.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
-	failed, err := run.Judge(path)
+	failed, err := run.Check(path)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/hunt"
+	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 )
 
 func newSweep(code *int) *cobra.Command {
@@ -56,10 +56,10 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected the first seed, from 1 on, and the last", f.from, f.to)
 	}
-	round := func(seed uint64) ([]hunt.Attempt, error) { return f.seed(cmd, f.generated, seed) }
+	round := func(seed uint64) ([]campaign.Attempt, error) { return f.seed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {
 		return exitPass, err // before anything is written
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "sweeping through the seeds %d to %d\n", f.from, f.to)
-	return f.hunt(cmd, "seeds", hunt.Options{Series: rounds(f.from, f.to, round)})
+	return f.hunt(cmd, "seeds", campaign.Options{Series: rounds(f.from, f.to, round)})
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/hunt"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/sweep"
@@ -26,7 +26,7 @@ type sweepCrashFlags struct {
 func newSweepCrash(code *int) *cobra.Command {
 	flags := sweepCrashFlags{}
 	var all []string
-	for _, m := range sweep.Mishaps {
+	for _, m := range sweep.Disturbances {
 		all = append(all, m.Name)
 	}
 	cmd := &cobra.Command{
@@ -59,7 +59,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected the first write, from 1 on, and the last", f.from, f.to)
 	}
-	var mishaps []sweep.Mishap
+	var mishaps []sweep.Disturbance
 	for _, name := range f.mishaps {
 		m, err := sweep.Find(name)
 		if err != nil {
@@ -74,8 +74,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if s.Seed = seedOf(f.runs.seed, s.Seed); len(mishaps) == 0 {
 		return exitPass, errors.New("--at: found none; expected one or more, separated by commas")
 	}
-	calm := sweep.Undisturbed(s)
-	var all []hunt.Attempt
+	calm := sweep.WithoutFaults(s)
+	var all []campaign.Attempt
 	for _, subject := range f.subjects {
 		attempts, err := f.plan(cmd, calm, mishaps, subject)
 		if err != nil {
@@ -83,11 +83,11 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 		}
 		all = append(all, attempts...)
 	}
-	return f.hunt(cmd, "crash", hunt.Options{Series: series(all)})
+	return f.hunt(cmd, "crash", campaign.Options{Series: series(all)})
 }
 
 // plan finds out what a subject writes, and plans the runs.
-func (f *sweepCrashFlags) plan(cmd *cobra.Command, calm *scenario.Scenario, mishaps []sweep.Mishap, subject string) ([]hunt.Attempt, error) {
+func (f *sweepCrashFlags) plan(cmd *cobra.Command, calm *scenario.Scenario, mishaps []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.huntFlags
 	only.subjects = []string{subject}
 	writes, err := only.writes(cmd, calm)

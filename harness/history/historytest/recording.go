@@ -106,13 +106,13 @@ func Line(r history.Record) string {
 			text += " end of initial events"
 		}
 		return text
-	case r.Closed != nil:
-		reason, _, _ := strings.Cut(r.Closed.Reason, ":")
+	case r.WatchClosed != nil:
+		reason, _, _ := strings.Cut(r.WatchClosed.Reason, ":")
 		return "closed " + reason
 	case r.Gap != nil:
 		return "gap " + r.Gap.Source
 	case r.Stall != nil:
-		return "stall " + r.Stall.Lasted.String()
+		return "stall " + r.Stall.Duration.String()
 	}
 	return "something else"
 }

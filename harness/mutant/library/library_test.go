@@ -45,15 +45,15 @@ func TestAllAreComplete(t *testing.T) {
 // problemsOf says what a mutant lacks.
 func problemsOf(m mutant.Mutant) []string {
 	var problems []string
-	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.Open == "")
+	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.OpenReason == "")
 	none := len(m.Edits) == 0 && len(m.Scenarios) == 0 && len(m.Checks) == 0
 	switch {
-	case m.Unseen == "" && !tried:
+	case m.UnobservableReason == "" && !tried:
 		problems = append(problems, "expected edits, scenarios, and checks or why none catches it")
-	case m.Unseen != "" && !(none && m.Open == ""):
+	case m.UnobservableReason != "" && !(none && m.OpenReason == ""):
 		problems = append(problems, "expected nothing but a reason of one that nobody can observe")
 	}
-	if !strings.HasSuffix(m.Broken, ".") || strings.ContainsAny(m.Broken+m.Open+m.Unseen, "|\n") {
+	if !strings.HasSuffix(m.Description, ".") || strings.ContainsAny(m.Description+m.OpenReason+m.UnobservableReason, "|\n") {
 		problems = append(problems, "expected a sentence that fits a table")
 	}
 	for _, name := range m.Scenarios {
@@ -74,12 +74,12 @@ func problemsOf(m mutant.Mutant) []string {
 }
 
 func TestProblems(t *testing.T) {
-	whole := mutant.Mutant{ID: "x", Broken: "It is.", Edits: []mutant.Edit{edit("a", "b", "c")}, Scenarios: []string{"burst"}, Checks: []string{"quiet"}}
+	whole := mutant.Mutant{ID: "x", Description: "It is.", Edits: []mutant.Edit{edit("a", "b", "c")}, Scenarios: []string{"burst"}, Checks: []string{"no-writes-when-settled"}}
 	for name, spoil := range map[string]func(*mutant.Mutant){
 		"no edits":         func(m *mutant.Mutant) { m.Edits = nil },
-		"no sentence":      func(m *mutant.Mutant) { m.Broken = "It is" },
-		"edits and unseen": func(m *mutant.Mutant) { m.Unseen = "nobody looks" },
-		"checks, and none": func(m *mutant.Mutant) { m.Open = "nobody looks" },
+		"no sentence":      func(m *mutant.Mutant) { m.Description = "It is" },
+		"edits and unseen": func(m *mutant.Mutant) { m.UnobservableReason = "nobody looks" },
+		"checks, and none": func(m *mutant.Mutant) { m.OpenReason = "nobody looks" },
 		"no such check":    func(m *mutant.Mutant) { m.Checks = []string{"quite"} },
 		"no such scenario": func(m *mutant.Mutant) { m.Scenarios = []string{"brust"} },
 	} {
@@ -140,7 +140,7 @@ func TestTableIsOfAll(t *testing.T) {
 func TestEditsOfOurs(t *testing.T) {
 	compiler := newCompiler(t)
 	for _, m := range All() {
-		if m.Base != mutant.Ours || m.Unseen != "" {
+		if m.Base != mutant.Ours || m.UnobservableReason != "" {
 			continue
 		}
 		t.Run(m.ID, func(t *testing.T) {

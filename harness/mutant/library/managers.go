@@ -9,7 +9,7 @@ const election = "controllers/manager/election.go"
 var managers = []mutant.Mutant{
 	{
 		ID: "own-no-lease", Base: mutant.Ours,
-		Broken: "Every replica works, whether it leads or not.",
+		Description: "Every replica works, whether it leads or not.",
 		Edits: []mutant.Edit{edit(election, `	select {
 	case <-ctx.Done():
 	case leading := <-elected:
@@ -19,21 +19,21 @@ var managers = []mutant.Mutant{
 	case <-ctx.Done():
 	case leading := <-at:
 `)},
-		Scenarios: []string{"failover", "moments"},
-		Checks:    []string{"leadership"},
+		Scenarios: []string{"failover", "triggers"},
+		Checks:    []string{"lease-holder-writes"},
 	},
 	{
 		ID: "own-lease-lost", Base: mutant.Ours,
-		Broken:    "A leader that has lost its lease goes on.",
-		Edits:     []mutant.Edit{edit(election, `workErr := work(leading, ctx.Done())`, `workErr := work(context.WithoutCancel(leading), ctx.Done())`)},
-		Scenarios: []string{"two-leaders"},
-		Checks:    []string{"leadership"},
+		Description: "A leader that has lost its lease goes on.",
+		Edits:       []mutant.Edit{edit(election, `workErr := work(leading, ctx.Done())`, `workErr := work(context.WithoutCancel(leading), ctx.Done())`)},
+		Scenarios:   []string{"two-leaders"},
+		Checks:      []string{"lease-holder-writes"},
 	},
 	{
 		ID: "own-lease-kept", Base: mutant.Ours,
-		Broken:    "A leader that is asked to end keeps its lease.",
-		Edits:     []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
-		Scenarios: []string{"handover"},
-		Checks:    []string{"converged"},
+		Description: "A leader that is asked to end keeps its lease.",
+		Edits:       []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
+		Scenarios:   []string{"handover"},
+		Checks:      []string{"converged"},
 	},
 }

@@ -13,7 +13,7 @@ func TestAll(t *testing.T) {
 	for _, s := range All() {
 		names = append(names, s.Name)
 	}
-	for _, want := range []string{"api-errors", "api-server-restart", "burst", "clock-skew", "crash", "endpoints", "etcd-compaction", "everything", "failover", "frozen-leader", "lost-responses", "moments", "namespace-end", "node-cut-off", "node-drain", "node-loss", "node-power-cut", "obstacles", "orphan-endpoints", "pod-churn", "relist", "rollout", "scale-down", "strays", "watch-delay-owners", "watch-delay-pods"} {
+	for _, want := range []string{"api-errors", "api-server-restart", "burst", "clock-skew", "crash", "endpoints", "etcd-compaction", "everything", "failover", "frozen-leader", "lost-responses", "triggers", "namespace-end", "node-cut-off", "node-drain", "node-loss", "node-power-cut", "admission", "orphan-endpoints", "pod-churn", "relist", "rollout", "scale-down", "orphaned-pods", "watch-delay-owners", "watch-delay-pods"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("scenario %s is missing from %v", want, names)
 		}

@@ -253,7 +253,7 @@ func (m *machine) launcher() subject.Launcher {
 			conn.Close()
 		}
 	}()
-	return Launcher(m.options(), Relayed{
+	return Launcher(m.options(), RelayOptions{
 		Image: Image{Reference: "localhost/relay:test"},
 		Route: func(_ string, config *rest.Config) error {
 			config.Host, config.CAData = "https://"+proxy.Addr().String(), []byte("the proxy's CA")

@@ -26,7 +26,7 @@ const pollInterval = 100 * time.Millisecond
 // relayed launches replicas behind relays.
 type relayed struct {
 	Options
-	Relayed
+	RelayOptions
 	logDir string
 
 	once     sync.Once
@@ -38,8 +38,8 @@ type relayed struct {
 
 // Launcher returns the launcher of replicas that reach the API server through the
 // fault proxy and nothing else. Their logs go to logDir while they live.
-func Launcher(o Options, r Relayed, logDir string) subject.Launcher {
-	l := &relayed{Options: o, Relayed: r, logDir: logDir, ways: map[string]*way{}}
+func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
+	l := &relayed{Options: o, RelayOptions: r, logDir: logDir, ways: map[string]*way{}}
 	return l.launch
 }
 
@@ -52,7 +52,7 @@ func (r *relayed) launch(ctx context.Context, replica string) (subject.Instance,
 	}
 	w.lives++ // a replica begins one life at a time
 	pod := r.manifest(fmt.Sprintf("%s-%d", replica, w.lives), replica, corev1.RestartPolicyNever)
-	addRelay(pod, r.Relayed.Image, w)
+	addRelay(pod, r.RelayOptions.Image, w)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("creating its pod: %w", err)
@@ -199,7 +199,7 @@ type instance struct {
 	replica, pod   string
 	subject, relay string // the containers' IDs
 	logPath        string
-	line           *relay.Line
+	line           *relay.Tunnel
 	// follow ends when the subject's process does.
 	follow *process.Process
 

@@ -52,8 +52,8 @@ type Options struct {
 	Clock    clock.PassiveClock
 }
 
-// Relayed is what replicas need beside their [Options] to reach the fault proxy.
-type Relayed struct {
+// RelayOptions is what replicas need beside their [Options] to reach the fault proxy.
+type RelayOptions struct {
 	Image Image // of gauntlet: `gauntlet relay`
 	// Route opens the way to the API server of the replica of that name, and says
 	// in the configuration where it begins, on this machine. It is called once for

@@ -97,15 +97,15 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 
 // connect joins the relay of a life to the fault proxy. Lost is told when a
 // connection that waited there broke.
-func (r *relayed) connect(ctx context.Context, w *way, lost func(error)) (*relay.Line, error) {
-	line, err := relay.Connect(ctx, relay.LineOptions{
+func (r *relayed) connect(ctx context.Context, w *way, lost func(error)) (*relay.Tunnel, error) {
+	line, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     w.replica,
 		Identity: w.run,
 		Relay:    func(ctx context.Context) (net.Conn, error) { return r.Node.Dial(ctx, controlPort+w.index) },
 		Proxy: func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", w.proxy)
 		},
-		Lost: lost,
+		OnLost: lost,
 	})
 	if err != nil {
 		return nil, err

@@ -30,12 +30,12 @@ const (
 
 // Result is what one spec came to for one subject.
 type Result struct {
-	Row     string        `json:"row"`  // its ID
-	Spec    string        `json:"spec"` // its text
-	Subject string        `json:"subject"`
-	State   State         `json:"state"`
-	Why     string        `json:"why,omitempty"` // it was skipped, or what failed
-	Took    time.Duration `json:"took"`          // in nanoseconds
+	Row      string        `json:"row"`  // its ID
+	Spec     string        `json:"spec"` // its text
+	Subject  string        `json:"subject"`
+	State    State         `json:"state"`
+	Reason   string        `json:"why,omitempty"` // it was skipped, or what failed
+	Duration time.Duration `json:"took"`          // in nanoseconds
 }
 
 // Run is what one run of the suite found.
@@ -86,7 +86,7 @@ func remarks(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {
 		if r.State == Failed || r.State == Skipped {
-			why, _, _ := strings.Cut(r.Why, "\n")
+			why, _, _ := strings.Cut(r.Reason, "\n")
 			fmt.Fprintf(&b, "%s %s: %s (%s): %s\n", strings.ToUpper(string(r.State)), r.Subject, r.Spec, r.Row, why)
 		}
 	}
@@ -273,7 +273,7 @@ func (run Run) cell(row, spec, subject string) string {
 	for _, r := range run.Results {
 		if r.Row == row && r.Spec == spec && r.Subject == subject {
 			if r.State == Skipped {
-				return "skipped: " + r.Why
+				return "skipped: " + r.Reason
 			}
 			return string(r.State)
 		}

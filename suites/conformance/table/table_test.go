@@ -13,10 +13,10 @@ import (
 var run = Run{
 	Kubernetes: "v1.2.3", Provider: "embedded", Subjects: []string{"ours", "upstream"},
 	Results: []Result{
-		{Row: "ReplicaSet/statement 6", Spec: "it waits", Subject: "ours", State: Failed, Why: "it did not\nwait"},
+		{Row: "ReplicaSet/statement 6", Spec: "it waits", Subject: "ours", State: Failed, Reason: "it did not\nwait"},
 		{Row: "ReplicaSet/statement 6", Spec: "it waits", Subject: "upstream", State: Passed},
 		{Row: "ReplicationController/statement 6", Spec: "so does it", Subject: "ours", State: Passed},
-		{Row: "ReplicaSet/statement 7", Spec: "it needs more", Subject: "ours", State: Skipped, Why: "no kubelet"},
+		{Row: "ReplicaSet/statement 7", Spec: "it needs more", Subject: "ours", State: Skipped, Reason: "no kubelet"},
 	},
 }
 

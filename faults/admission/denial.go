@@ -1,0 +1,104 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// denial is a ValidatingAdmissionPolicy on what is created in the run's namespace.
+type denial struct {
+	// resource is what is denied, with a subresource behind a slash; expression, in
+	// CEL, says what of it is let in.
+	resource            schema.GroupResource
+	expression, message string
+	reason              metav1.StatusReason
+	// probe asks whether one would be let in, without making it.
+	probe func(context.Context, *faults.Env) error
+
+	env  *faults.Env
+	name string // of the policy and its binding, "" before there is one
+}
+
+// impose makes the policy, of a name that begins as given, and returns when the API
+// server goes by it. After an error there is none.
+func (d *denial) impose(ctx context.Context, env *faults.Env, begins string) error {
+	d.env = env
+	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // nobody else's: it is in no namespace
+	err := d.make(ctx)
+	if err == nil {
+		err = awaitRefused(ctx, env, d.probe, d.name, true)
+	}
+	if err != nil {
+		return errors.Join(err, d.lift(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// make makes the policy and binds it to the namespace.
+func (d *denial) make(ctx context.Context) error {
+	api := d.env.Admin.AdmissionregistrationV1()
+	meta := metav1.ObjectMeta{Name: d.name}
+	if _, err := api.ValidatingAdmissionPolicies().Create(ctx, d.spec(meta), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making the policy %s: %w", d.name, err)
+	}
+	_, err := api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        d.name,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": d.env.Namespace}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("binding the policy %s: %w", d.name, err)
+	}
+	return nil
+}
+
+func (d *denial) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
+	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{d.resource.Group}, APIVersions: []string{"v1"}, Resources: []string{d.resource.Resource}},
+	}}
+	return &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    ptr.To(admissionv1.Fail),
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
+			Validations:      []admissionv1.Validation{{Expression: d.expression, Message: d.message, Reason: ptr.To(d.reason)}},
+		},
+	}
+}
+
+// lift removes the policy, if there is one, and returns when the API server has
+// heard of it.
+func (d *denial) lift(ctx context.Context) error {
+	if d.name == "" {
+		return nil
+	}
+	api := d.env.Admin.AdmissionregistrationV1()
+	for _, remove := range []func(context.Context, string, metav1.DeleteOptions) error{
+		api.ValidatingAdmissionPolicyBindings().Delete, api.ValidatingAdmissionPolicies().Delete,
+	} {
+		if err := remove(ctx, d.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the policy %s: %w", d.name, err)
+		}
+	}
+	return awaitRefused(ctx, d.env, d.probe, d.name, false)
+}
+
+func (d *denial) ref() *history.Ref {
+	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
+}

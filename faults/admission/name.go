@@ -1,0 +1,188 @@
+// Package obstacles has the faults that stand in the way of what the subject is
+// to create: a name that is taken, a quota that is used up, a policy that denies
+// it, or that leaves its pods without a node. It is the API server itself that
+// refuses, for reasons of its own; these faults only give it the reasons.
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Name is the kind "name-taken".
+var Name = faults.Type{
+	Name:        "name-taken",
+	Description: "Just before a ReplicaSet of the subject comes into being another one does under the same name, as when hashes of templates collide.",
+	Healing:     "No more names are taken; what has taken one keeps it.",
+	Providers:   faults.Providers,
+	Params: []faults.Param{
+		{Name: "owner", Description: "Kind and name of the owner that is to control the subject's ReplicaSet, as globs.", Bounds: "such as Deployment/web-*", Default: "any, or none"},
+		{Name: "template", Description: "Which pod template the other has: one of its own, and nobody controls it; or just the same, with labels and all, and somebody else controls it. It asks for no pods.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
+		{Name: "times", Description: "Takes so many names at most: with 2, that of the second try too.", Bounds: "1 to 100", Default: "1"},
+	},
+	New:    newName,
+	Sample: sampleName,
+}
+
+// NameParams are the parameters of a name-taken; [Name] documents them.
+type NameParams struct {
+	Owner    string `yaml:"owner"`
+	Template string `yaml:"template"`
+	Times    int    `yaml:"times"`
+}
+
+// The templates of a ReplicaSet that takes a name.
+const (
+	templateOther = "other"
+	templateSame  = "same"
+)
+
+var templates = []string{templateOther, templateSame}
+
+const namesMax = 100
+
+func newName(params faults.Params) (faults.Fault, error) {
+	p := NameParams{Template: templateOther, Times: 1}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if _, err := path.Match(p.Owner, ""); err != nil || (p.Owner != "" && strings.Count(p.Owner, "/") != 1) {
+		return nil, params.Errorf("owner", "found %q; expected a kind and a name, such as Deployment/web-*", p.Owner)
+	}
+	if err := faults.OneOf(params, "template", p.Template, templates); err != nil {
+		return nil, err
+	}
+	if p.Times < 1 || p.Times > namesMax {
+		return nil, params.Errorf("times", "%d is out of bounds; expected 1 to %d", p.Times, namesMax)
+	}
+	return &name{params: p}, nil
+}
+
+// name takes names until Heal.
+type name struct {
+	params NameParams
+	env    *faults.Env
+	remove func()
+
+	mu     sync.Mutex
+	left   int            // how many more may be taken
+	taken  []string       // the names
+	taking sync.WaitGroup // those that are being taken
+}
+
+func (n *name) Inject(_ context.Context, env *faults.Env) error {
+	n.env, n.left = env, n.params.Times
+	n.remove = env.Proxy.OnRequest(n.decide)
+	return nil
+}
+
+// Heal returns when no name is being taken any more.
+func (n *name) Heal(context.Context) error {
+	if n.remove != nil {
+		n.remove()
+	}
+	n.taking.Wait()
+	return nil
+}
+
+func (n *name) Summary() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.taken) == 0 {
+		return "took no name"
+	}
+	return "took " + strings.Join(n.taken, ", ")
+}
+
+// decide has a request that would make a ReplicaSet wait until its name is taken.
+// The API server itself then says that there is one.
+func (n *name) decide(request *history.Request) *proxy.RequestEffect {
+	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
+		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
+		!history.MatchOwner(n.params.Owner, request.Object.ControllerRef()) {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.left == 0 {
+		return nil
+	}
+	n.left--
+	n.taking.Add(1)
+	return &proxy.RequestEffect{Fault: n.env.Report.Name(), BeforeForward: func(ctx context.Context) {
+		defer n.taking.Done()
+		n.take(ctx, request)
+	}}
+}
+
+// take makes the ReplicaSet that takes the name. When there is one already, the
+// name is not this fault's to take, and another may be.
+func (n *name) take(ctx context.Context, request *history.Request) {
+	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
+	set, err := n.other(ctx, request.Object)
+	if err == nil {
+		set, err = n.env.Admin.AppsV1().ReplicaSets(request.Namespace).Create(ctx, set, metav1.CreateOptions{})
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err == nil:
+		ref.UID = set.UID
+		n.taken = append(n.taken, set.Name)
+		n.env.Report.Fired(request.ID, ref, "its name was taken by one with "+n.params.says())
+		return
+	case !apierrors.IsAlreadyExists(err) && ctx.Err() == nil:
+		n.env.Report.Failed(ref, fmt.Errorf("taking the name of %s: %w", ref, err))
+	}
+	n.left++
+}
+
+func (p *NameParams) says() string {
+	if p.Template == templateSame {
+		return "the same template that somebody else controls"
+	}
+	return "another template"
+}
+
+// other is the ReplicaSet that takes the name of one.
+func (n *name) other(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
+	labels := map[string]string{"taken-by": n.env.Report.Name()}
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Labels: labels},
+		Spec: appsv1.ReplicaSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
+			},
+		},
+	}
+	if n.params.Template == templateSame {
+		var same appsv1.ReplicaSet
+		if err := json.Unmarshal(of.Body, &same); err != nil {
+			return nil, err
+		}
+		owner, err := n.env.OtherClient(ctx)
+		if err != nil {
+			return nil, err
+		}
+		set.Labels, set.OwnerReferences = of.Labels, []metav1.OwnerReference{*owner}
+		set.Spec.Selector, set.Spec.Template = same.Spec.Selector, same.Spec.Template
+	}
+	set.Spec.Replicas = ptr.To[int32](0)
+	return set, nil
+}

@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Namespace is the kind "namespace-terminating".
+var Namespace = faults.Type{
+	Name: "namespace-terminating",
+	Description: "The namespace of the workload is deleted, and all that is in it, kind by kind in no certain order: " +
+		"the API server refuses with a 403 to create anything in it, and it stays so when it is empty.",
+	Healing:   "The namespace goes, and another of its name is made; what was in it stays gone.",
+	Providers: faults.OwnClusters,
+	New: func(params faults.Params) (faults.Fault, error) {
+		return &terminating{}, params.Decode(&struct{}{})
+	},
+	NotGeneratedReason: "all that users made goes with it, and most of what they do next fails",
+}
+
+// namespaceFinalizer keeps the namespace until the fault is healed.
+const namespaceFinalizer = "gauntlet/terminating"
+
+// namespaceWithin bounds how long the namespace takes to be emptied, of pods that
+// are slow to go too.
+const namespaceWithin = 2 * time.Minute
+
+// terminating is a namespace on its way out, until Heal.
+type terminating struct {
+	env *faults.Env
+	uid types.UID // of the namespace, "" before it is to go
+}
+
+func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
+	n.env = env
+	kept, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
+	if err != nil {
+		return fmt.Errorf("keeping namespace %s: %w", env.Namespace, err)
+	}
+	n.uid = kept.UID
+	if err := n.namespaces().Delete(ctx, env.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.uid))}); err != nil {
+		err = fmt.Errorf("deleting namespace %s: %w", env.Namespace, err)
+		return errors.Join(err, n.letGo(context.WithoutCancel(ctx)))
+	}
+	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "terminating")
+	return nil
+}
+
+// Heal returns when another namespace admits pods, as the run found the first one.
+func (n *terminating) Heal(ctx context.Context) error {
+	if n.uid == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, namespaceWithin)
+	defer cancel()
+	if err := n.letGo(ctx); err != nil {
+		return err
+	}
+	err := cluster.Poll(ctx, inForceInterval, "another namespace "+n.env.Namespace, func(ctx context.Context) error {
+		made, err := n.namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.env.Namespace}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
+		}
+		if err == nil && made.UID == n.uid && made.DeletionTimestamp == nil {
+			return nil // it could not be deleted
+		}
+		if err == nil && made.UID == n.uid {
+			return fmt.Errorf("the first is still there: %v", made.Status.Conditions)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return cluster.Poll(ctx, inForceInterval, "pods to be admitted to "+n.env.Namespace, func(ctx context.Context) error {
+		return probes[podResource](ctx, n.env)
+	})
+}
+
+// letGo has the first namespace go as soon as it is empty.
+func (n *terminating) letGo(ctx context.Context) error {
+	_, err := n.edit(ctx, func(found *corev1.Namespace) {
+		if found.UID == n.uid {
+			found.Finalizers = slices.DeleteFunc(found.Finalizers, func(f string) bool { return f == namespaceFinalizer })
+		}
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("letting namespace %s go: %w", n.env.Namespace, err)
+	}
+	return nil
+}
+
+// edit changes the namespace, whoever else does at the time.
+func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(found)
+		edited, err = n.namespaces().Update(ctx, found, metav1.UpdateOptions{})
+		return err
+	})
+	return edited, err
+}
+
+func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
+	return n.env.Admin.CoreV1().Namespaces()
+}
+
+func (n *terminating) Summary() string {
+	if n.uid == "" {
+		return "the namespace stayed"
+	}
+	return "the namespace was terminating"
+}

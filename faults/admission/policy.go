@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+// Policy is the kind "admission-denied".
+var Policy = faults.Type{
+	Name:        "admission-denied",
+	Description: "A ValidatingAdmissionPolicy denies that objects with a controller are created in the namespace.",
+	Healing:     "The policy is removed, and waited for until it denies nothing more.",
+	Providers:   faults.OwnClusters,
+	Params: []faults.Param{
+		{Name: "resource", Description: "The resource of the objects, with its group.", Bounds: "one of " + strings.Join(denied, ", "), Default: podResource},
+		{Name: "reason", Description: "What the API server gives as its reason: a 422, or a 403.", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},
+	},
+	New:    newPolicy,
+	Sample: samplePolicy,
+}
+
+// PolicyParams are the parameters of an admission-denied; [Policy] documents them.
+type PolicyParams struct {
+	Resource string `yaml:"resource"`
+	Reason   string `yaml:"reason"`
+}
+
+var (
+	denied  = []string{podResource, setResource}
+	reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
+)
+
+func newPolicy(params faults.Params) (faults.Fault, error) {
+	p := PolicyParams{Resource: podResource, Reason: reasons[0]}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "resource", p.Resource, denied); err != nil {
+		return nil, err
+	}
+	if err := faults.OneOf(params, "reason", p.Reason, reasons); err != nil {
+		return nil, err
+	}
+	resource := schema.ParseGroupResource(p.Resource)
+	return &policy{denied: p.Resource, denial: denial{
+		resource:   resource,
+		expression: "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
+		message:    "objects with a controller are denied",
+		reason:     metav1.StatusReason(p.Reason),
+		probe:      probes[p.Resource],
+	}}, nil
+}
+
+// policy denies what has a controller, until Heal.
+type policy struct {
+	denial
+	denied string // the resource, with its group
+}
+
+// Inject returns when the API server goes by the policy.
+func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
+	if err := p.impose(ctx, env, "denied"); err != nil {
+		return err
+	}
+	env.Report.Fired(0, p.ref(), "denies new "+p.denied+" that have a controller")
+	return nil
+}
+
+func (p *policy) Heal(ctx context.Context) error { return p.lift(ctx) }
+
+func (p *policy) Summary() string { return "denied new " + p.denied }

@@ -1,0 +1,122 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Quota is the kind "quota-exhausted".
+var Quota = faults.Type{
+	Name:        "quota-exhausted",
+	Description: "A quota lets the namespace have little more than the pods that it has, users' pods included: the API server refuses the rest with a 403.",
+	Healing:     "The quota is removed, and waited for until pods are let in again.",
+	Providers:   faults.Providers,
+	Params: []faults.Param{
+		{Name: "left", Description: "How many more pods than there are at its beginning the quota allows. Those that end make room.", Bounds: "0 to 10000", Default: "0"},
+	},
+	New:    newQuota,
+	Sample: sampleQuota,
+}
+
+// QuotaParams are the parameters of a quota-exhausted; [Quota] documents them.
+type QuotaParams struct {
+	Left int `yaml:"left"`
+}
+
+const leftMax = 10_000
+
+func newQuota(params faults.Params) (faults.Fault, error) {
+	var p QuotaParams
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Left < 0 || p.Left > leftMax {
+		return nil, params.Errorf("left", "%d is out of bounds; expected 0 to %d", p.Left, leftMax)
+	}
+	return &quota{params: p}, nil
+}
+
+// quota is a quota in force, until Heal.
+type quota struct {
+	params QuotaParams
+	env    *faults.Env
+	name   string // of the ResourceQuota, "" before there is one
+	hard   int64
+}
+
+// Inject returns when the quota has been reckoned up: the API server refuses every
+// pod until then.
+func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
+	q.env = env
+	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("counting the pods of %s: %w", env.Namespace, err)
+	}
+	q.hard = int64(counted(pods.Items) + q.params.Left)
+	q.name = fmt.Sprintf("exhausted-%08x", env.Rand.Uint32())
+	ref := &history.Ref{Resource: "resourcequotas", Namespace: env.Namespace, Name: q.name}
+	if ref.UID, err = q.make(ctx); err != nil {
+		return errors.Join(err, q.Heal(context.WithoutCancel(ctx)))
+	}
+	env.Report.Fired(0, ref, fmt.Sprintf("allows %d pods", q.hard))
+	return nil
+}
+
+// counted is how many of the pods a quota counts: those that have not ended.
+func counted(pods []corev1.Pod) int {
+	n := 0
+	for i := range pods {
+		if phase := pods[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			n++
+		}
+	}
+	return n
+}
+
+func (q *quota) make(ctx context.Context) (types.UID, error) {
+	quotas := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace)
+	made, err := quotas.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: q.name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(q.hard, resource.DecimalSI)}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("making the quota %s: %w", q.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
+	defer cancel()
+	return made.UID, cluster.Poll(ctx, inForceInterval, "the quota "+q.name+" to be reckoned up", func(ctx context.Context) error {
+		now, err := quotas.Get(ctx, q.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
+			return errors.New("nobody has counted the pods yet")
+		}
+		return nil
+	})
+}
+
+// Heal removes the quota, and returns when the API server has heard of it.
+func (q *quota) Heal(ctx context.Context) error {
+	if q.name == "" {
+		return nil
+	}
+	err := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace).Delete(ctx, q.name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing the quota %s: %w", q.name, err)
+	}
+	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
+}
+
+func (q *quota) Summary() string { return fmt.Sprintf("allowed %d pods", q.hard) }

@@ -1,0 +1,25 @@
+package admission
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+)
+
+func sampleName(r *rand.Rand, o faults.SampleInput) any {
+	if !slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) {
+		return nil
+	}
+	return &NameParams{Template: faults.Pick(r, templates...), Times: 1 + r.IntN(2)}
+}
+
+func sampleQuota(r *rand.Rand, _ faults.SampleInput) any { return &QuotaParams{Left: r.IntN(8)} }
+
+func samplePolicy(r *rand.Rand, o faults.SampleInput) any {
+	p := &PolicyParams{Resource: podResource, Reason: faults.Pick(r, reasons...)}
+	if slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) && r.IntN(3) == 0 {
+		p.Resource = setResource
+	}
+	return p
+}

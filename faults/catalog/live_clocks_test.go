@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestClockSkew: answers, lists and watches show the times of another clock, in
+// either encoding; what the subject writes back is taken, and what is stored has
+// the true ones.
+func TestClockSkew(t *testing.T) {
+	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		t.Run(encoding, func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			config := rest.CopyConfig(l.config)
+			config.ContentType, config.AcceptContentTypes = encoding, encoding
+			l.subject = l.clientOf(config)
+			l.runPod("a", ready)
+			heal := l.inject("clock-skew", "ahead: 1m")
+			if l.fired() > 0 {
+				t.Error("fired before anything was shown")
+			}
+			l.showsPods(time.Minute)
+			set := l.writesBack()
+			heal()
+			if l.fired() != 2 { // a pod and a ReplicaSet, however often they are shown
+				t.Errorf("fired %d times, want 2", l.fired())
+			}
+			l.showsPods(0)
+			set.Labels["healed"] = "yes" // it still has the times that it was shown
+			if _, err := l.subject.AppsV1().ReplicaSets(l.namespace).Update(t.Context(), set, metav1.UpdateOptions{}); err != nil {
+				t.Errorf("writing after healing what was shown before: %v", err)
+			}
+		})
+	}
+}
+
+// showsPods demands that the pod is shown with times that are moved by so much.
+func (l *live) showsPods(by time.Duration) {
+	l.t.Helper()
+	ctx, t := l.t.Context(), l.t
+	times := func(client kubernetes.Interface, read func(kubernetes.Interface) *corev1.Pod) []time.Time {
+		pod := read(client)
+		at := []time.Time{pod.CreationTimestamp.Time, pod.Status.StartTime.Time}
+		for _, condition := range pod.Status.Conditions {
+			at = append(at, condition.LastTransitionTime.Time)
+		}
+		return at
+	}
+	for name, read := range map[string]func(kubernetes.Interface) *corev1.Pod{
+		"get": func(client kubernetes.Interface) *corev1.Pod {
+			pod, err := client.CoreV1().Pods(l.namespace).Get(ctx, "a", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pod
+		},
+		"list": func(client kubernetes.Interface) *corev1.Pod {
+			pods, err := client.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
+			if err != nil || len(pods.Items) != 1 {
+				t.Fatalf("%d pods, %v", len(pods.Items), err)
+			}
+			return &pods.Items[0]
+		},
+		"watch": func(client kubernetes.Interface) *corev1.Pod {
+			events, err := client.CoreV1().Pods(l.namespace).Watch(ctx, metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer events.Stop()
+			event := <-events.ResultChan()
+			pod, ok := event.Object.(*corev1.Pod)
+			if !ok || event.Type != watch.Added {
+				t.Fatalf("%s of %T", event.Type, event.Object)
+			}
+			return pod
+		},
+	} {
+		truth, seen := times(l.admin, read), times(l.subject, read)
+		for i := range truth {
+			if moved := seen[i].Sub(truth[i]); moved != by {
+				t.Errorf("%s: time %d is moved by %v, want %v", name, i, moved, by)
+			}
+		}
+	}
+}
+
+// writesBack has the subject create, read and update a ReplicaSet, and returns it as
+// the subject was shown it.
+func (l *live) writesBack() *appsv1.ReplicaSet {
+	l.t.Helper()
+	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()
+	made, err := sets.Create(ctx, replicaSet("web", l.commit("owner")), metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	made.Labels["touched"] = "yes"
+	set, err := sets.Update(ctx, made, metav1.UpdateOptions{})
+	if err != nil {
+		l.t.Fatalf("writing back what was shown: %v", err)
+	}
+	set.Status.Replicas = 3
+	if set, err = sets.UpdateStatus(ctx, set, metav1.UpdateOptions{}); err != nil {
+		l.t.Fatalf("writing back the status of what was shown: %v", err)
+	}
+	stored, err := l.admin.AppsV1().ReplicaSets(l.namespace).Get(ctx, "web", metav1.GetOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if moved := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); moved != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
+		l.t.Errorf("shown %v later than it was made; stored are labels %v, %d replicas", moved, stored.Labels, stored.Status.Replicas)
+	}
+	return set
+}

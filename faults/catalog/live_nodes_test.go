@@ -1,0 +1,251 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestNodeCordon: a pod finds no place until the fault is healed, and those that
+// have one keep it.
+func TestNodeCordon(t *testing.T) {
+	l := startLive(t)
+	l.runPod("settled", ready)
+	heal := l.inject("node-cordon", "{}")
+	homeless := l.homeless()
+	if pod := l.pod("settled"); pod == nil || pod.DeletionTimestamp != nil {
+		t.Error("the pod that had its place lost it")
+	}
+	heal()
+	l.awaitPod(homeless, ready)
+}
+
+// TestNodeTaint: none come until the fault is healed, and what is there is deleted
+// or goes on, as the effect has it.
+func TestNodeTaint(t *testing.T) {
+	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
+		t.Run(params, func(t *testing.T) {
+			l := startLive(t)
+			l.runPod("there", ready)
+			heal := l.inject("node-taint", params)
+			if !stays {
+				l.awaitPod("there", gone)
+			}
+			homeless := l.homeless()
+			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
+				t.Errorf("what was there is %v", pod)
+			}
+			heal()
+			l.awaitPod(homeless, ready)
+			if taints := l.node().Spec.Taints; len(taints) != 0 {
+				t.Errorf("the node is left with the taints %v", taints)
+			}
+		})
+	}
+}
+
+// TestNodeDrain: what has a controller goes, unless a disruption budget protects
+// it for longer than the patience lasts.
+func TestNodeDrain(t *testing.T) {
+	l := startLive(t)
+	owner := metav1.NewControllerRef(l.commit("owner"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	l.runPod("free", ready, *owner)
+	l.runPod("guarded", ready, *owner)
+	l.runPod("stray", ready)
+	l.protect("guarded")
+	heal := l.inject("node-drain", "patience: 1s")
+	failure := l.Await(t, "end of the patience", func(r history.Record) bool {
+		return r.Fault != nil && r.Fault.Event == history.FaultFailed
+	})
+	if !strings.Contains(failure.Fault.Detail, "1 pods were not evicted within 1s") {
+		t.Errorf("it failed with %q", failure.Fault.Detail)
+	}
+	l.awaitPod("free", gone)
+	for _, name := range []string{"guarded", "stray"} {
+		if pod := l.pod(name); pod == nil || pod.DeletionTimestamp != nil {
+			t.Errorf("%s was evicted", name)
+		}
+	}
+	if fired := l.fired(); fired != 1 || !l.node().Spec.Unschedulable {
+		t.Errorf("fired %d times, want once; the node takes no more pods: %t", fired, l.node().Spec.Unschedulable)
+	}
+	heal()
+	if l.node().Spec.Unschedulable {
+		t.Error("the node does not take pods after healing")
+	}
+}
+
+// TestNodeNotReady: the node's pods are not ready, what is deleted stays, and what
+// is new finds no place, until the fault is healed.
+func TestNodeNotReady(t *testing.T) {
+	l := startLive(t)
+	l.runPod("stays", ready)
+	l.runPod("deleted", ready)
+	heal := l.inject("node-not-ready", "{}")
+	l.awaitPod("stays", func(pod *corev1.Pod) bool { return has(pod, corev1.PodReady, corev1.ConditionFalse) })
+	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	homeless := l.homeless() // meanwhile a kubelet would long have ended the other
+	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
+		t.Errorf("what was deleted is %v", pod)
+	}
+	heal()
+	l.awaitPod("deleted", gone)
+	l.awaitPod("stays", ready)
+	l.awaitPod(homeless, ready)
+}
+
+// TestNodeDelete: its pods are gone with the node, and none come until the fault
+// is healed.
+func TestNodeDelete(t *testing.T) {
+	l := startLive(t)
+	l.runPod("lost", ready)
+	before := l.node()
+	heal := l.inject("node-delete", "{}")
+	if pod := l.pod("lost"); pod != nil {
+		t.Errorf("the node's pod is still there: %v", pod)
+	}
+	homeless := l.homeless()
+	heal()
+	l.awaitPod(homeless, ready)
+	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
+		t.Errorf("the node is %s %s, was %s %s", after.Name, after.UID, before.Name, before.UID)
+	}
+}
+
+// node is the only one that there is.
+func (l *live) node() *corev1.Node {
+	l.t.Helper()
+	list, err := l.admin.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		l.t.Fatalf("%d nodes, %v", len(list.Items), err)
+	}
+	return &list.Items[0]
+}
+
+// runPod creates a pod, named so by its label too, and waits until it is as it
+// should be.
+func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav1.OwnerReference) {
+	l.t.Helper()
+	err := l.poll("pod "+name+" to be let in", func(ctx context.Context) error { // the namespace needs its service account first
+		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}, OwnerReferences: owners},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.awaitPod(name, until)
+}
+
+// homeless creates pods until one finds no place: the scheduler hears of a change
+// of nodes a moment later.
+func (l *live) homeless() (name string) {
+	l.t.Helper()
+	decided := func(pod *corev1.Pod) bool {
+		return gone(pod) || has(pod, corev1.PodScheduled, corev1.ConditionFalse) || has(pod, corev1.PodScheduled, corev1.ConditionTrue)
+	}
+	tried := 0
+	err := l.poll("a pod to find no place", func(context.Context) error {
+		tried++
+		name = fmt.Sprintf("homeless-%d", tried)
+		l.runPod(name, decided)
+		if pod := l.pod(name); !has(pod, corev1.PodScheduled, corev1.ConditionFalse) {
+			return fmt.Errorf("it is %v", pod)
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return name
+}
+
+// pod is a pod, nil if it is not there.
+func (l *live) pod(name string) *corev1.Pod {
+	l.t.Helper()
+	pod, err := l.admin.CoreV1().Pods(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return pod
+}
+
+func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
+	l.t.Helper()
+	err := l.poll("pod "+name, func(context.Context) error {
+		if pod := l.pod(name); !holds(pod) {
+			return fmt.Errorf("it is %v", pod)
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// protect allows no disruption of a pod, and waits until that is known.
+func (l *live) protect(name string) {
+	l.t.Helper()
+	one := intstr.FromInt32(1)
+	budgets := l.admin.PolicyV1().PodDisruptionBudgets(l.namespace)
+	_, err := budgets.Create(l.t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	err = l.poll("the disruption budget", func(ctx context.Context) error {
+		budget, err := budgets.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && (budget.Status.ObservedGeneration < budget.Generation || budget.Status.CurrentHealthy != 1) {
+			err = errors.New("it does not count the pod yet")
+		}
+		return err
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// poll looks until look gives no error, for a minute.
+func (l *live) poll(what string, look func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	defer cancel()
+	return cluster.Poll(ctx, 20*time.Millisecond, what, look)
+}
+
+func gone(pod *corev1.Pod) bool { return pod == nil }
+
+func ready(pod *corev1.Pod) bool { return has(pod, corev1.PodReady, corev1.ConditionTrue) }
+
+func has(pod *corev1.Pod, kind corev1.PodConditionType, value corev1.ConditionStatus) bool {
+	if pod == nil {
+		return false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c.Status == value
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// startPod makes a pod under a controller that does nothing, and waits until it is
+// ready.
+func (l *live) startPod(name string) {
+	l.t.Helper()
+	owner := l.commit("owner")
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
+	}
+	l.eventually("a pod is admitted", func(ctx context.Context) (bool, string) { // once there is a service account
+		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	l.becomes(name, "ready", func(p *corev1.Pod) bool { return p != nil && isReady(p) })
+}
+
+func isReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// becomes waits until a pod is as wanted; it is nil when it is gone.
+func (l *live) becomes(name, what string, want func(*corev1.Pod) bool) {
+	l.t.Helper()
+	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {
+		pod, err := l.admin.CoreV1().Pods(l.namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case isNotFound(err):
+			return want(nil), "it is gone"
+		case err != nil:
+			return false, err.Error()
+		}
+		return want(pod), fmt.Sprintf("labels %v, owners %v, finalizers %v, status %+v", pod.Labels, pod.OwnerReferences, pod.Finalizers, pod.Status)
+	})
+}
+
+func (l *live) eventually(what string, done func(context.Context) (bool, string)) {
+	l.t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(l.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (ok bool, _ error) {
+		ok, last = done(ctx)
+		return ok, nil
+	})
+	if err != nil {
+		l.t.Fatalf("waiting until %s: %v: %s", what, err, last)
+	}
+}
+
+// TestLivePods: what befalls a pod, and what is left of it when it is healed.
+func TestLivePods(t *testing.T) {
+	gone := func(p *corev1.Pod) bool { return p == nil }
+	tests := []struct {
+		kind, params   string
+		befalls, heals func(*corev1.Pod) bool
+	}{
+		{"pod-churn", "action: delete, gracePeriodSeconds: 0", gone, gone},
+		{"pod-churn", "action: evict", gone, gone},
+		{"pod-churn", "action: fail", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed && !isReady(p) }, nil},
+		{"pod-churn", "action: collapse", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed && isReady(p) }, nil},
+		{"pod-churn", "action: succeed", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded && !isReady(p) }, nil},
+		{"pod-churn", "action: unready, downtime: 1h", func(p *corev1.Pod) bool { return !isReady(p) }, isReady},
+		{"pod-churn", "action: restart, downtime: 1h",
+			func(p *corev1.Pod) bool { return !isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 }, isReady},
+		{"pod-churn", "action: linger, downtime: 1h",
+			func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && len(p.Finalizers) == 1 }, gone},
+		{"pod-relabel", "downtime: 1h", func(p *corev1.Pod) bool { return p.Labels["app"] == "astray-web" },
+			func(p *corev1.Pod) bool { return p.Labels["app"] == "web" }},
+		{"pod-disown", "how: strip", func(p *corev1.Pod) bool { return len(p.OwnerReferences) == 0 }, nil},
+		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "stranger" }, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.kind+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			l.startPod("a")
+			heal := l.inject(test.kind, "{"+test.params+", every: 100ms, times: 1}")
+			l.becomes("a", "touched", test.befalls)
+			heal()
+			if test.heals == nil {
+				test.heals = test.befalls
+			}
+			l.becomes("a", "as it is to be afterwards", test.heals)
+			if l.fired() != 1 {
+				t.Errorf("the history has %d firings, want 1", l.fired())
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package catalog
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+var isNotFound = apierrors.IsNotFound
+
+// TestLiveWrites has the second of three creates spoiled, and looks at what the
+// subject was told, what there is, and what the history says.
+func TestLiveWrites(t *testing.T) {
+	const second = "verb: create, resource: configmaps, nth: 2"
+	tests := []struct {
+		fault, params string
+		told          func(error) bool // what the subject is told of the second
+		committed     bool
+		record        history.Response
+		least         time.Duration // that the second takes
+	}{
+		{"api-error", "code: 403", apierrors.IsForbidden, false, history.Response{Code: 403}, 0},
+		{"api-error", "code: 404", apierrors.IsNotFound, false, history.Response{Code: 404}, 0},
+		{"api-error", "code: 409", apierrors.IsAlreadyExists, false, history.Response{Code: 409}, 0},
+		{"api-error", "code: 422", apierrors.IsInvalid, false, history.Response{Code: 422}, 0},
+		{"api-error", "code: 429", apierrors.IsTooManyRequests, false, history.Response{Code: 429}, 0},
+		{"api-error", "code: 500", apierrors.IsInternalError, false, history.Response{Code: 500}, 0},
+		{"api-error", "code: 503", apierrors.IsServiceUnavailable, false, history.Response{Code: 503}, 0},
+		{"api-error", "code: 504", apierrors.IsTimeout, false, history.Response{Code: 504}, 0},
+		{"request-reset", "breaks: request", isBroken, false, history.Response{}, 0},
+		{"request-reset", "breaks: connection", isBroken, false, history.Response{}, 0},
+		{"request-slow", "delay: 100ms, jitter: 100ms", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 100 * time.Millisecond},
+		{"request-hang", "within: 200ms", isBroken, false, history.Response{}, 200 * time.Millisecond},
+		{"request-hang", "within: 200ms, then: pass", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 200 * time.Millisecond},
+		{"response-lost", "how: reset, breaks: request", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 0},
+		{"response-lost", "how: reset", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 0},
+		{"response-lost", "how: reset, after: 200ms", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 200 * time.Millisecond},
+		{"response-lost", "how: cut", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 0},
+		{"response-lost", "how: error", apierrors.IsTimeout, true, history.Response{Code: 504, ServerCode: 201, Reached: true}, 0},
+		{"response-lost", "how: error, code: 500", apierrors.IsInternalError, true, history.Response{Code: 500, ServerCode: 201, Reached: true}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.fault+" "+test.params, func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			l.inject(test.fault, "{"+second+", "+test.params+"}")
+			for i, name := range []string{"a", "b", "c"} {
+				began := time.Now()
+				err := l.create(name)
+				spoiled := i == 1
+				if took := time.Since(began); spoiled && took < test.least {
+					t.Errorf("it took %v, want %v at least", took, test.least)
+				}
+				if told := isNil; (!spoiled && !told(err)) || (spoiled && !test.told(err)) {
+					t.Errorf("the subject is told of %s: %v", name, err)
+				}
+				if want := !spoiled || test.committed; l.exists(name) != want {
+					t.Errorf("%s exists: %v, want %v", name, !want, want)
+				}
+			}
+			got := l.answerTo("create", 1)
+			if got.Code != test.record.Code || got.ServerCode != test.record.ServerCode || got.Reached != test.record.Reached || got.Fault != test.fault {
+				t.Errorf("response %+v, want %+v", *got, test.record)
+			}
+			if test.committed && (got.Object == nil || got.Object.Name != "b") {
+				t.Errorf("the history does not show what was committed: %+v", got.Object)
+			}
+			if l.fired() != 1 {
+				t.Errorf("fired %d times", l.fired())
+			}
+		})
+	}
+}
+
+func isNil(err error) bool { return err == nil }
+
+// isBroken: there is an error, and it is none of the API server's.
+func isBroken(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return err != nil && !asStatus(err, &status)
+}
+
+// TestLiveRetryAfter: client-go repeats by itself what asks it to, and the
+// history says why.
+func TestLiveRetryAfter(t *testing.T) {
+	for _, code := range []int{429, 500} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			l.inject("api-error", fmt.Sprintf("{verb: create, resource: configmaps, code: %d, retryAfterSeconds: 1, nth: 1}", code))
+			if err := l.create("a"); err != nil {
+				t.Error(err)
+			}
+			if first := l.answerTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
+				t.Errorf("response %+v", *first)
+			}
+			if again := l.answerTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
+				t.Errorf("response %+v", *again)
+			}
+		})
+	}
+}
+
+// TestLiveHealing: what hangs is let go when the fault is healed.
+func TestLiveHealing(t *testing.T) {
+	for _, test := range []struct {
+		fault, params string
+		told          func(error) bool
+		committed     bool
+	}{
+		{"request-hang", "then: pass", isNil, true},
+		{"request-hang", "then: reset", isBroken, false},
+		{"request-slow", "delay: 10m", isNil, true},
+		{"response-lost", "how: error, after: 10m", apierrors.IsTimeout, true},
+	} {
+		t.Run(test.fault+" "+test.params, func(t *testing.T) {
+			t.Parallel()
+			l := startLive(t)
+			heal := l.inject(test.fault, "{verb: create, resource: configmaps, "+test.params+"}")
+			told := make(chan error, 1)
+			go func() { told <- l.create("a") }()
+			l.Await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
+			if test.fault != "response-lost" && l.exists("a") {
+				t.Error("it passed")
+			}
+			select {
+			case err := <-told:
+				t.Errorf("it did not hang: %v", err)
+			default:
+			}
+			heal()
+			select {
+			case err := <-told:
+				if !test.told(err) {
+					t.Errorf("the subject is told: %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("it hangs on")
+			}
+			if l.exists("a") != test.committed {
+				t.Errorf("it exists: %v", !test.committed)
+			}
+		})
+	}
+}
+
+// TestLiveOwner: a delete is told by the owner of the object that it names.
+func TestLiveOwner(t *testing.T) {
+	l := startLive(t)
+	yes := true
+	for name, owner := range map[string]string{"mine": "web-1", "theirs": "db-1"} {
+		object := configMap(name)
+		object.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: l.commit(owner).UID, Controller: &yes}}
+		if _, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.inject("api-error", "{verb: delete, resource: configmaps, owner: ConfigMap/web-*, code: 403}")
+	for name, refused := range map[string]bool{"mine": true, "theirs": false, "web-1": false} {
+		err := l.subject.CoreV1().ConfigMaps(l.namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		if apierrors.IsForbidden(err) != refused || (err != nil) != refused {
+			t.Errorf("deleting %s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// The live tests show faults happening between a real API server and client-go,
+// which plays the subject. They share one control plane, which the first of them
+// starts; each has a namespace and a proxy of its own.
+
+// plane is the control plane of the live tests.
+var plane struct {
+	once    sync.Once
+	cluster *embedded.Cluster
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "gauntlet-catalogue-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	planeDir = dir
+	code := m.Run()
+	if plane.cluster != nil {
+		if err := plane.cluster.Stop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var planeDir string
+
+// live is what a live test has.
+type live struct {
+	*historytest.Recording
+	t         *testing.T
+	proxy     *proxy.Proxy
+	namespace string
+	admin     kubernetes.Interface // straight to the API server
+	config    *rest.Config         // of the subject, through the proxy
+	subject   kubernetes.Interface
+}
+
+func startLive(t *testing.T) *live {
+	t.Helper()
+	plane.once.Do(func() {
+		plane.cluster, plane.err = embedded.Start(context.WithoutCancel(t.Context()),
+			embedded.Options{Nodes: 1, Dir: planeDir, LogDir: filepath.Join(planeDir, "logs")})
+	})
+	if plane.err != nil {
+		t.Fatal(plane.err)
+	}
+	l := &live{Recording: &historytest.Recording{}, t: t}
+	config := plane.cluster.Config(cluster.Admin)
+	l.admin = l.clientOf(config)
+	namespace, err := l.admin.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "live-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.namespace = namespace.Name
+	l.startProxy(config)
+	return l
+}
+
+// startProxy puts a proxy before the API server, and the subject behind it, who
+// has the rights of admin.
+func (l *live) startProxy(admin *rest.Config) {
+	l.t.Helper()
+	target, err := url.Parse(admin.Host)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.proxy, err = proxy.Start(l.t.Context(), proxy.Options{
+		Target: target, TargetCA: admin.CAData, Recorder: l.Recording, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.t.Context()), 10*time.Second)
+		defer cancel()
+		if err := l.proxy.Stop(ctx); err != nil {
+			l.t.Error(err)
+		}
+	})
+	endpoint, err := l.proxy.Listen("subject-0")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.config = rest.CopyConfig(admin)
+	l.config.Host, l.config.CAData = endpoint.URL, endpoint.CA
+	l.subject = l.clientOf(l.config)
+}
+
+func (l *live) clientOf(config *rest.Config) kubernetes.Interface {
+	l.t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return client
+}
+
+// inject puts a fault in force, as a scenario gives it. It is healed at the end
+// of the test, or before by heal.
+func (l *live) inject(name, text string) (heal func()) {
+	l.t.Helper()
+	params, err := scenario.ParseParams("live.yaml", name, []byte(text))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	kind, err := Find(name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	fault, err := kind.New(params)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	env := &faults.Env{
+		Rand:  rand.New(rand.NewPCG(1, 1)),
+		Proxy: l.proxy, Cluster: plane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
+		Report: faults.NewReporter(l.Recording, 0, name),
+	}
+	if err := faults.Inject(l.t.Context(), fault, env); err != nil {
+		l.t.Fatal(err)
+	}
+	heal = sync.OnceFunc(func() {
+		if err := faults.Heal(context.WithoutCancel(l.t.Context()), fault, env); err != nil {
+			l.t.Error(err)
+		}
+	})
+	l.t.Cleanup(heal)
+	return heal
+}
+
+// configMap is what the tests write: no controller cares for it.
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// create has the subject create a ConfigMap.
+func (l *live) create(name string) error {
+	_, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
+	return err
+}
+
+// commit creates a ConfigMap behind the subject's back.
+func (l *live) commit(name string) *corev1.ConfigMap {
+	l.t.Helper()
+	made, err := l.admin.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return made
+}
+
+// remove deletes a ConfigMap behind the subject's back.
+func (l *live) remove(name string) {
+	l.t.Helper()
+	if err := l.admin.CoreV1().ConfigMaps(l.namespace).Delete(l.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// exists says whether there really is a ConfigMap.
+func (l *live) exists(name string) bool {
+	l.t.Helper()
+	_, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
+	if err != nil && !isNotFound(err) {
+		l.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// answerTo returns the response to the nth request of a verb on ConfigMaps, from 0.
+func (l *live) answerTo(verb string, nth int) *history.Response {
+	l.t.Helper()
+	for _, record := range l.All() {
+		if record.Request == nil || record.Request.Verb != verb || record.Request.Resource != configMaps.Resource {
+			continue
+		}
+		if nth--; nth < 0 {
+			id := record.Request.ID
+			return l.Await(l.t, "response", func(r history.Record) bool { return r.Response != nil && r.Response.ID == id }).Response
+		}
+	}
+	l.t.Fatalf("the proxy saw fewer %ss of ConfigMaps", verb)
+	return nil
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// fired returns how often faults fired.
+func (l *live) fired() int {
+	n := 0
+	for _, record := range l.All() {
+		if record.Fault != nil && record.Fault.Event == history.FaultFired {
+			n++
+		}
+	}
+	return n
+}

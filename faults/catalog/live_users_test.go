@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestUserEdit: another user's operations are done in their order, and each is a
+// firing; one that cannot be done is said, and ends them.
+func TestUserEdit(t *testing.T) {
+	l := startLive(t)
+	owner := l.commit("owner")
+	if _, err := l.admin.AppsV1().ReplicaSets(l.namespace).Create(t.Context(), replicaSet("web", owner), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	heal := l.inject("user-edit", `{steps: [
+		{scale: {kind: ReplicaSet, name: web, replicas: 3}},
+		{label: {kind: ReplicaSet, name: web, labels: {touched: "yes"}}},
+		{delete: {kind: ReplicaSet, name: gone}},
+		{scale: {kind: ReplicaSet, name: web, replicas: 5}}]}`)
+	set := func() *appsv1.ReplicaSet {
+		t.Helper()
+		set, err := l.admin.AppsV1().ReplicaSets(l.namespace).Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	if replicas := *set().Spec.Replicas; replicas != 3 {
+		t.Errorf("%d replicas when the fault is in force, want 3", replicas)
+	}
+	failure := l.Await(t, "failure", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFailed })
+	if !strings.Contains(failure.Fault.Detail, "delete ReplicaSet gone") {
+		t.Errorf("it failed with %q", failure.Fault.Detail)
+	}
+	heal()
+	if web := set(); *web.Spec.Replicas != 3 || web.Labels["touched"] != "yes" || l.fired() != 2 {
+		t.Errorf("replicas %d, labels %v, fired %d times; want 3, touched and twice", *web.Spec.Replicas, web.Labels, l.fired())
+	}
+}
+
+// TestUserEditBrokenOff: who waits when the fault is healed does nothing more.
+func TestUserEditBrokenOff(t *testing.T) {
+	l := startLive(t)
+	l.runPod("a", ready)
+	heal := l.inject("user-edit", "{steps: [{label: {kind: Pod, name: a, labels: {step: one}}}, {label: {kind: Pod, name: a, labels: {step: two}}, after: 5m}]}")
+	l.awaitFired()
+	heal()
+	err := l.poll("the label", func(context.Context) error {
+		if step := l.pod("a").Labels["step"]; step != "one" {
+			return fmt.Errorf("it is %q", step)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, record := range l.All() {
+		if record.Fault != nil && record.Fault.Event == history.FaultFailed {
+			t.Errorf("healing is a failure: %s", record.Fault.Detail)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package standing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+)
+
+// noEngine keeps the tests away from an engine that may be there.
+func noEngine(t *testing.T) {
+	t.Helper()
+	t.Setenv("PATH", t.TempDir())
+}
+
+// stateRoot gives a test a root of its own.
+func stateRoot(t *testing.T) string {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// kept makes the directory of a cluster as its owner would have.
+func kept(t *testing.T, root, name string, change func(*process.Identity)) string {
+	t.Helper()
+	self, err := process.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&self)
+	dir := filepath.Join(root, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ownerFile), []byte(self.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRoot(t *testing.T) {
+	for _, test := range []struct{ state, home, want, wantErr string }{
+		{state: "/s", home: "/h", want: "/s/gauntlet"},
+		{home: "/h", want: "/h/.local/state/gauntlet"},
+		{wantErr: "neither XDG_STATE_HOME nor HOME"},
+		{state: "s", wantErr: `"s" is not an absolute path`},
+	} {
+		t.Setenv("XDG_STATE_HOME", test.state)
+		t.Setenv("HOME", test.home)
+		got, err := Root()
+		if got != test.want || (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+			t.Errorf("state %q, home %q: %q, %v", test.state, test.home, got, err)
+		}
+	}
+}
+
+// Clean removes what nobody owns, and nothing else.
+func TestClean(t *testing.T) {
+	noEngine(t)
+	root := stateRoot(t)
+	gone := kept(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
+	lives := kept(t, root, "embedded-lives", func(*process.Identity) {})
+	elsewhere := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	// Without an engine it cannot be told whether a kind cluster needs it.
+	engineless := kept(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
+	foreign := filepath.Join(root, "embedded-foreign")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	removed, spared, err := Clean(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(removed) != 1 || removed[0].Name != "embedded-gone" || removed[0].State != LeftBehind {
+		t.Errorf("removed %+v", removed)
+	}
+	states := map[string]State{}
+	for _, c := range spared {
+		states[c.Name] = c.State
+	}
+	if len(states) != 2 || states["embedded-lives"] != Standing || states["embedded-elsewhere"] != Elsewhere {
+		t.Errorf("spared %v", states)
+	}
+	for dir, want := range map[string]bool{gone: false, lives: true, elsewhere: true, engineless: true, foreign: true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", dir, err == nil, want)
+		}
+	}
+}
+
+func TestDownRefusesWhatIsElsewhere(t *testing.T) {
+	root := stateRoot(t)
+	dir := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: embeddedProvider, dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "on another machine") {
+		t.Errorf("Down: %v", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListRests(t *testing.T) {
+	root := t.TempDir()
+	kept(t, root, "kind-rest", func(id *process.Identity) { id.StartTicks-- })
+	claimed := kept(t, root, "kind-claimed", func(id *process.Identity) { id.StartTicks-- })
+	kept(t, root, "kind-being-made", func(*process.Identity) {})
+	rests, err := listRests(root, map[string]bool{claimed: true})
+	if err != nil || len(rests) != 1 || rests[0].Name != "kind-rest" || rests[0].State != LeftBehind {
+		t.Errorf("listRests = %+v, %v", rests, err)
+	}
+}
+
+func TestUpThatFailsLeavesNothing(t *testing.T) {
+	noEngine(t)
+	root := stateRoot(t)
+	for provider, want := range map[string]string{
+		"cloud": `provider "cloud": expected embedded or kind`,
+		"kind":  "there is no container engine",
+	} {
+		if _, err := Up(t.Context(), provider, run.ControlPlane{Nodes: 1}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", provider, err, want)
+		}
+	}
+	if left, err := os.ReadDir(root); err == nil && len(left) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// A keeper makes itself the owner, says when its cluster is ready, and leaves no
+// process of it.
+func TestKeeper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real control plane")
+	}
+	noEngine(t)
+	root := stateRoot(t)
+	dir := kept(t, root, "embedded-test", func(id *process.Identity) { id.StartTicks-- })
+	if err := os.Mkdir(filepath.Join(dir, logSubdir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answer := &notifier{said: cancel}
+	if err := Host(ctx, run.ControlPlane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.text.String() != keeperReady {
+		t.Errorf("the keeper said %q", answer.text.String())
+	}
+	if _, err := os.Stat(filepath.Join(dir, kubeconfigFile)); err != nil {
+		t.Error(err)
+	}
+	all, err := List(t.Context())
+	if err != nil || len(all) != 1 || all[0].State != Standing {
+		t.Errorf("List = %+v, %v: want this process to be the keeper", all, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cluster")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cluster's state is left: %v", err)
+	}
+}
+
+// notifier calls said when something is written.
+type notifier struct {
+	text bytes.Buffer
+	said func()
+}
+
+func (n *notifier) Write(p []byte) (int, error) {
+	defer n.said()
+	return n.text.Write(p)
+}

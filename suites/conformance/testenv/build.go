@@ -1,0 +1,137 @@
+package testenv
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// SetSpec says what ReplicaSet or ReplicationController to make. Its pods' labels
+// are app=NAME, and so is its selector, unless they are given.
+type SetSpec struct {
+	Kind, Name       string
+	Replicas         int32
+	MinReadySeconds  int32
+	Selector, Labels map[string]string
+	// Pods changes the template of its pods.
+	Pods func(*corev1.PodTemplateSpec)
+}
+
+// Build makes the object.
+func (s SetSpec) Build() Object {
+	meta := metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{"app": s.Name}}
+	template := Template(s.Name)
+	if s.Labels != nil {
+		template.Labels = s.Labels
+	}
+	if s.Selector == nil {
+		s.Selector = template.Labels
+	}
+	if s.Pods != nil {
+		s.Pods(&template)
+	}
+	if s.Kind == ReplicationControllerKind {
+		return &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
+			Replicas: &s.Replicas, MinReadySeconds: s.MinReadySeconds, Selector: s.Selector, Template: &template,
+		}}
+	}
+	return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
+		Replicas: &s.Replicas, MinReadySeconds: s.MinReadySeconds, Template: template,
+		Selector: &metav1.LabelSelector{MatchLabels: s.Selector},
+	}}
+}
+
+// NewDeployment makes a Deployment of pods with the label app=NAME.
+func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Template: Template(name),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
+	}
+	for _, edit := range edits {
+		edit(d)
+	}
+	return d
+}
+
+// NewService makes a Service with one port, 80, which leads to 8080.
+func NewService(name string, selector map[string]string, edits ...func(*corev1.Service)) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
+		Selector: selector,
+		Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP}},
+	}}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
+// NewEndpoints makes Endpoints of one ready address.
+func NewEndpoints(name, ip string) *rawEndpoints {
+	e := &rawEndpoints{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	subset := slices.Grow(e.Subsets, 1)[:1]
+	subset[0].Addresses = []corev1.EndpointAddress{{IP: ip}}
+	subset[0].Ports = []corev1.EndpointPort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}
+	e.Subsets = subset
+	return e
+}
+
+// NewPod makes a pod of nobody.
+func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
+	template := Template(name)
+	template.Labels = labels
+	for _, edit := range edits {
+		edit(&template)
+	}
+	template.Name = name
+	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+}
+
+// Template is that of pods that do nothing and have the label app=NAME.
+func Template(name string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "pause", Image: "registry.k8s.io/pause:3.10",
+				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+			}},
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+		},
+	}
+}
+
+// Held keeps pods from every node, so that they stay Pending until the spec itself
+// gives them another status, and so that no kubelet does.
+func Held(pods *corev1.PodTemplateSpec) {
+	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
+}
+
+// Finalizer is on what is to stay when it is deleted: pods, and what controls them.
+const Finalizer = "gauntlet/stays"
+
+// Staying has pods stay when they are deleted, terminating.
+func Staying(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
+
+// HeldStaying is both.
+func HeldStaying(pods *corev1.PodTemplateSpec) {
+	Held(pods)
+	Staying(pods)
+}
+
+// Stranded puts pods on a node that is not there, where they stay, terminating or not:
+// no kubelet sees to them, nor does the garbage collector of pods, which ends those at
+// once that terminate without a node, but one whose node it misses after 40 s only.
+func Stranded(pods *corev1.PodTemplateSpec) {
+	pods.Spec.NodeName = "none"
+	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) // which a kubelet would end
+	Staying(pods)
+}

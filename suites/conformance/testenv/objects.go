@@ -1,0 +1,319 @@
+package testenv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// Pod is a pod that is shown by what the controllers heed.
+type Pod struct{ *corev1.Pod }
+
+// Ready is whether its Ready condition is True.
+func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
+
+// Terminating is whether its deletion has begun.
+func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
+
+// Ended is whether it has come to its end, well or not.
+func (p Pod) Ended() bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+}
+
+// Active is whether it counts as a replica.
+func (p Pod) Active() bool { return !p.Terminating() && !p.Ended() }
+
+// Controller is who controls it; the zero value if nobody does.
+func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
+
+func controllerOf(o metav1.Object) Ref {
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+		return Ref{owner.Kind, owner.Name}
+	}
+	return Ref{}
+}
+
+// String is its name and what tells it from other pods.
+func (p Pod) String() string {
+	if p.Pod == nil {
+		return "none"
+	}
+	words := []string{string(p.Status.Phase)}
+	if p.Ready() {
+		words = append(words, "ready")
+	}
+	if p.Terminating() {
+		words = append(words, "terminating")
+	}
+	if owner := p.Controller(); owner.Name != "" {
+		words = append(words, "of "+owner.String())
+	}
+	return fmt.Sprintf("%s (%s, labels %v)", p.Name, strings.Join(words, ", "), p.Labels)
+}
+
+// Pods are some pods.
+type Pods []Pod
+
+// Of are those that an object controls.
+func (p Pods) Of(ref Ref) Pods {
+	return p.That(func(pod Pod) bool { return pod.Controller() == ref })
+}
+
+// Active are those that count as replicas.
+func (p Pods) Active() Pods { return p.That(Pod.Active) }
+
+// That are those of which is holds.
+func (p Pods) That(is func(Pod) bool) Pods {
+	var some Pods
+	for _, pod := range p {
+		if is(pod) {
+			some = append(some, pod)
+		}
+	}
+	return some
+}
+
+// Names are their names, in order.
+func (p Pods) Names() []string {
+	names := []string{}
+	for _, pod := range p {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+func (p Pods) String() string { return list(p) }
+
+// WithPods is an object, nil if there is none, and pods, each as its watch last showed
+// them: what a status says is compared with the pods that there are, since a create
+// whose answer was lost makes more than were asked for.
+type WithPods[T fmt.Stringer] struct {
+	Object T
+	Pods   Pods
+}
+
+// String is both.
+func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
+
+// list is one line for each, or says that there is none.
+func list[T fmt.Stringer](all []T) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var lines []string
+	for _, one := range all {
+		lines = append(lines, one.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Condition is a condition of whatever kind.
+type Condition struct{ Type, Status, Reason, Message string }
+
+func find(conditions []Condition, kind string) Condition {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return Condition{}
+}
+
+// Set is a ReplicaSet or a ReplicationController: what both have.
+type Set struct {
+	metav1.Object
+	Ref         Ref
+	Desired     int32
+	Replicas    int32
+	Labeled     int32 // fully
+	Ready       int32
+	Available   int32
+	Terminating *int32 // nil where there is no such field, or no word of it
+	Observed    int64
+	MinReady    int32 // seconds
+	Selector    map[string]string
+	Template    corev1.PodTemplateSpec
+	Conditions  []Condition
+}
+
+func setOfReplicaSet(rs *appsv1.ReplicaSet) *Set {
+	set := &Set{
+		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
+		Replicas: rs.Status.Replicas, Labeled: rs.Status.FullyLabeledReplicas, Ready: rs.Status.ReadyReplicas,
+		Available: rs.Status.AvailableReplicas, Terminating: rs.Status.TerminatingReplicas,
+		Observed: rs.Status.ObservedGeneration, MinReady: rs.Spec.MinReadySeconds,
+		Selector: rs.Spec.Selector.MatchLabels, Template: rs.Spec.Template,
+	}
+	for _, c := range rs.Status.Conditions {
+		set.Conditions = append(set.Conditions, Condition{string(c.Type), string(c.Status), c.Reason, c.Message})
+	}
+	return set
+}
+
+func setOfController(rc *corev1.ReplicationController) *Set {
+	set := &Set{
+		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
+		Replicas: rc.Status.Replicas, Labeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
+		Available: rc.Status.AvailableReplicas,
+		Observed:  rc.Status.ObservedGeneration, MinReady: rc.Spec.MinReadySeconds,
+		Selector: rc.Spec.Selector, Template: *rc.Spec.Template,
+	}
+	for _, c := range rc.Status.Conditions {
+		set.Conditions = append(set.Conditions, Condition{string(c.Type), string(c.Status), c.Reason, c.Message})
+	}
+	return set
+}
+
+// Condition is the one of that type; the zero value if there is none.
+func (s *Set) Condition(kind string) Condition { return find(s.Conditions, kind) }
+
+// Controller is who controls it; the zero value if nobody does.
+func (s *Set) Controller() Ref { return controllerOf(s.Object) }
+
+// Hash is its pod-template-hash.
+func (s *Set) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
+
+func (s *Set) String() string {
+	if s == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("%s: wants %d; status %d replicas, %d fully labelled, %d ready, %d available; observed generation %d of %d",
+		s.Ref, s.Desired, s.Replicas, s.Labeled, s.Ready, s.Available, s.Observed, s.GetGeneration())
+	if s.Terminating != nil {
+		text += fmt.Sprintf("; %d terminating", *s.Terminating)
+	}
+	if owner := s.Controller(); owner.Name != "" {
+		text += "; of " + owner.String()
+	}
+	for _, c := range s.Conditions {
+		text += fmt.Sprintf("; %s=%s (%s)", c.Type, c.Status, c.Reason)
+	}
+	return text
+}
+
+// Sets are some sets, the oldest first.
+type Sets []*Set
+
+// Of are those that an object controls.
+func (s Sets) Of(ref Ref) Sets {
+	return s.That(func(set *Set) bool { return set.Controller() == ref })
+}
+
+// That are those of which is holds.
+func (s Sets) That(is func(*Set) bool) Sets {
+	var some Sets
+	for _, set := range s {
+		if is(set) {
+			some = append(some, set)
+		}
+	}
+	return some
+}
+
+// Desired is how many pods they want together.
+func (s Sets) Desired() (sum int32) {
+	for _, set := range s {
+		sum += set.Desired
+	}
+	return sum
+}
+
+func (s Sets) String() string { return list(s) }
+
+// Deployment is a Deployment that is shown by its status.
+type Deployment struct{ *appsv1.Deployment }
+
+// Condition is the one of that type; the zero value if there is none.
+func (d *Deployment) Condition(kind string) Condition {
+	for _, c := range d.Status.Conditions {
+		if string(c.Type) == kind {
+			return Condition{string(c.Type), string(c.Status), c.Reason, c.Message}
+		}
+	}
+	return Condition{}
+}
+
+// Complete is whether every pod is of the latest template and available, and the
+// controller has said so of the latest generation.
+func (d *Deployment) Complete() bool {
+	want := ptr.Deref(d.Spec.Replicas, 1)
+	return d.Status.ObservedGeneration >= d.Generation &&
+		d.Status.UpdatedReplicas == want && d.Status.Replicas == want && d.Status.AvailableReplicas == want
+}
+
+func (d *Deployment) String() string {
+	if d == nil {
+		return "none"
+	}
+	s := d.Status
+	text := fmt.Sprintf("Deployment/%s: wants %d; status %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
+		d.Name, ptr.Deref(d.Spec.Replicas, 1), s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
+		s.ObservedGeneration, d.Generation)
+	if s.CollisionCount != nil {
+		text += fmt.Sprintf("; %d collisions", *s.CollisionCount)
+	}
+	for _, c := range s.Conditions {
+		text += fmt.Sprintf("; %s=%s (%s)", c.Type, c.Status, c.Reason)
+	}
+	return text
+}
+
+// Endpoints are Endpoints that are shown by their addresses.
+type Endpoints struct{ *rawEndpoints }
+
+// IPs are the addresses that are ready, or those that are not, in order, each
+// once.
+func (e *Endpoints) IPs(ready bool) []string {
+	ips := []string{}
+	if e == nil {
+		return ips
+	}
+	for _, subset := range e.Subsets {
+		addresses := subset.NotReadyAddresses
+		if ready {
+			addresses = subset.Addresses
+		}
+		for _, address := range addresses {
+			ips = append(ips, address.IP)
+		}
+	}
+	slices.Sort(ips)
+	return slices.Compact(ips)
+}
+
+func (e *Endpoints) String() string {
+	if e == nil || e.rawEndpoints == nil {
+		return "none"
+	}
+	var subsets []string
+	for _, subset := range e.Subsets {
+		var ports, ready, not []string
+		for _, port := range subset.Ports {
+			ports = append(ports, fmt.Sprintf("%s %d/%s", port.Name, port.Port, port.Protocol))
+		}
+		for _, a := range subset.Addresses {
+			ready = append(ready, a.IP)
+		}
+		for _, a := range subset.NotReadyAddresses {
+			not = append(not, a.IP)
+		}
+		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, few(ready), few(not)))
+	}
+	return fmt.Sprintf("Endpoints/%s: %s; labels %v; annotations %v", e.Name, strings.Join(subsets, " "), e.Labels, e.Annotations)
+}
+
+// few shows the first of a long list.
+func few(all []string) string {
+	const most = 6
+	if len(all) <= most {
+		return fmt.Sprint(all)
+	}
+	return fmt.Sprintf("%v and %d more", all[:most], len(all)-most)
+}
