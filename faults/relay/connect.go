@@ -186,7 +186,7 @@ func (t *Tunnel) setLastErr(err error) {
 	}
 }
 
-// sleep waits for the duration. It returns false immediately if the Tunnel is closed meanwhile.
+// sleep waits for the duration. It returns false immediately if the Tunnel is closed.
 func (t *Tunnel) sleep(duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

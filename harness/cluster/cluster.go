@@ -24,8 +24,8 @@ const (
 	// Subject is the user of the controllers under test. A cluster grants it no
 	// permissions. The code that starts a subject creates its role bindings.
 	Subject Role = "subject"
-	// Support is the user of all other components: the scheduler, the controllers
-	// that are not under test, and the simulated kubelets.
+	// Support is the user of all other components. These are the scheduler, the
+	// controllers that are not under test, and the simulated kubelets.
 	Support Role = "support"
 )
 

@@ -102,8 +102,9 @@ func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 		return nil, fmt.Errorf("creating the layer: %w", err)
 	}
 	image, err := mutate.Append(empty.Image, mutate.Addendum{
-		// The layer is not compressed: a container engine on the same machine loads it,
-		// and the output of compressors differs between Go releases.
+		// The layer is not compressed, because the compressor's output differs between Go
+		// releases. A container engine on the same machine loads it, so its size matters
+		// little.
 		Layer:   static.NewLayer(layer, types.DockerUncompressedLayer),
 		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: base},
 	})

@@ -95,8 +95,8 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 	cmd.Env = []string{fmt.Sprintf("%s=%d", guardVariable, os.Getpid())}
 	cmd.Dir = "/" // the guard must not keep a file system busy
 	cmd.Stdin = input
-	// The guard must not inherit the standard output of gauntlet: a program that
-	// reads that output until EOF would wait for the guard too.
+	// The guard must not inherit the standard output of gauntlet. A program that
+	// reads that output until EOF would otherwise wait for the guard too.
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // helper registers directories, commands and processes with a guard and prints the PID of its child.
-// Then it exits in the way that the first line of its standard input requests.
+// The first line of its standard input selects how it exits: "exit" or "panic".
 func helper(dir string) {
 	state := filepath.Join(dir, "state")
 	fail := func(err error) {

@@ -82,7 +82,7 @@ const (
 	// Gone means that the process has exited.
 	Gone Existence = "gone"
 	// Elsewhere means that the process is on another machine or in another PID
-	// namespace, so that its state is unknown here.
+	// namespace. Its state is unknown here.
 	Elsewhere Existence = "elsewhere"
 )
 

@@ -1,4 +1,4 @@
-// Package tcp contains what faults do to connections at the TCP level.
+// Package tcp contains the operations of faults on TCP connections.
 package tcp
 
 import (

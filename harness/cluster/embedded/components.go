@@ -140,7 +140,7 @@ func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 			"--kubeconfig=" + l.file(supportConfig),
 			"--controllers=" + strings.Join(controllers, ","),
 			"--leader-elect=false",
-			// The node lifecycle controller checks nodes every second (default 5 s) and
+			// The node lifecycle controller checks nodes every second (default 5 s). It
 			// evicts pods from 10 nodes per second (default 0.1). The grace period has
 			// its default, because simulated kubelets may be slow on a busy machine.
 			"--node-monitor-period=1s",

@@ -119,8 +119,8 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 		case <-ctx.Done():
 		}
 	}()
-	// kube-apiserver waits for etcd, but exits if etcd refuses connections. When it
-	// connects for the first time, etcd accepts connections.
+	// kube-apiserver exits if etcd refuses connections. Starting both at once works,
+	// because etcd accepts connections before kube-apiserver connects to it.
 	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts.Verbosity)} {
 		if err := c.launch(ctx, component); err != nil {
 			return err

@@ -223,8 +223,8 @@ func testPodNetwork(t *testing.T, c *Cluster) {
 }
 
 // inPodNetwork returns a shell script that runs a command in the network namespace of a pod.
-// The script runs on the node of the pod and finds the pod by its IP address, because
-// there may be other pods on the node, such as a terminating CoreDNS pod.
+// The script runs on the node of the pod. It finds the pod by its IP address, because
+// the node may run other pods, such as a terminating CoreDNS pod.
 func inPodNetwork(ip, command string) string {
 	return `for ns in $(ls /run/netns); do
   if ip -n "$ns" -o addr show to ` + ip + ` | grep -q .; then exec ip netns exec "$ns" ` + command + `; fi

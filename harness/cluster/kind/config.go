@@ -15,8 +15,8 @@ const (
 	// part of it to each node. All clusters use the same range, because they have
 	// separate networks.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is the directory on the control plane node with the files that the
-	// API server reads from the state directory.
+	// nodeFilesDir is the directory on the control plane node where sharedDir is
+	// mounted. The API server reads its token file there.
 	nodeFilesDir = "/etc/gauntlet"
 	tokensFile   = "tokens.csv"
 )
@@ -75,8 +75,8 @@ func kubeadmPatches() ([]string, error) {
 		controllers = append(controllers, "-"+name)
 	}
 	client := map[string]string{
-		// Each component has one instance. The subject uses the Lease of
-		// kube-controller-manager.
+		// Each component has one instance and needs no leader election. The subject uses
+		// the Lease of kube-controller-manager.
 		"leader-elect":   "false",
 		"kube-api-qps":   fmt.Sprint(supportQPS),
 		"kube-api-burst": fmt.Sprint(supportBurst),

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// What a cluster's network says of the cluster, so that it can be told, whatever
-// happened to the process that made it, whether anybody still needs it.
+// The labels of the network of a cluster. They show whether the cluster is still in use,
+// even after its process was killed.
 const (
 	ownerLabel = "gauntlet.owner" // a process.Identity
 	keepLabel  = "gauntlet.keep"  // "true" if the cluster may outlive its owner

@@ -92,8 +92,8 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	})
 }
 
-// The shell scripts that start and stop dropping all packets to and from the cluster
-// network on a node, including those of its pods. The interface is eth0 on every node.
+// These shell scripts start and stop dropping all packets between a node and the cluster
+// network. This includes the packets of its pods. The interface is eth0 on every node.
 const (
 	cutOff = "set -e\n" +
 		"iptables -w -t mangle -I PREROUTING -i eth0 -j DROP\n" +

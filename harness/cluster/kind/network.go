@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The pod network works without a daemon: each node is a router for the addresses in
-// its pod subnet, and has a static route to the pod subnet of every other node.
+// The pod network works without a daemon. Each node is a router for the addresses in
+// its pod subnet and has a static route to the pod subnet of every other node.
 
 // nodeNetwork contains the addresses of a node.
 type nodeNetwork struct {

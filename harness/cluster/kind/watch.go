@@ -15,8 +15,8 @@ import (
 // nodeWatch is a `docker wait` process, which exits when the container of a node exits.
 type nodeWatch struct {
 	process *process.Process
-	// down means that the node is down on purpose, so that the exit of its container is
-	// not a failure of the cluster.
+	// down means that the node is down on purpose. The exit of its container is then not
+	// a failure of the cluster.
 	down bool
 }
 
