@@ -12,30 +12,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// TunnelOptions says what a line of the test process connects.
+// TunnelOptions configures a [Tunnel].
 type TunnelOptions struct {
-	// Name is the relay's, as its certificate has it; see [NewPair].
-	Name     string
+	// Name is the name in the certificate of the relay; see [NewPair].
+	Name string
+	// Identity authenticates this end.
 	Identity Identity
-	// Relay dials the relay, Proxy where the subject's connections go to. Both
-	// dial TCP.
-	Relay, Proxy func(context.Context) (net.Conn, error)
-	// OnLost, if set, is told that a parked connection broke, which means that the
-	// relay is gone or cut off. It must be quick.
+	// Relay dials the relay in the pod over TCP.
+	Relay func(context.Context) (net.Conn, error)
+	// Proxy dials the fault proxy over TCP.
+	Proxy func(context.Context) (net.Conn, error)
+	// OnLost is called if an idle connection to the relay breaks: the relay has exited
+	// or cannot be reached. It is optional and must not block.
 	OnLost func(error)
 }
 
 const (
-	// sparesWanted is how many connections are kept parked: more than a subject
-	// opens at once, which is one for each of its clients.
-	sparesWanted = 4
-	// A relay that cannot be reached is tried again after a pause, which doubles
-	// from the first to the last.
-	pauseMin = 20 * time.Millisecond
-	pauseMax = time.Second
+	// idleWanted is the number of idle connections that a Tunnel maintains. It exceeds
+	// the number of connections that a subject opens at once: one for each client.
+	idleWanted = 4
+	// backoffMin and backoffMax are the limits of the exponential back-off between
+	// attempts to connect to the relay.
+	backoffMin = 20 * time.Millisecond
+	backoffMax = time.Second
 )
 
-// Tunnel is the test process's end of a relay.
+// Tunnel is the end of a relay tunnel that runs in the test process.
 type Tunnel struct {
 	options TunnelOptions
 	tls     *tls.Config
@@ -44,14 +46,15 @@ type Tunnel struct {
 	all     sync.WaitGroup
 
 	once  sync.Once
-	ready chan struct{} // closed when the first connection is parked
+	ready chan struct{} // closed when the first connection is in the pool of the relay
 
-	mu   sync.Mutex
-	last error // of trying to park one
+	mu      sync.Mutex
+	lastErr error // of the last failed attempt to connect
 }
 
-// Connect begins to keep connections parked at a relay, and returns at once: the
-// relay need not be there yet. Cancelling ctx does nothing to it; Close it.
+// Connect starts to maintain idle connections to a relay and returns immediately.
+// The relay may start later. Canceling ctx after Connect has returned has no effect;
+// call [Tunnel.Close] to stop.
 func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	config, err := o.Identity.tls()
 	if err != nil {
@@ -59,86 +62,87 @@ func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	}
 	config.ServerName = o.Name
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), last: errors.New("nothing yet")}
-	for range sparesWanted {
-		l.all.Go(l.keepParked)
+	t := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lastErr: errors.New("no attempt has failed yet")}
+	for range idleWanted {
+		t.all.Go(t.maintainIdle)
 	}
-	return l, nil
+	return t, nil
 }
 
-// Close breaks every connection and returns when nothing of the line runs any
-// more. It may be called again.
-func (l *Tunnel) Close() {
-	l.cancel()
-	l.all.Wait()
+// Close resets all connections and waits for all goroutines. It may be called more than once.
+func (t *Tunnel) Close() {
+	t.cancel()
+	t.all.Wait()
 }
 
-// WaitReady returns when the relay has taken in a first connection. Its error
-// says what has been in the way.
-func (l *Tunnel) WaitReady(ctx context.Context) error {
+// WaitReady returns when the relay has added the first connection to its pool.
+// If ctx is canceled first, the error contains the last failure to connect.
+func (t *Tunnel) WaitReady(ctx context.Context) error {
 	select {
-	case <-l.ready:
+	case <-t.ready:
 		return nil
 	case <-ctx.Done():
-	case <-l.ctx.Done():
-		return fmt.Errorf("connecting to the relay of %s: the line was closed", l.options.Name)
+	case <-t.ctx.Done():
+		return fmt.Errorf("connecting to the relay of %s: the tunnel was closed", t.options.Name)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return fmt.Errorf("connecting to the relay of %s: %w; last: %w", l.options.Name, context.Cause(ctx), l.last)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// keepParked keeps one connection parked: when it is taken, or breaks, the next.
-func (l *Tunnel) keepParked() {
-	pause := pauseMin
-	for l.ctx.Err() == nil {
-		conn, err := l.park()
+// maintainIdle maintains one idle connection to the relay.
+// When the relay takes the connection, or when it breaks, maintainIdle opens the next one.
+func (t *Tunnel) maintainIdle() {
+	backoff := backoffMin
+	for t.ctx.Err() == nil {
+		conn, err := t.openIdle()
 		if err != nil {
-			l.note(err)
-			if !l.wait(pause) {
+			t.setLastErr(err)
+			if !t.sleep(backoff) {
 				return
 			}
-			pause = min(2*pause, pauseMax)
+			backoff = min(2*backoff, backoffMax)
 			continue
 		}
-		pause = pauseMin
-		l.once.Do(func() { close(l.ready) })
-		unwatch := context.AfterFunc(l.ctx, func() { tcp.Reset(conn) })
-		err = hear(conn, wordTaken)
-		unwatch()
+		backoff = backoffMin
+		t.once.Do(func() { close(t.ready) })
+		cancelReset := context.AfterFunc(t.ctx, func() { tcp.Reset(conn) })
+		err = receiveMessage(conn, messageTaken)
+		cancelReset()
 		switch {
 		case err == nil:
-			l.all.Go(func() { l.carry(conn) })
-		case l.ctx.Err() == nil:
+			t.all.Go(func() { t.forward(conn) })
+		case t.ctx.Err() == nil:
 			tcp.Reset(conn)
-			if l.options.OnLost != nil {
-				l.options.OnLost(fmt.Errorf("the relay of %s: a parked connection broke: %w", l.options.Name, err))
+			if t.options.OnLost != nil {
+				t.options.OnLost(fmt.Errorf("an idle connection to the relay of %s broke: %w", t.options.Name, err))
 			}
-			// The relay greets and then breaks only when it is in trouble: not at once again.
-			l.wait(pauseMin)
+			// The relay accepted the connection and then dropped it. It may be
+			// failing, so the next attempt waits.
+			t.sleep(backoffMin)
 		}
 	}
 }
 
-// park dials the relay and returns once it has taken the connection in.
-func (l *Tunnel) park() (conn *tls.Conn, err error) {
-	ctx, cancel := context.WithTimeoutCause(l.ctx, handshakeMax, fmt.Errorf("not parked within %s", handshakeMax))
+// openIdle dials the relay and returns when the relay has added the connection to its pool.
+func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
+	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
 	defer cancel()
-	dialled, err := l.options.Relay(ctx)
+	dialed, err := t.options.Relay(ctx)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := overTLS(dialled)
+	raw, err := newTunnelConn(dialed)
 	if err != nil {
-		return nil, errors.Join(err, dialled.Close())
+		return nil, errors.Join(err, dialed.Close())
 	}
-	unwatch := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
-	conn = tls.Client(raw, l.tls)
+	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
+	conn = tls.Client(raw, t.tls)
 	err = conn.HandshakeContext(ctx)
 	if err == nil {
-		err = hear(conn, wordParked)
+		err = receiveMessage(conn, messageParked)
 	}
-	if !unwatch() {
+	if !cancelReset() {
 		err = errors.Join(context.Cause(ctx), err)
 	}
 	if err != nil {
@@ -148,47 +152,48 @@ func (l *Tunnel) park() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// carry joins a connection that was taken with one of the proxy.
-func (l *Tunnel) carry(conn *tls.Conn) {
-	ctx, cancel := context.WithTimeout(l.ctx, joinMax)
+// forward opens a connection to the proxy and joins it with a connection that the relay has taken.
+func (t *Tunnel) forward(conn *tls.Conn) {
+	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()
-	raw, err := l.options.Proxy(ctx)
+	raw, err := t.options.Proxy(ctx)
 	if err != nil {
-		tcp.Reset(conn) // the relay finds another, or refuses the subject
-		l.note(err)
+		tcp.Reset(conn) // the relay then tries another idle connection or rejects the subject
+		t.setLastErr(err)
 		return
 	}
-	proxy, ok := raw.(duplex)
+	proxy, ok := raw.(duplexConn)
 	if !ok {
-		l.note(fmt.Errorf("the proxy was dialled by a %T, which cannot end one direction", raw))
+		t.setLastErr(fmt.Errorf("the connection to the proxy is a %T, which has no CloseWrite method", raw))
 		_ = raw.Close()
 		tcp.Reset(conn)
 		return
 	}
-	if err := say(conn, wordJoined); err != nil {
+	if err := sendMessage(conn, messageJoined); err != nil {
 		tcp.Reset(proxy)
 		tcp.Reset(conn)
 		return
 	}
-	join(l.ctx, conn, proxy)
+	join(t.ctx, conn, proxy)
 }
 
-func (l *Tunnel) note(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx.Err() == nil { // else it broke because it was to
-		l.last = err
+// setLastErr stores the error of a failed attempt, unless Close caused the failure.
+func (t *Tunnel) setLastErr(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() == nil {
+		t.lastErr = err
 	}
 }
 
-// wait reports whether the line still stands after a pause.
-func (l *Tunnel) wait(pause time.Duration) bool {
-	timer := time.NewTimer(pause)
+// sleep waits for the duration. It returns false immediately if the Tunnel is closed.
+func (t *Tunnel) sleep(duration time.Duration) bool {
+	timer := time.NewTimer(duration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-l.ctx.Done():
+	case <-t.ctx.Done():
 		return false
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bound is far above what anything here takes.
-const bound = 20 * time.Second
+// testTimeout is much longer than any operation in these tests takes.
+const testTimeout = 20 * time.Second
 
 // listen opens a listener on loopback.
 func listen(t *testing.T) net.Listener {
@@ -28,7 +28,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// dial connects to a listener, with a deadline for whatever follows.
+// dial connects to a listener and sets the deadline of the connection.
 func dial(t *testing.T, to net.Listener) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", to.Addr().String())
@@ -36,13 +36,13 @@ func dial(t *testing.T, to net.Listener) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(bound)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.TCPConn)
 }
 
-// pair makes the identities of both ends.
+// pair creates the identities of both ends.
 func pair(t *testing.T, name string) (pod, run Identity) {
 	t.Helper()
 	pod, run, err := NewPair(name, time.Now())
@@ -52,13 +52,13 @@ func pair(t *testing.T, name string) (pod, run Identity) {
 	return pod, run
 }
 
-// relayEnd is a relay that serves.
+// relayEnd is a running Serve.
 type relayEnd struct {
 	subject, control net.Listener
-	stop             func() // and waits until it has
+	stop             func() // stops Serve and waits until it returns
 }
 
-// serve runs a relay until the test ends.
+// serve runs Serve until the test ends.
 func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	t.Helper()
 	r := relayEnd{subject: listen(t), control: listen(t)}
@@ -70,22 +70,22 @@ func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-served; err != nil {
-			t.Errorf("the relay ended with %v", err)
+			t.Errorf("Serve() = %v, want no error", err)
 		}
 	})
 	t.Cleanup(r.stop)
 	return r
 }
 
-// dials makes the dialler of a listener, and keeps what it dials.
-type dials struct {
+// dialer dials a listener and records its connections.
+type dialer struct {
 	to net.Listener
 
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func (d *dials) dial(ctx context.Context) (net.Conn, error) {
+func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", d.to.Addr().String())
 	if err == nil {
 		d.mu.Lock()
@@ -95,8 +95,8 @@ func (d *dials) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// closeAll breaks everything that was dialled so far.
-func (d *dials) closeAll() {
+// closeAll closes all connections that were dialed so far.
+func (d *dialer) closeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, conn := range d.conns {
@@ -105,23 +105,23 @@ func (d *dials) closeAll() {
 	d.conns = nil
 }
 
-// connect opens a line until the test ends.
-func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Tunnel, *dials) {
+// connect calls Connect and closes the Tunnel when the test ends.
+func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Tunnel, *dialer) {
 	t.Helper()
-	control := &dials{to: relay.control}
-	line, err := Connect(t.Context(), TunnelOptions{
-		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dials{to: proxy}).dial, OnLost: lost,
+	control := &dialer{to: relay.control}
+	tunnel, err := Connect(t.Context(), TunnelOptions{
+		Name: "subject-0", Identity: identity, Relay: control.dial, Proxy: (&dialer{to: proxy}).dial, OnLost: lost,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(line.Close)
-	return line, control
+	t.Cleanup(tunnel.Close)
+	return tunnel, control
 }
 
-// handled runs a handler for every connection of a listener, and waits for all of
-// them when the test ends.
-func handled(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
+// handleConns runs a handler for every connection of a listener.
+// It waits for all handlers when the test ends.
+func handleConns(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
 	t.Helper()
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -132,7 +132,7 @@ func handled(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
 			}
 			all.Go(func() {
 				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(bound))
+				_ = conn.SetDeadline(time.Now().Add(testTimeout))
 				handle(conn.(*net.TCPConn))
 			})
 		}
@@ -143,52 +143,53 @@ func handled(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
 	})
 }
 
-// echo says back what it hears, up to the end of it.
+// echo sends back all data that it receives and then closes its direction.
 func echo(conn *net.TCPConn) {
 	_, _ = io.Copy(conn, conn)
 	_ = conn.CloseWrite()
 }
 
-func ready(t *testing.T, line *Tunnel) {
+// waitReady waits until the first connection of a Tunnel is in the pool of the relay.
+func waitReady(t *testing.T, tunnel *Tunnel) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("not ready in time"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, errors.New("not ready in time"))
 	defer cancel()
-	if err := line.WaitReady(ctx); err != nil {
+	if err := tunnel.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// whole is a relay, a line and an echo behind it, ready.
-func whole(t *testing.T) relayEnd {
+// serveEcho starts both ends of a relay with an echo server as the proxy.
+func serveEcho(t *testing.T) relayEnd {
 	t.Helper()
 	pod, run := pair(t, "subject-0")
-	relay, proxy := serve(t, pod, bound), listen(t)
-	handled(t, proxy, echo)
-	line, _ := connect(t, run, relay, proxy, nil)
-	ready(t, line)
+	relay, proxy := serve(t, pod, testTimeout), listen(t)
+	handleConns(t, proxy, echo)
+	tunnel, _ := connect(t, run, relay, proxy, nil)
+	waitReady(t, tunnel)
 	return relay
 }
 
-// forwarder stands before a listener as a container engine does before a port: it
-// ends what breaks, and what nobody takes at the other end.
-func forwarder(t *testing.T, to net.Listener) net.Listener {
+// portForwarder forwards connections to a listener in the same way as a container engine.
+// It closes a connection normally if the other end resets it or cannot be reached.
+func portForwarder(t *testing.T, to net.Listener) net.Listener {
 	t.Helper()
-	front := listen(t)
-	handled(t, front, func(conn *net.TCPConn) {
-		dialled, err := net.Dial("tcp", to.Addr().String())
+	forwarded := listen(t)
+	handleConns(t, forwarded, func(client *net.TCPConn) {
+		dialed, err := net.Dial("tcp", to.Addr().String())
 		if err != nil {
-			return // such as when the test is over
+			return // for example because the test has ended
 		}
-		back := dialled.(*net.TCPConn)
+		server := dialed.(*net.TCPConn)
 		var directions sync.WaitGroup
-		for _, way := range []struct{ from, to *net.TCPConn }{{conn, back}, {back, conn}} {
+		for _, direction := range []struct{ from, to *net.TCPConn }{{client, server}, {server, client}} {
 			directions.Go(func() {
-				_, _ = io.Copy(way.to, way.from)
-				_ = way.to.CloseWrite()
+				_, _ = io.Copy(direction.to, direction.from)
+				_ = direction.to.CloseWrite()
 			})
 		}
 		directions.Wait()
-		back.Close()
+		server.Close()
 	})
-	return front
+	return forwarded
 }

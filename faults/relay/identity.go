@@ -12,18 +12,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// Identity is what one end of a relay shows the other, and knows the other by.
-// All of it is PEM.
+// Identity contains the credentials of one end of a relay. All fields are PEM-encoded.
 type Identity struct {
-	Certificate, Key []byte
-	// Authority signed the certificates of both ends, and no others.
+	// Certificate is the certificate of this end.
+	Certificate []byte
+	// Key is the private key of the certificate.
+	Key []byte
+	// Authority is the certificate of the authority that signed the certificates of
+	// both ends, and no others.
 	Authority []byte
 }
 
-// NewPair makes the identities of the two ends of one relay. The name, a DNS
-// label such as "subject-0", is the relay's: a test process that meets another
-// relay than the one it means does not talk to it. The key that signed them is
-// forgotten. Neither end can pass for the other.
+// NewPair creates the identities of the two ends of one relay.
+// name is the name of the relay, a DNS label such as "subject-0". The test process
+// verifies it, so it never connects to the relay of another replica. Neither end can
+// use its certificate as the other end. The key of the authority is discarded.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {
@@ -40,14 +43,14 @@ func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	return pod, run, nil
 }
 
-// The files of an identity: the names that a TLS secret has for them.
+// The file names of an identity, which are the keys of a kubernetes.io/tls Secret.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 	authorityFile   = "ca.crt"
 )
 
-// Files is the identity as files, by name.
+// Files returns the content of the files of the identity by file name.
 func (i Identity) Files() map[string][]byte {
 	return map[string][]byte{certificateFile: i.Certificate, keyFile: i.Key, authorityFile: i.Authority}
 }
@@ -58,21 +61,21 @@ func ReadIdentity(dir string) (Identity, error) {
 	for name, content := range map[string]*[]byte{certificateFile: &i.Certificate, keyFile: &i.Key, authorityFile: &i.Authority} {
 		var err error
 		if *content, err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return Identity{}, fmt.Errorf("reading the relay's identity: expected %s, %s and %s: %w", certificateFile, keyFile, authorityFile, err)
+			return Identity{}, fmt.Errorf("reading the relay identity: expected the files %s, %s and %s: %w", certificateFile, keyFile, authorityFile, err)
 		}
 	}
 	return i, nil
 }
 
-// tls is the identity in the form in which both ends use it.
+// tls returns the TLS configuration for either end.
 func (i Identity) tls() (*tls.Config, error) {
 	own, err := tls.X509KeyPair(i.Certificate, i.Key)
 	if err != nil {
-		return nil, fmt.Errorf("the relay's identity: %w", err)
+		return nil, fmt.Errorf("relay identity: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(i.Authority) {
-		return nil, errors.New("the relay's identity: expected the authority's certificate in PEM")
+		return nil, errors.New("relay identity: the certificate of the authority is not a PEM-encoded certificate")
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own},
@@ -80,7 +83,7 @@ func (i Identity) tls() (*tls.Config, error) {
 		ClientCAs:    pool,
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		MinVersion:   tls.VersionTLS13,
-		// A connection is used once; there is nothing to come back to.
+		// No session is ever resumed, so session tickets are not needed.
 		SessionTicketsDisabled: true,
 	}, nil
 }

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// TestStrangersAreRefused: who cannot show the certificate made for the test
-// process is not parked, and the subject is not carried to them.
-func TestStrangersAreRefused(t *testing.T) {
+// TestRelayRejectsOtherClients checks that the relay accepts only the certificate of the test process.
+func TestRelayRejectsOtherClients(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
-	_, stranger := pair(t, "subject-0")
-	trusting := func(certificates ...tls.Certificate) *tls.Config {
-		return &tls.Config{Certificates: certificates, InsecureSkipVerify: true} // not the stranger's problem
+	_, otherRun := pair(t, "subject-0")
+	clientConfig := func(certificates ...tls.Certificate) *tls.Config {
+		return &tls.Config{Certificates: certificates, InsecureSkipVerify: true} // only the relay has to verify
 	}
 	load := func(i Identity) tls.Certificate {
 		certificate, err := tls.X509KeyPair(i.Certificate, i.Key)
@@ -30,13 +29,13 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		config *tls.Config // nil: no TLS at all
-		want   string      // what it is told
+		config *tls.Config // nil means a connection without TLS
+		want   string      // text in the error of the client
 	}{
-		{"no certificate", trusting(), "certificate required"},
-		{"another run's certificate", trusting(load(stranger)), "unknown certificate authority"},
-		{"the relay's own certificate", trusting(load(pod)), "bad certificate"},
-		{"an old protocol", &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, "protocol version not supported"},
+		{"no certificate", clientConfig(), "certificate required"},
+		{"certificate of another run", clientConfig(load(otherRun)), "unknown certificate authority"},
+		{"certificate of the relay", clientConfig(load(pod)), "bad certificate"},
+		{"old TLS version", &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, "protocol version not supported"},
 		{"no TLS", nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,86 +43,86 @@ func TestStrangersAreRefused(t *testing.T) {
 			var conn net.Conn = dial(t, relay.control)
 			if test.config != nil {
 				conn = tls.Client(conn, test.config)
-			} else if _, err := conn.Write([]byte("let me in, whoever you are\n")); err != nil {
+			} else if _, err := conn.Write([]byte("not a TLS record\n")); err != nil {
 				t.Fatal(err)
 			}
-			heard := make([]byte, 1)
+			received := make([]byte, 1)
 			for {
-				n, err := conn.Read(heard)
+				n, err := conn.Read(received)
 				if n > 0 && test.config != nil {
-					t.Fatalf("the stranger is told %q", heard)
+					t.Fatalf("the relay sent %q to a client that it must reject", received)
 				}
 				if err == nil {
-					continue // the alert that goes to who speaks no TLS
+					continue // a client without TLS receives the bytes of a TLS alert
 				}
 				if !strings.Contains(err.Error(), test.want) {
-					t.Errorf("error %v, want one with %q", err, test.want)
+					t.Errorf("error %v, want one that contains %q", err, test.want)
 				}
 				break
 			}
-			expectRefusal(t, dial(t, relay.subject))
+			expectReset(t, dial(t, relay.subject))
 		})
 	}
 }
 
-// TestOtherRelaysAreRefused: the test process talks to no relay but its own.
-func TestOtherRelaysAreRefused(t *testing.T) {
-	mine, run := pair(t, "subject-0")
-	stranger, _ := pair(t, "subject-0")
-	otherName, otherRun := pair(t, "subject-1")
+// TestConnectRejectsOtherRelays checks that the test process connects only to its own relay.
+func TestConnectRejectsOtherRelays(t *testing.T) {
+	pod, run := pair(t, "subject-0")
+	podOfOtherRun, _ := pair(t, "subject-0")
+	otherPod, otherRun := pair(t, "subject-1")
 	for _, test := range []struct {
 		name     string
 		relay    Identity
 		identity Identity
 		want     string
 	}{
-		{"another run's relay", stranger, run, "unknown authority"},
-		{"the relay of another replica", otherName, otherRun, "not subject-0"},
-		{"one that shows the test process's certificate", run, run, "incompatible key usage"},
-		{"its own relay, with the relay's certificate", mine, mine, "bad certificate"},
+		{"relay of another run", podOfOtherRun, run, "unknown authority"},
+		{"relay of another replica", otherPod, otherRun, "not subject-0"},
+		{"relay with the certificate of the test process", run, run, "incompatible key usage"},
+		{"test process with the certificate of the relay", pod, pod, "bad certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			relay, proxy := serve(t, test.relay, bound), listen(t)
-			// Who dials more often than there are connections to park has failed before.
-			waiting, enough := context.WithCancelCause(t.Context())
-			var dialled atomic.Int32
-			line, err := Connect(t.Context(), TunnelOptions{
-				Name: "subject-0", Identity: test.identity, Proxy: (&dials{to: proxy}).dial,
+			relay, proxy := serve(t, test.relay, testTimeout), listen(t)
+			// If Connect dials more often than idleWanted, an earlier attempt has failed.
+			waiting, cancelWait := context.WithCancelCause(t.Context())
+			var dialed atomic.Int32
+			tunnel, err := Connect(t.Context(), TunnelOptions{
+				Name: "subject-0", Identity: test.identity, Proxy: (&dialer{to: proxy}).dial,
 				Relay: func(ctx context.Context) (net.Conn, error) {
-					if dialled.Add(1) > sparesWanted {
-						enough(errors.New("enough of it"))
+					if dialed.Add(1) > idleWanted {
+						cancelWait(errors.New("canceled by the test"))
 					}
-					return (&dials{to: relay.control}).dial(ctx)
+					return (&dialer{to: relay.control}).dial(ctx)
 				},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer line.Close()
-			err = line.WaitReady(waiting)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "enough of it") {
-				t.Errorf("error %v, want one with %q", err, test.want)
+			defer tunnel.Close()
+			err = tunnel.WaitReady(waiting)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "canceled by the test") {
+				t.Errorf("WaitReady(): error %v, want one that contains %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestWaitReadyOfAClosedLine(t *testing.T) {
+func TestWaitReadyAfterClose(t *testing.T) {
 	pod, run := pair(t, "subject-0")
-	relay := serve(t, pod, bound)
+	relay := serve(t, pod, testTimeout)
 	relay.stop()
-	line, _ := connect(t, run, relay, listen(t), nil)
-	line.Close()
-	if err := line.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the line was closed") {
-		t.Errorf("got %v", err)
+	tunnel, _ := connect(t, run, relay, listen(t), nil)
+	tunnel.Close()
+	if err := tunnel.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the tunnel was closed") {
+		t.Errorf("WaitReady() after Close(): error %v, want one that contains \"the tunnel was closed\"", err)
 	}
 }
 
-func TestIdentityAsFiles(t *testing.T) {
+func TestIdentityFiles(t *testing.T) {
 	want, _ := pair(t, "subject-0")
 	dir := t.TempDir()
-	if _, err := ReadIdentity(dir); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "expected tls.crt, tls.key and ca.crt") {
-		t.Errorf("of an empty directory: %v", err)
+	if _, err := ReadIdentity(dir); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "expected the files tls.crt, tls.key and ca.crt") {
+		t.Errorf("ReadIdentity of an empty directory: error %v, want one that lists the expected files", err)
 	}
 	for name, content := range want.Files() {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -136,22 +135,22 @@ func TestIdentityAsFiles(t *testing.T) {
 	}
 	for name, content := range want.Files() {
 		if string(got.Files()[name]) != string(content) {
-			t.Errorf("%s came back as another", name)
+			t.Errorf("content of %s differs after writing and reading it", name)
 		}
 	}
 	got.Authority = got.Key
-	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "authority's certificate in PEM") {
-		t.Errorf("a key for an authority: %v", err)
+	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "certificate of the authority is not a PEM-encoded certificate") {
+		t.Errorf("identity with a key as its authority: error %v, want one about the certificate of the authority", err)
 	}
 	got.Key = []byte("nothing")
-	if _, err := Connect(t.Context(), TunnelOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "the relay's identity") {
-		t.Errorf("no key: %v", err)
+	if _, err := Connect(t.Context(), TunnelOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "relay identity") {
+		t.Errorf("Connect() with an invalid key: error %v, want one that contains \"relay identity\"", err)
 	}
 	subject, control := listen(t), listen(t)
 	if err := Serve(t.Context(), Options{Subject: subject, Control: control, Identity: got}); err == nil {
-		t.Error("a relay serves without a key")
+		t.Error("Serve() with an invalid key returned no error")
 	}
 	if _, err := subject.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener of a relay that does not serve: %v", err)
+		t.Errorf("Accept() on the listener after Serve() failed: error %v, want %v", err, net.ErrClosed)
 	}
 }

@@ -1,24 +1,25 @@
-// Package relay carries the connections of a subject in a pod to the fault proxy
-// in the test process, which nothing in a pod can reach: the test process is
-// behind the container engine's network, or on another machine.
+// Package relay is a reverse tunnel from a subject in a pod to the fault proxy in the test process.
 //
-//	in the pod                       of the test process
+// A pod cannot connect to the test process, which is behind the network of the
+// container engine or on another machine. So the test process opens all connections:
+//
+//	in the pod                       in the test process
 //	subject ─▶ Serve ◀═ mutual TLS ═ Connect ─▶ fault proxy
 //
-// The test process does all the dialling. It keeps a few connections parked at
-// the relay; when the subject connects, the relay takes one of them, and from
-// then on what is said on one side is said on the other, ends and resets
-// included. One connection of the subject is one connection to the proxy: there
-// is nothing to multiplex. On a parked connection,
+// The relay in the pod has a pool of idle connections that the test process opened.
+// When the subject connects, the relay takes one connection from the pool. From then
+// on it forwards all data, the end of each direction, and resets. Each connection
+// of the subject uses one connection of the pool, so nothing is multiplexed.
 //
-//	the relay says   parked   when it has taken it in,
-//	the relay says   taken    when the subject has connected,
-//	Connect says     joined   when the proxy has,
+// A connection of the pool starts with three messages of one byte each. All later
+// bytes are exchanged between the subject and the proxy.
 //
-// each a single byte, and everything after it is the subject's and the proxy's.
+//	parked   the relay has added the connection to its pool
+//	taken    the relay has taken the connection for a connection of the subject
+//	joined   Connect has opened the connection to the proxy
 //
-// The relay decides nothing, reads nothing and records nothing; it only lets
-// nobody in but the test process that made its certificate.
+// The relay neither interprets nor records the data. It accepts only the test process
+// that created its certificate.
 package relay
 
 import (
@@ -33,95 +34,98 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// The words of the protocol.
+// The messages of the protocol.
 const (
-	wordParked byte = 'p'
-	wordTaken  byte = 't'
-	wordJoined byte = 'j'
+	messageParked byte = 'p'
+	messageTaken  byte = 't'
+	messageJoined byte = 'j'
 )
 
 const (
-	// handshakeMax bounds what the two ends have to say to each other before a
-	// connection is parked, and joinMax the answer to wordTaken.
-	handshakeMax = 10 * time.Second
-	joinMax      = 5 * time.Second
+	// handshakeTimeout limits the time from dialing until messageParked.
+	handshakeTimeout = 10 * time.Second
+	// joinTimeout limits the time from messageTaken until messageJoined.
+	joinTimeout = 5 * time.Second
 )
 
-// duplex is a connection of which each direction can end by itself. TCP is, and
-// so is TLS on it.
-type duplex interface {
+// duplexConn is a connection whose two directions can be closed separately.
+// TCP connections and TLS connections over TCP have this property.
+type duplexConn interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// wire is a connection under TLS whose end, when TLS has not said that it is one,
-// is a break: what stands between the two ends, an engine that forwards ports for
-// one, may make the first of the second.
-type wire struct{ *net.TCPConn }
+// tunnelConn is the TCP connection below a TLS connection between the two ends.
+// It reports EOF as an error. A port forwarder between the two ends, such as the one
+// of a container engine, may turn a reset into EOF. A regular end of the stream is a
+// close_notify alert of TLS, which precedes EOF.
+type tunnelConn struct{ *net.TCPConn }
 
-func (w wire) Read(p []byte) (int, error) {
-	n, err := w.TCPConn.Read(p)
+func (c tunnelConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
 	if errors.Is(err, io.EOF) {
-		err = errCut
+		err = errNoCloseNotify
 	}
 	return n, err
 }
 
-// errCut is not io.ErrUnexpectedEOF, which TLS takes for an end between records.
-var errCut = errors.New("the connection was cut off")
+// errNoCloseNotify means that a connection was closed without close_notify.
+// It is not io.ErrUnexpectedEOF, because crypto/tls reports that one as a regular
+// EOF if it occurs between two records.
+var errNoCloseNotify = errors.New("the connection was closed without a TLS close_notify alert")
 
-// overTLS is a connection as TLS is to have it.
-func overTLS(conn net.Conn) (wire, error) {
+// newTunnelConn returns conn as a tunnelConn. It returns an error if conn is not a TCP connection.
+func newTunnelConn(conn net.Conn) (tunnelConn, error) {
 	raw, ok := conn.(*net.TCPConn)
 	if !ok {
-		return wire{}, fmt.Errorf("expected a TCP connection between the ends of a relay, found a %T", conn)
+		return tunnelConn{}, fmt.Errorf("expected a TCP connection between the two ends of a relay, found %T", conn)
 	}
-	return wire{raw}, nil
+	return tunnelConn{raw}, nil
 }
 
-// say sends one word.
-func say(conn net.Conn, word byte) error {
-	if _, err := conn.Write([]byte{word}); err != nil {
-		return fmt.Errorf("saying %q to the other end: %w", word, err)
+// sendMessage sends one message.
+func sendMessage(conn net.Conn, message byte) error {
+	if _, err := conn.Write([]byte{message}); err != nil {
+		return fmt.Errorf("sending relay message %q: %w", message, err)
 	}
 	return nil
 }
 
-// hear waits for one word, and takes no other. It reads no further.
-func hear(conn net.Conn, word byte) error {
-	var heard [1]byte
-	if _, err := io.ReadFull(conn, heard[:]); err != nil {
-		return fmt.Errorf("waiting for %q from the other end: %w", word, err)
+// receiveMessage waits for the expected message. It reads no byte after the message.
+func receiveMessage(conn net.Conn, expected byte) error {
+	var received [1]byte
+	if _, err := io.ReadFull(conn, received[:]); err != nil {
+		return fmt.Errorf("waiting for relay message %q: %w", expected, err)
 	}
-	if heard[0] != word {
-		return fmt.Errorf("the other end said %q: expected %q", heard[0], word)
+	if received[0] != expected {
+		return fmt.Errorf("received relay message %q, expected %q", received[0], expected)
 	}
 	return nil
 }
 
-// join makes two connections one, until both directions have ended. The end of a
-// direction is passed on as its end; a break of either connection, or the end of
-// ctx, breaks both.
-func join(ctx context.Context, a, b duplex) {
-	breakBoth := func() {
+// join forwards data between two connections until both directions are closed.
+// It closes each direction when the other connection closes it. It resets both
+// connections if one of them fails or if ctx is canceled.
+func join(ctx context.Context, a, b duplexConn) {
+	resetBoth := func() {
 		tcp.Reset(a)
 		tcp.Reset(b)
 	}
-	unwatch := context.AfterFunc(ctx, breakBoth)
-	defer unwatch()
+	cancelReset := context.AfterFunc(ctx, resetBoth)
+	defer cancelReset()
 	var directions sync.WaitGroup
-	for _, way := range []struct{ from, to duplex }{{a, b}, {b, a}} {
+	for _, direction := range []struct{ from, to duplexConn }{{a, b}, {b, a}} {
 		directions.Go(func() {
-			_, err := io.Copy(way.to, way.from)
+			_, err := io.Copy(direction.to, direction.from)
 			if err == nil {
-				err = way.to.CloseWrite()
+				err = direction.to.CloseWrite()
 			}
 			if err != nil {
-				breakBoth()
+				resetBoth()
 			}
 		})
 	}
 	directions.Wait()
-	_ = a.Close() // both have ended: nothing is lost by it
+	_ = a.Close() // both directions are closed, so no data is lost
 	_ = b.Close()
 }

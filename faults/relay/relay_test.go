@@ -16,45 +16,46 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// exchange sends a message to the echo behind a relay while reading the answer.
+// exchange sends a message to an echo server through a relay and compares the answer.
 func exchange(conn *net.TCPConn, message []byte) error {
 	sent := make(chan error, 1)
 	go func() {
 		_, err := conn.Write(message)
 		sent <- errors.Join(err, conn.CloseWrite())
 	}()
-	heard, err := io.ReadAll(conn)
+	received, err := io.ReadAll(conn)
 	if err = errors.Join(err, <-sent); err != nil {
 		return err
 	}
-	if !bytes.Equal(heard, message) {
-		return errors.New("the answer is another message")
+	if !bytes.Equal(received, message) {
+		return errors.New("the answer of the echo server differs from the message")
 	}
 	return nil
 }
 
-func message(t *testing.T, size int) []byte {
+// randomMessage returns random bytes.
+func randomMessage(t *testing.T, size int) []byte {
 	t.Helper()
 	m := make([]byte, size)
 	_, _ = rand.Read(m)
 	return m
 }
 
-func TestCarries(t *testing.T) {
+func TestForwardsData(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		connections, len int
 	}{
-		{"one word", 1, 1},
-		{"nothing but the end", 1, 0},
+		{"one byte", 1, 1},
+		{"no data", 1, 0},
 		{"many connections at once", 100, 10 << 10},
 		{"a large transfer", 2, 16 << 20},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			relay := whole(t)
+			relay := serveEcho(t)
 			var all sync.WaitGroup
 			for range test.connections {
-				conn, m := dial(t, relay.subject), message(t, test.len)
+				conn, m := dial(t, relay.subject), randomMessage(t, test.len)
 				all.Go(func() {
 					if err := exchange(conn, m); err != nil {
 						t.Error(err)
@@ -66,15 +67,15 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-func TestAnswersAfterTheEndOfTheQuestion(t *testing.T) {
+func TestForwardsEachDirectionSeparately(t *testing.T) {
 	pod, run := pair(t, "subject-0")
-	relay, proxy := serve(t, pod, bound), listen(t)
-	handled(t, proxy, func(conn *net.TCPConn) {
-		question, err := io.ReadAll(conn) // which only its end ends
+	relay, proxy := serve(t, pod, testTimeout), listen(t)
+	handleConns(t, proxy, func(conn *net.TCPConn) {
+		request, err := io.ReadAll(conn) // returns when the subject closes its direction
 		if err != nil {
-			t.Errorf("the question does not end: %v", err)
+			t.Errorf("reading the request until EOF: %v", err)
 		}
-		_, _ = conn.Write(append([]byte("you said "), question...))
+		_, _ = conn.Write(append([]byte("answer to "), request...))
 	})
 	connect(t, run, relay, proxy, nil)
 	conn := dial(t, relay.subject)
@@ -84,48 +85,48 @@ func TestAnswersAfterTheEndOfTheQuestion(t *testing.T) {
 	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := io.ReadAll(conn); string(answer) != "you said this" || err != nil {
-		t.Errorf("got %q, error %v", answer, err)
+	if answer, err := io.ReadAll(conn); string(answer) != "answer to this" || err != nil {
+		t.Errorf("received %q (error %v), want %q", answer, err, "answer to this")
 	}
 }
 
-func TestBreaksAreBreaksOnTheOtherSide(t *testing.T) {
+func TestForwardsResets(t *testing.T) {
 	for _, test := range []struct {
-		name        string
-		subjectDoes bool // break the connection; the proxy does otherwise
-		forwarded   bool // by an engine between the two ends
+		name          string
+		subjectResets bool // the subject resets the connection; otherwise the proxy does
+		forwarded     bool // a port forwarder is between the two ends
 	}{
-		{"the subject dies", true, false},
+		{"the subject resets", true, false},
 		{"the proxy resets", false, false},
-		{"the subject dies, behind an engine", true, true},
-		{"the proxy resets, behind an engine", false, true},
+		{"the subject resets, with a port forwarder", true, true},
+		{"the proxy resets, with a port forwarder", false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod, run := pair(t, "subject-0")
-			relay, proxy := serve(t, pod, bound), listen(t)
+			relay, proxy := serve(t, pod, testTimeout), listen(t)
 			ends := make(chan error, 1)
-			handled(t, proxy, func(conn *net.TCPConn) {
-				if err := hear(conn, '!'); err != nil { // so that the break comes in the middle
+			handleConns(t, proxy, func(conn *net.TCPConn) {
+				if err := receiveMessage(conn, '!'); err != nil { // so that the reset follows some data
 					t.Error(err)
 				}
-				if !test.subjectDoes {
+				if !test.subjectResets {
 					tcp.Reset(conn)
 					return
 				}
-				_ = say(conn, '!')
+				_ = sendMessage(conn, '!')
 				_, err := conn.Read(make([]byte, 1))
 				ends <- err
 			})
 			if test.forwarded {
-				relay.control = forwarder(t, relay.control)
+				relay.control = portForwarder(t, relay.control)
 			}
 			connect(t, run, relay, proxy, nil)
 			conn := dial(t, relay.subject)
-			if err := say(conn, '!'); err != nil {
+			if err := sendMessage(conn, '!'); err != nil {
 				t.Fatal(err)
 			}
-			if test.subjectDoes {
-				if err := hear(conn, '!'); err != nil {
+			if test.subjectResets {
+				if err := receiveMessage(conn, '!'); err != nil {
 					t.Fatal(err)
 				}
 				tcp.Reset(conn)
@@ -134,44 +135,44 @@ func TestBreaksAreBreaksOnTheOtherSide(t *testing.T) {
 				ends <- err
 			}
 			if err := <-ends; !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("reading on the other side: %v, want a reset", err)
+				t.Errorf("reading at the other end: error %v, want %v", err, syscall.ECONNRESET)
 			}
 		})
 	}
 }
 
-// expectRefusal: the relay breaks a connection without a word.
-func expectRefusal(t *testing.T, conn net.Conn) {
+// expectReset checks that the relay resets a connection of the subject without sending data.
+func expectReset(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the subject reads: %v, want a reset", err)
+		t.Errorf("reading as the subject: error %v, want %v", err, syscall.ECONNRESET)
 	}
 }
 
-func TestRefusesWithoutTestProcess(t *testing.T) {
+func TestResetsSubjectWithoutTestProcess(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
 	const patience = 50 * time.Millisecond
 	relay := serve(t, pod, patience)
-	begun := time.Now()
-	expectRefusal(t, dial(t, relay.subject))
-	if waited := time.Since(begun); waited < patience {
-		t.Errorf("refused after %s, before its patience of %s was over", waited, patience)
+	started := time.Now()
+	expectReset(t, dial(t, relay.subject))
+	if waited := time.Since(started); waited < patience {
+		t.Errorf("connection was reset after %s, want not before Patience of %s", waited, patience)
 	}
 }
 
-func TestRefusesWithoutProxy(t *testing.T) {
+func TestResetsSubjectWithoutProxy(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, 100*time.Millisecond), listen(t)
 	proxy.Close()
-	line, _ := connect(t, run, relay, proxy, nil)
-	ready(t, line)
-	expectRefusal(t, dial(t, relay.subject))
+	tunnel, _ := connect(t, run, relay, proxy, nil)
+	waitReady(t, tunnel)
+	expectReset(t, dial(t, relay.subject))
 }
 
 func TestSubjectWaitsForTestProcess(t *testing.T) {
 	pod, run := pair(t, "subject-0")
-	relay, proxy := serve(t, pod, bound), listen(t)
-	handled(t, proxy, echo)
+	relay, proxy := serve(t, pod, testTimeout), listen(t)
+	handleConns(t, proxy, echo)
 	conn := dial(t, relay.subject)
 	done := make(chan error, 1)
 	go func() { done <- exchange(conn, []byte("early")) }()
@@ -181,28 +182,30 @@ func TestSubjectWaitsForTestProcess(t *testing.T) {
 	}
 }
 
-func TestParksAnew(t *testing.T) {
+func TestReplacesBrokenIdleConnections(t *testing.T) {
 	pod, run := pair(t, "subject-0")
-	relay, proxy := serve(t, pod, bound), listen(t)
-	handled(t, proxy, echo)
+	relay, proxy := serve(t, pod, testTimeout), listen(t)
+	handleConns(t, proxy, echo)
 	lost := make(chan error, 100)
-	line, control := connect(t, run, relay, proxy, func(err error) { lost <- err })
+	tunnel, control := connect(t, run, relay, proxy, func(err error) { lost <- err })
 	for range 3 {
-		ready(t, line)
+		waitReady(t, tunnel)
 		if err := exchange(dial(t, relay.subject), []byte("before")); err != nil {
 			t.Fatal(err)
 		}
-		for told, deadline := false, time.After(bound); !told; {
-			control.closeAll() // those that are not parked yet break without a word
+		for reported, deadline := false, time.After(testTimeout); !reported; {
+			// Repeated, because OnLost is not called for a connection that is not yet in
+			// the pool of the relay.
+			control.closeAll()
 			select {
 			case err := <-lost:
-				told = true
-				if !strings.Contains(err.Error(), "a parked connection broke") {
-					t.Errorf("lost: %v", err)
+				reported = true
+				if !strings.Contains(err.Error(), "an idle connection to the relay of subject-0 broke") {
+					t.Errorf("OnLost was called with error %v", err)
 				}
 			case <-time.After(10 * time.Millisecond):
 			case <-deadline:
-				t.Fatal("nobody was told that the connections broke")
+				t.Fatal("OnLost was not called after the connections broke")
 			}
 		}
 		if err := exchange(dial(t, relay.subject), []byte("after")); err != nil {
@@ -211,65 +214,65 @@ func TestParksAnew(t *testing.T) {
 	}
 }
 
-func TestEndBreaksWhatIsUnderWay(t *testing.T) {
-	for _, end := range []string{"relay", "line"} {
-		t.Run(end, func(t *testing.T) {
+func TestStoppingEitherEndBreaksConnections(t *testing.T) {
+	for _, stopped := range []string{"relay", "tunnel"} {
+		t.Run(stopped, func(t *testing.T) {
 			pod, run := pair(t, "subject-0")
-			relay, proxy := serve(t, pod, bound), listen(t)
-			handled(t, proxy, echo)
-			line, _ := connect(t, run, relay, proxy, nil)
+			relay, proxy := serve(t, pod, testTimeout), listen(t)
+			handleConns(t, proxy, echo)
+			tunnel, _ := connect(t, run, relay, proxy, nil)
 			conn := dial(t, relay.subject)
-			if err := errors.Join(say(conn, '!'), hear(conn, '!')); err != nil {
+			if err := errors.Join(sendMessage(conn, '!'), receiveMessage(conn, '!')); err != nil {
 				t.Fatal(err)
 			}
-			if end == "relay" {
+			if stopped == "relay" {
 				relay.stop()
 			} else {
-				line.Close()
-				line.Close() // again is no harm
+				tunnel.Close()
+				tunnel.Close() // a second call has no effect
 			}
 			if n, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("read %d bytes, error %v, want a broken connection", n, err)
+				t.Errorf("Read() = %d bytes, error %v; want the error of a broken connection", n, err)
 			}
 		})
 	}
 }
 
-func TestListenerThatFailsIsAnError(t *testing.T) {
+func TestServeReturnsErrorOfListener(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
 	subject, control := listen(t), listen(t)
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(t.Context(), Options{Subject: subject, Control: control, Identity: pod, Patience: bound})
+		served <- Serve(t.Context(), Options{Subject: subject, Control: control, Identity: pod, Patience: testTimeout})
 	}()
-	conn := dial(t, subject) // one that waits, and must not keep it
+	conn := dial(t, subject) // waits for an idle connection, but must not delay Serve
 	control.Close()
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want that the listener is closed", err)
+		t.Errorf("Serve() = %v, want %v", err, net.ErrClosed)
 	}
-	expectRefusal(t, conn)
+	expectReset(t, conn)
 }
 
-func TestSparesAreBounded(t *testing.T) {
+func TestPoolIsLimited(t *testing.T) {
 	pod, run := pair(t, "subject-0")
-	relay, proxy := serve(t, pod, bound), listen(t)
-	lost := make(chan string, sparesMax)
-	var lines []*Tunnel
-	for range sparesMax/sparesWanted + 1 {
-		line, _ := connect(t, run, relay, proxy, func(err error) {
+	relay, proxy := serve(t, pod, testTimeout), listen(t)
+	lost := make(chan string, idleMax)
+	var tunnels []*Tunnel
+	for range idleMax/idleWanted + 1 {
+		tunnel, _ := connect(t, run, relay, proxy, func(err error) {
 			select {
 			case lost <- err.Error():
 			default:
 			}
 		})
-		lines = append(lines, line)
+		tunnels = append(tunnels, tunnel)
 	}
-	for _, line := range lines {
-		ready(t, line)
+	for _, tunnel := range tunnels {
+		waitReady(t, tunnel)
 	}
 	select {
 	case <-lost:
-	case <-time.After(bound):
-		t.Errorf("more than %d connections are parked", sparesMax)
+	case <-time.After(testTimeout):
+		t.Errorf("the relay accepted more than %d idle connections", idleMax)
 	}
 }

@@ -14,67 +14,72 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// Options says between whom the end in the pod stands.
+// Options configures the end of the relay that runs in the pod.
 type Options struct {
-	// Subject is where the subject connects; Control is where the test process
-	// does. Both take TCP, and Serve closes them.
-	Subject, Control net.Listener
-	Identity         Identity
-	// Patience is how long the subject is kept waiting when no connection is
-	// parked, before it is refused: more than the test process takes to park one.
+	// Subject is the TCP listener that the subject connects to. Serve closes it.
+	Subject net.Listener
+	// Control is the TCP listener that the test process connects to. Serve closes it.
+	Control net.Listener
+	// Identity authenticates this end.
+	Identity Identity
+	// Patience is the time that a connection of the subject may wait in Serve.
+	// Serve resets it if the test process has opened no idle connection by then.
+	// Patience must exceed the time in which the test process opens one.
 	Patience time.Duration
-	// Log, if set, is told what goes wrong.
+	// Log logs failures. It is optional.
 	Log func(format string, args ...any)
 }
 
-// sparesMax bounds the connections that wait parked: a test process that has
-// gone without a word leaves its own.
-const sparesMax = 64
+// idleMax limits the number of idle connections.
+// Without a limit, a test process that died without closing its connections would
+// leave them in the pool.
+const idleMax = 64
 
-// server is the end in the pod.
+// server is the end of the relay that runs in the pod.
 type server struct {
 	Options
-	control *tls.Config
+	controlTLS *tls.Config
 
-	mu     sync.Mutex
-	spares []*spare      // the one parked last at the end
-	parked chan struct{} // closed, and replaced, when one is parked
+	mu   sync.Mutex
+	pool []*idleConn   // ordered by age; the newest is last
+	grew chan struct{} // closed and replaced when a connection is added to the pool
 }
 
-// spare is a connection of the test process that waits for the subject.
-type spare struct {
+// idleConn is a connection of the test process in the pool.
+type idleConn struct {
 	conn *tls.Conn
-	// heard gets what came of waiting for wordJoined: nil, or that the connection
-	// is of no use.
-	heard chan error
+	// joined receives the result of waiting for messageJoined: nil, or an error if
+	// the connection is unusable.
+	joined chan error
 }
 
-// Serve is the end in the pod, until ctx ends, which breaks every connection and
-// is no error. When it returns, nothing of it runs any more.
+// Serve runs the end of the relay in the pod until ctx is canceled.
+// It then resets all connections and returns nil. All its goroutines have finished
+// when it returns.
 func Serve(ctx context.Context, o Options) error {
 	control, err := o.Identity.tls()
 	if err != nil {
 		return errors.Join(err, o.Subject.Close(), o.Control.Close())
 	}
-	s := &server{Options: o, control: control, parked: make(chan struct{})}
+	s := &server{Options: o, controlTLS: control, grew: make(chan struct{})}
 	if s.Log == nil {
 		s.Log = func(string, ...any) {}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return accept(ctx, o.Control, s.park) })
-	group.Go(func() error { return accept(ctx, o.Subject, s.serve) })
+	group.Go(func() error { return accept(ctx, o.Subject, s.forward) })
 	return group.Wait()
 }
 
-// accept handles every connection of a listener in a goroutine of its own, until
-// ctx ends, and returns when all have.
+// accept handles every connection of a listener in its own goroutine until ctx is canceled.
+// It returns when all handlers have returned.
 func accept(ctx context.Context, listener net.Listener, handle func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
-	defer cancel() // before the wait: a listener that fails ends its connections
-	unwatch := context.AfterFunc(ctx, func() { listener.Close() })
-	defer unwatch()
+	defer cancel() // runs before handlers.Wait, so that a failed listener stops its handlers
+	cancelClose := context.AfterFunc(ctx, func() { listener.Close() })
+	defer cancelClose()
 	for {
 		conn, err := listener.Accept()
 		switch {
@@ -90,122 +95,123 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park takes in a connection of the test process, and waits for what comes of it.
-func (s *server) park(ctx context.Context, dialled net.Conn) {
-	raw, err := overTLS(dialled)
+// park adds a connection of the test process to the pool and waits for messageJoined.
+func (s *server) park(ctx context.Context, accepted net.Conn) {
+	raw, err := newTunnelConn(accepted)
 	if err != nil {
-		s.Log("refused %s: %v", dialled.RemoteAddr(), err)
-		_ = dialled.Close()
+		s.Log("rejected connection from %s: %v", accepted.RemoteAddr(), err)
+		_ = accepted.Close()
 		return
 	}
-	unwatch := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
-	conn := tls.Server(raw, s.control)
-	_ = conn.SetDeadline(time.Now().Add(handshakeMax))
+	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(raw) })
+	conn := tls.Server(raw, s.controlTLS)
+	_ = conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	err = conn.HandshakeContext(ctx)
 	if err == nil {
-		err = say(conn, wordParked)
+		err = sendMessage(conn, messageParked)
 	}
 	if err != nil {
-		unwatch()
-		s.Log("refused %s: %v", raw.RemoteAddr(), err)
-		_ = conn.Close() // in order: the other end is told why
+		cancelReset()
+		s.Log("rejected connection from %s: %v", raw.RemoteAddr(), err)
+		_ = conn.Close() // not a reset, so that the client gets the TLS alert
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	p := &spare{conn: conn, heard: make(chan error, 1)}
-	s.add(p)
-	err = hear(conn, wordJoined)
-	unwatch() // from here on it is its taker's
+	idle := &idleConn{conn: conn, joined: make(chan error, 1)}
+	s.addToPool(idle)
+	err = receiveMessage(conn, messageJoined)
+	cancelReset() // join now resets the connection if ctx is canceled
 	if err != nil {
 		tcp.Reset(conn)
-		s.remove(p)
+		s.removeFromPool(idle)
 	}
-	p.heard <- err
+	idle.joined <- err
 }
 
-func (s *server) add(p *spare) {
+func (s *server) addToPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spares = append(s.spares, p)
-	if len(s.spares) > sparesMax {
-		tcp.Reset(s.spares[0].conn) // which ends its wait
-		s.spares = s.spares[1:]
+	s.pool = append(s.pool, idle)
+	if len(s.pool) > idleMax {
+		tcp.Reset(s.pool[0].conn) // makes receiveMessage in park return
+		s.pool = s.pool[1:]
 	}
-	close(s.parked)
-	s.parked = make(chan struct{})
+	close(s.grew)
+	s.grew = make(chan struct{})
 }
 
-func (s *server) remove(p *spare) {
+func (s *server) removeFromPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, other := range s.spares {
-		if other == p {
-			s.spares = append(s.spares[:i], s.spares[i+1:]...)
+	for i, other := range s.pool {
+		if other == idle {
+			s.pool = append(s.pool[:i], s.pool[i+1:]...)
 			return
 		}
 	}
 }
 
-// serve carries a connection of the subject, or refuses it.
-func (s *server) serve(ctx context.Context, raw net.Conn) {
-	subject, ok := raw.(duplex)
+// forward forwards a connection of the subject to the proxy, or resets it if that is not possible.
+func (s *server) forward(ctx context.Context, raw net.Conn) {
+	subject, ok := raw.(duplexConn)
 	if !ok {
-		s.Log("refused the subject: a %T cannot end one direction", raw)
+		s.Log("rejected a connection of the subject: %T has no CloseWrite method", raw)
 		_ = raw.Close()
 		return
 	}
-	control, err := s.take(ctx)
+	control, err := s.connectProxy(ctx)
 	if err != nil {
-		s.Log("refused the subject: %v", err)
+		s.Log("rejected a connection of the subject: %v", err)
 		tcp.Reset(subject)
 		return
 	}
 	join(ctx, subject, control)
 }
 
-// take returns a connection that the proxy is at the other end of.
-func (s *server) take(ctx context.Context) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("no connection of the test process within %s", s.Patience))
+// connectProxy takes a connection from the pool and connects it to the proxy.
+// It waits up to Patience for a connection, and discards unusable connections.
+func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the test process opened no usable connection within %s", s.Patience))
 	defer cancel()
 	for {
 		s.mu.Lock()
-		parked := s.parked
-		var p *spare
-		if last := len(s.spares) - 1; last >= 0 {
-			p, s.spares = s.spares[last], s.spares[:last]
+		grew := s.grew
+		var idle *idleConn
+		if last := len(s.pool) - 1; last >= 0 {
+			idle, s.pool = s.pool[last], s.pool[:last]
 		}
 		s.mu.Unlock()
-		if p == nil {
+		if idle == nil {
 			select {
-			case <-parked:
+			case <-grew:
 				continue
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
 		}
-		err := p.take(ctx)
+		err := idle.connectProxy(ctx)
 		if err == nil {
-			return p.conn, nil
+			return idle.conn, nil
 		}
-		s.Log("a parked connection is of no use: %v", err)
+		s.Log("discarded an idle connection of the test process: %v", err)
 	}
 }
 
-// take asks for the proxy at the other end and waits until it is there.
-func (p *spare) take(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, joinMax, fmt.Errorf("no answer within %s", joinMax))
+// connectProxy sends messageTaken and waits until the other end has connected to the proxy.
+func (idle *idleConn) connectProxy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the test process did not answer within %s", joinTimeout))
 	defer cancel()
-	unwatch := context.AfterFunc(ctx, func() { tcp.Reset(p.conn) }) // which ends the wait below
-	err := say(p.conn, wordTaken)
+	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // makes receiveMessage in park return
+	err := sendMessage(idle.conn, messageTaken)
 	if err != nil {
-		tcp.Reset(p.conn)
+		tcp.Reset(idle.conn)
 	}
-	heard := <-p.heard
-	if !unwatch() {
+	joined := <-idle.joined
+	if !cancelReset() {
 		return context.Cause(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return heard
+	return joined
 }

@@ -1,10 +1,10 @@
-// Package cluster says what a control plane is to the rest of the harness: a
-// place with a configuration per role, a health that can be asked for, parts
-// whose death is noticed, and an end. The providers (embedded, kind and
-// existing) live in packages below this one.
+// Package cluster defines the interface between the harness and the clusters that it uses.
 //
-// It is not about what runs on the cluster: the controllers under test belong
-// to harness/subject, and pods come from workloads.
+// The packages below this one implement it: embedded, kind and existing. A cluster
+// provides client configurations, health checks and the notification of failures.
+//
+// The controllers under test are not part of a cluster; see harness/subject. Neither
+// are the pods, which the workload creates.
 package cluster
 
 import (
@@ -13,28 +13,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Role is who a client is to the API server. Each role is a user of its own, so
-// that authorization and the recorded requests can tell them apart.
+// Role is the role of a client of the API server.
+// Each role is a separate user, so that authorization and recorded requests can
+// distinguish them.
 type Role string
 
 const (
-	// Admin may do everything. The harness itself acts as Admin.
+	// Admin has all permissions. The harness uses it for its own requests.
 	Admin Role = "admin"
-	// Subject is the user of the controllers under test. A cluster grants it
-	// nothing; whoever starts a subject binds the rights that subject needs.
+	// Subject is the user of the controllers under test. A cluster grants it no
+	// permissions. The code that starts a subject creates its role bindings.
 	Subject Role = "subject"
-	// Support is the user of everything else that acts on the cluster: the
-	// scheduler, the controllers not under test, the simulated kubelets.
+	// Support is the user of all other components. These are the scheduler, the
+	// controllers that are not under test, and the simulated kubelets.
 	Support Role = "support"
 )
 
-// SubjectUser is the name that [Subject] authenticates as: the name to put in a
-// role binding.
+// SubjectUser is the user name of the [Subject] role. Role bindings refer to it.
 const SubjectUser = "gauntlet:subject"
 
-// SubjectControllers are the controllers under test, by the names that
-// kube-controller-manager knows them by: a subject runs these, and a cluster
-// everything but these.
+// SubjectControllers lists the controllers under test by their kube-controller-manager names.
+// A subject runs these controllers, and a cluster runs all others.
 var SubjectControllers = []string{
 	"replicationcontroller-controller",
 	"replicaset-controller",
@@ -44,28 +43,29 @@ var SubjectControllers = []string{
 
 // Cluster is a running control plane.
 type Cluster interface {
-	// Name is the provider's name, such as "embedded".
+	// Name returns the name of the provider, such as "embedded".
 	Name() string
 
-	// Config returns a client configuration for a role: a copy, the caller's to
-	// change. It leads straight to the API server, never through the fault
-	// proxy, and has no client-side rate limit.
+	// Config returns a client configuration for a role. It is a copy that the caller
+	// may change. Its requests go directly to the API server, not through the fault
+	// proxy, and have no client-side rate limit.
 	Config(role Role) *rest.Config
 
-	// Health is nil when the control plane answers and all of its parts live. What
-	// is out of order for a time (see [Breakable]) it gives the time to come back,
-	// within a bound of its own. The error says which part does not and why, with the end of its log.
+	// Health returns nil if the control plane responds and all its components run.
+	// It waits a limited time for a component that is restarting (see [Restartable]).
+	// The error names the unhealthy component, with the reason and the last lines of
+	// its log.
 	Health(ctx context.Context) error
 
-	// Failed is closed when a part of the control plane ends that nobody asked
-	// to end. From then on nothing seen on the cluster can be trusted.
+	// Failed returns a channel that is closed when a component exits unexpectedly.
+	// Observations of the cluster are not reliable after that.
 	Failed() <-chan struct{}
 
-	// Err is nil until Failed is closed, then which part ended and why.
+	// Err returns nil until Failed is closed, and then which component exited and why.
 	Err() error
 
-	// Stop ends the control plane and removes its state. It takes seconds at
-	// most whatever ctx says, may be called more than once, and its error means
-	// that something was left behind.
+	// Stop stops the control plane and removes its state. It may be called more than
+	// once and takes at most seconds, even if ctx is canceled. An error means that
+	// something could not be removed.
 	Stop(ctx context.Context) error
 }

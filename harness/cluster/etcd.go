@@ -10,32 +10,32 @@ import (
 	"go.uber.org/zap"
 )
 
-// EtcdProvider is a cluster whose etcd is within reach.
+// EtcdProvider is a cluster whose etcd accepts clients of the harness.
 type EtcdProvider interface {
-	// Etcd returns a client of the cluster's etcd, the caller's to close. It may do
-	// everything, and goes past the API server.
+	// Etcd returns a client of the cluster's etcd with all permissions. The caller
+	// closes it. Its requests bypass the API server.
 	Etcd(ctx context.Context) (*clientv3.Client, error)
 }
 
-// Bounds on a connection to etcd: a member that is gone without a word is found
-// out in the time of both keepalives together.
+// Timeouts of a connection to etcd. A client detects an unreachable member after at
+// most etcdKeepAliveInterval + etcdKeepAliveTimeout.
 const (
-	etcdDialWithin        = 10 * time.Second
+	etcdDialTimeout       = 10 * time.Second
 	etcdKeepAliveInterval = 10 * time.Second
-	etcdKeepAliveWithin   = 5 * time.Second
+	etcdKeepAliveTimeout  = 5 * time.Second
 )
 
-// DialEtcd makes a client of the etcd at a URL. It connects when it is first
-// used, and again by itself whenever the connection breaks.
+// DialEtcd returns a client of the etcd at a URL.
+// The client connects on its first request and reconnects automatically.
 func DialEtcd(url string, config *tls.Config) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{url}, TLS: config,
-		DialTimeout: etcdDialWithin, DialKeepAliveTime: etcdKeepAliveInterval, DialKeepAliveTimeout: etcdKeepAliveWithin,
-		// What matters comes back as an error.
+		DialTimeout: etcdDialTimeout, DialKeepAliveTime: etcdKeepAliveInterval, DialKeepAliveTimeout: etcdKeepAliveTimeout,
+		// Requests return all relevant failures as errors.
 		Logger: zap.NewNop(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the etcd at %s: %w", url, err)
+		return nil, fmt.Errorf("creating a client of the etcd at %s: %w", url, err)
 	}
 	return client, nil
 }

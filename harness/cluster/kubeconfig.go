@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig is a configuration in the form of a kubeconfig file.
+// Kubeconfig encodes a client configuration in the format of a kubeconfig file.
 func Kubeconfig(config *rest.Config) ([]byte, error) {
 	const name = "gauntlet"
 	data, err := clientcmd.Write(api.Config{
@@ -26,13 +26,13 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 		CurrentContext: name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("writing a kubeconfig: %w", err)
+		return nil, fmt.Errorf("encoding a kubeconfig: %w", err)
 	}
 	return data, nil
 }
 
-// WriteKubeconfig writes a configuration as a kubeconfig file, for a process
-// that reads one. The file holds credentials, so only its owner may read it.
+// WriteKubeconfig writes a client configuration to a kubeconfig file.
+// Only the owner can read the file, because it contains credentials.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	data, err := Kubeconfig(config)
 	if err != nil {

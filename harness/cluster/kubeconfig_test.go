@@ -21,16 +21,16 @@ func TestWriteKubeconfig(t *testing.T) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+		t.Errorf("file mode %v (error %v), want 0600", info.Mode(), err)
 	}
 	got, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
+		t.Errorf("configuration in the file (-want +got):\n%s", diff)
 	}
 	if got.BearerToken != want.BearerToken {
-		t.Error("the token was not read back")
+		t.Error("the bearer token in the file differs")
 	}
 }

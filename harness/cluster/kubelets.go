@@ -9,47 +9,47 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kubelets is a cluster whose kubelets, real or simulated, can be laid hands on.
-// Nodes are named as they have registered.
+// Kubelets is a cluster whose real or simulated kubelets can be paused and restarted.
+// The node arguments are names of Node objects.
 type Kubelets interface {
-	// Silence has the kubelet of a node do nothing and report nothing until Wake.
-	// What runs there goes on; the node controller finds out after its own time.
+	// Silence pauses the kubelet of a node until Wake. Its containers keep running.
+	// The node lifecycle controller marks the node NotReady after its grace period.
 	Silence(ctx context.Context, node string) error
-	// Wake undoes Silence and returns when the node is well. A kubelet that was
-	// never silent is left alone.
+	// Wake resumes a paused kubelet and returns when the node is healthy. It has no
+	// effect on a kubelet that is not paused.
 	Wake(ctx context.Context, node string) error
-	// Register has the kubelet of a node that was deleted register it anew, and
-	// returns when it is well. A node that is there is left alone.
+	// Register makes the kubelet of a deleted Node object create the object again, and
+	// returns when the node is healthy. It has no effect if the Node object exists.
 	Register(ctx context.Context, node string) error
 }
 
-// Machines is a cluster whose nodes can be lost as machines are. Nodes are named as
-// they have registered. What runs on the control plane's node goes with it.
+// Machines is a cluster whose nodes can lose power and network like physical machines.
+// The node arguments are names of Node objects. Stopping or disconnecting the control
+// plane node does the same to the control plane.
 type Machines interface {
-	// KillNode ends a node at once, as a power cut does, with all that runs there.
+	// KillNode stops a node and everything on it immediately, as a power failure does.
 	KillNode(ctx context.Context, node string) error
-	// StartNode starts a node that was killed, and returns when it is well: its
-	// kubelet has its pods again, and their containers begin anew. One that was not
-	// killed is left alone.
+	// StartNode starts a node that was killed and returns when it is healthy. The
+	// kubelet then starts new containers for its pods. It has no effect on a node that
+	// was not killed.
 	StartNode(ctx context.Context, node string) error
-	// CutOff has no packet reach a node or leave it, and nobody told so. What runs
-	// there goes on.
+	// CutOff drops all network packets to and from a node. The processes on the node
+	// keep running.
 	CutOff(ctx context.Context, node string) error
-	// Reconnect undoes CutOff, and returns when the node is well. One that was not
-	// cut off is left alone.
+	// Reconnect ends CutOff and returns when the node is healthy. It has no effect on a
+	// node that is not cut off.
 	Reconnect(ctx context.Context, node string) error
 }
 
-// AwaitNode looks at every interval, and for no longer than within, until a node is
-// well.
+// AwaitNode polls a node at every interval until it is healthy, for at most the given time.
 func AwaitNode(ctx context.Context, c Cluster, name string, interval, within time.Duration) error {
 	client, err := kubernetes.NewForConfig(c.Config(Admin))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("timed out after %s", within))
 	defer cancel()
-	return Poll(ctx, interval, "the node "+name, func(ctx context.Context) error {
+	return Poll(ctx, interval, "node "+name+" to be healthy", func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// users is who each role authenticates as, and the user's group.
-// system:masters may do everything and is exempt from priority and fairness, so
-// neither the harness nor a support component is ever throttled.
+// users lists the user name and the group of each role.
+// The group system:masters has all permissions and is exempt from API Priority and
+// Fairness, so the API server never throttles the harness or a support component.
 var users = []struct {
 	role        Role
 	name, group string
@@ -18,10 +18,10 @@ var users = []struct {
 	{Support, "gauntlet:support", "system:masters"},
 }
 
-// Tokens is a bearer token for each role of one cluster.
+// Tokens contains the bearer token of each role of a cluster.
 type Tokens map[Role]string
 
-// NewTokens draws the tokens of a new cluster.
+// NewTokens generates the tokens of a new cluster.
 func NewTokens() Tokens {
 	tokens := Tokens{}
 	for _, user := range users {
@@ -30,8 +30,8 @@ func NewTokens() Tokens {
 	return tokens
 }
 
-// File is the tokens in the form of kube-apiserver's --token-auth-file: token,
-// user, uid, groups.
+// File returns the tokens in the format of kube-apiserver's --token-auth-file.
+// The columns are token, user, uid and groups.
 func (t Tokens) File() []byte {
 	var s strings.Builder
 	for _, user := range users {

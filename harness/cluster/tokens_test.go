@@ -14,10 +14,10 @@ func TestTokenFile(t *testing.T) {
 		tokens[Support] + `,gauntlet:support,support,"system:masters"` + "\n",
 	} {
 		if !strings.Contains(file, want) {
-			t.Errorf("no line %q in\n%s", want, file)
+			t.Errorf("token file has no line %q:\n%s", want, file)
 		}
 	}
 	if len(tokens) != 3 || strings.Count(file, "\n") != 3 {
-		t.Errorf("%d tokens, file\n%s", len(tokens), file)
+		t.Errorf("%d tokens, want 3 with one line each:\n%s", len(tokens), file)
 	}
 }

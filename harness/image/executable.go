@@ -7,42 +7,41 @@ import (
 	"strings"
 )
 
-// architectures are the machines that an image can be made for, by the names
-// that images have for them.
+// architectures maps the supported ELF machines to the architecture names of container images.
 var architectures = map[elf.Machine]string{
 	elf.EM_X86_64:  "amd64",
 	elf.EM_AARCH64: "arm64",
 }
 
-// architecture returns what a binary runs on. It fails unless the binary is an
-// executable that runs on a Linux kernel with no other file there: an image has
-// no dynamic linker and no libraries, and the kernel's answer to a missing one,
-// "no such file or directory", helps nobody.
+// architecture returns the image architecture of a static Linux executable, such as "amd64".
+// It returns an error for any other file. An image contains no dynamic linker and no
+// libraries, and the kernel's error for a missing dynamic linker, "no such file or
+// directory", is misleading.
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
 	if err != nil {
 		return "", fmt.Errorf("expected a Linux executable (ELF): %w", err)
 	}
-	arch, known := architectures[file.Machine]
+	arch, supported := architectures[file.Machine]
 	switch {
 	case file.OSABI != elf.ELFOSABI_NONE && file.OSABI != elf.ELFOSABI_LINUX:
 		return "", fmt.Errorf("expected a Linux executable, found one for %s", file.OSABI)
-	case !known || file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
+	case !supported || file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
 		return "", fmt.Errorf("expected an executable for amd64 or arm64, found one for %s, %s, %s", file.Machine, file.Class, file.Data)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN || file.Entry == 0:
 		return "", fmt.Errorf("expected an executable, found an ELF file of type %s with entry point %#x", file.Type, file.Entry)
 	}
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP {
-			return "", fmt.Errorf("expected a static executable, found one that needs %s (build it with CGO_ENABLED=0)", interpreter(segment))
+			return "", fmt.Errorf("expected a statically linked executable, found one that needs %s; build it with CGO_ENABLED=0", interpreter(segment))
 		}
 	}
 	return arch, nil
 }
 
-// interpreter returns the path of the dynamic linker that a segment names.
+// interpreter returns the path of the dynamic linker in a PT_INTERP segment.
 func interpreter(segment *elf.Prog) string {
-	const pathMax = 4096 // Linux's own bound
+	const pathMax = 4096 // PATH_MAX of Linux
 	path := make([]byte, min(segment.Filesz, pathMax))
 	if _, err := segment.ReadAt(path, 0); err != nil {
 		return "a dynamic linker"

@@ -12,41 +12,40 @@ func TestArchitecture(t *testing.T) {
 		name   string
 		binary elfFile
 		arch   string
-		errors []string // "" where there is none
+		errors []string // texts in the error; nil if there is no error
 	}{
 		{name: "static", binary: elfFile{}, arch: "amd64"},
 		{name: "static, position-independent", binary: elfFile{kind: elf.ET_DYN}, arch: "amd64"},
-		{name: "says that it is for Linux", binary: elfFile{abi: elf.ELFOSABI_LINUX}, arch: "amd64"},
+		{name: "static, with the Linux ABI in its header", binary: elfFile{abi: elf.ELFOSABI_LINUX}, arch: "amd64"},
 		{name: "arm64", binary: elfFile{machine: elf.EM_AARCH64}, arch: "arm64"},
 		{name: "dynamic", binary: elfFile{interpreter: "/lib64/ld-linux-x86-64.so.2"},
-			errors: []string{"expected a static executable", "needs /lib64/ld-linux-x86-64.so.2 (", "CGO_ENABLED=0"}},
-		{name: "dynamic, position-independent", binary: elfFile{kind: elf.ET_DYN, interpreter: "/lib/ld"}, errors: []string{"needs /lib/ld ("}},
-		{name: "a library", binary: elfFile{kind: elf.ET_DYN, noEntry: true}, errors: []string{"expected an executable, found an ELF file of type ET_DYN"}},
-		{name: "an object file", binary: elfFile{kind: elf.ET_REL}, errors: []string{"type ET_REL"}},
-		{name: "another machine", binary: elfFile{machine: elf.EM_RISCV}, errors: []string{"expected an executable for amd64 or arm64, found one for EM_RISCV"}},
-		{name: "another system", binary: elfFile{abi: elf.ELFOSABI_FREEBSD}, errors: []string{"expected a Linux executable, found one for ELFOSABI_FREEBSD"}},
+			errors: []string{"expected a statically linked executable", "needs /lib64/ld-linux-x86-64.so.2;", "CGO_ENABLED=0"}},
+		{name: "dynamic, position-independent", binary: elfFile{kind: elf.ET_DYN, interpreter: "/lib/ld"}, errors: []string{"needs /lib/ld;"}},
+		{name: "shared library", binary: elfFile{kind: elf.ET_DYN, noEntry: true}, errors: []string{"expected an executable, found an ELF file of type ET_DYN"}},
+		{name: "object file", binary: elfFile{kind: elf.ET_REL}, errors: []string{"type ET_REL"}},
+		{name: "unsupported machine", binary: elfFile{machine: elf.EM_RISCV}, errors: []string{"expected an executable for amd64 or arm64, found one for EM_RISCV"}},
+		{name: "other operating system", binary: elfFile{abi: elf.ELFOSABI_FREEBSD}, errors: []string{"expected a Linux executable, found one for ELFOSABI_FREEBSD"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			arch, err := architecture(test.binary.bytes(t))
 			if arch != test.arch || (err != nil) != (test.errors != nil) {
-				t.Errorf("got %q, error %v; want %q", arch, err, test.arch)
+				t.Errorf("architecture() = %q, error %v; want %q", arch, err, test.arch)
 			}
 			expectError(t, err, test.errors)
 		})
 	}
 }
 
-func TestArchitectureOfWhatIsNoBinary(t *testing.T) {
+func TestArchitectureOfTruncatedBinary(t *testing.T) {
 	whole := elfFile{interpreter: "/lib/ld"}.bytes(t)
 	for length := range len(whole) {
 		if arch, err := architecture(whole[:length]); err == nil {
-			t.Fatalf("the first %d of %d bytes are taken for a binary for %s", length, len(whole), arch)
+			t.Fatalf("architecture of the first %d of %d bytes = %q, want an error", length, len(whole), arch)
 		}
 	}
 }
 
-// elfFile describes the header of an executable: static, for Linux on amd64, but
-// for what is set.
+// elfFile describes an ELF file. The zero value is a static executable for Linux on amd64.
 type elfFile struct {
 	machine     elf.Machine
 	abi         elf.OSABI
@@ -55,7 +54,7 @@ type elfFile struct {
 	interpreter string
 }
 
-// bytes returns a file that has the header, the interpreter and no code.
+// bytes returns an ELF file with the header and the interpreter, but without code.
 func (f elfFile) bytes(t *testing.T) []byte {
 	t.Helper()
 	const headerSize, segmentSize = 64, 56

@@ -1,11 +1,11 @@
-// Package image makes container images: a static binary and nothing else, as an
-// archive that `docker load` and containerd's `ctr images import` take. It needs
-// no container engine and no registry.
+// Package image builds container images that contain one static binary and nothing else.
 //
-// An image is reproducible: the same binary and the same Spec give the same
-// bytes, whenever and wherever. It says nothing of how a container is run; the
-// binary belongs to root and the user is another, so that it runs on a root
-// file system that is read-only, without privileges.
+// An image is an archive that `docker load` and containerd's `ctr images import`
+// accept. Building it requires neither a container engine nor a registry.
+//
+// Images are reproducible: the same binary and the same Spec result in the same
+// bytes. The binary belongs to root, but runs as another user. It therefore also runs
+// without privileges and on a read-only root file system.
 package image
 
 import (
@@ -27,52 +27,52 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// User is who the binary runs as, user and group. It is numeric because there is
-// no /etc/passwd, and because a kubelet that is told runAsNonRoot believes only
-// numbers.
+// User is the user ID and group ID that the binary runs as.
+// Both are numeric because the image has no /etc/passwd, and because the kubelet can
+// verify runAsNonRoot only for a numeric user.
 const User = "65532:65532"
 
-// binaryMax bounds the size of a binary, in bytes: it is read into memory.
-const binaryMax = 1 << 30
+// binaryBytesMax limits the size of a binary, because Write reads it into memory.
+const binaryBytesMax = 1 << 30
 
-// epoch is the time of everything in an image. A real one would make every
-// image another.
+// epoch is the time stamp of all content of an image. A constant time keeps images reproducible.
 var epoch = time.Unix(0, 0).UTC()
 
-// Spec says what an image is made of.
+// Spec describes an image.
 type Spec struct {
-	// Reference is the image's name and tag, such as "localhost/relay:dev". With
-	// the registry "localhost" nobody pulls something else of that name when the
-	// image is not loaded.
+	// Reference is the name and tag of the image, such as "localhost/relay:dev".
+	// The registry "localhost" prevents a container engine from pulling another image
+	// of that name if this one is not loaded.
 	Reference string
-	// Binary is the file of a static Linux executable, for amd64 or arm64. In the
-	// image it stands in the root under its base name, and is the entrypoint.
+	// Binary is the path of a static Linux executable for amd64 or arm64. The image
+	// contains it in the root directory under its base name, as the entrypoint.
 	Binary string
-	// Args come right behind the binary, in front of a container's own arguments.
+	// Args are the first arguments of the entrypoint. The arguments of a container
+	// follow them.
 	Args []string
-	// Labels of the image; the keys that tools know begin with
+	// Labels are the labels of the image. The predefined keys start with
 	// "org.opencontainers.image.".
 	Labels map[string]string
 }
 
-// Write writes the image to w as a docker-archive. It fails when the binary
-// could not run alone in an image.
+// Write writes the image to w in the docker-archive format.
+// It returns an error if the binary is not a static Linux executable.
 func Write(w io.Writer, spec Spec) error {
 	tag, err := name.NewTag(spec.Reference, name.StrictValidation)
 	if err != nil {
 		return fmt.Errorf("image reference %q: expected NAME:TAG: %w", spec.Reference, err)
 	}
-	binary, err := read(spec.Binary)
+	binary, err := readBinary(spec.Binary)
 	if err != nil {
-		return fmt.Errorf("making image %s: %w", spec.Reference, err)
+		return fmt.Errorf("building image %s: %w", spec.Reference, err)
 	}
 	arch, err := architecture(binary)
 	if err != nil {
-		return fmt.Errorf("making image %s of %s: %w", spec.Reference, spec.Binary, err)
+		return fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
 	}
 	image, err := build(spec, binary, arch)
 	if err != nil {
-		return fmt.Errorf("making image %s: %w", spec.Reference, err)
+		return fmt.Errorf("building image %s: %w", spec.Reference, err)
 	}
 	if err := tarball.Write(tag, image, w); err != nil {
 		return fmt.Errorf("writing image %s: %w", spec.Reference, err)
@@ -80,31 +80,32 @@ func Write(w io.Writer, spec Spec) error {
 	return nil
 }
 
-// read returns the content of a regular file.
-func read(path string) ([]byte, error) {
+// readBinary reads a regular file of at most binaryBytesMax.
+func readBinary(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: expected a file, found mode %s", path, info.Mode())
-	case info.Size() > binaryMax:
-		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d", path, binaryMax>>20, info.Size()>>20)
+		return nil, fmt.Errorf("%s: expected a regular file, found mode %s", path, info.Mode())
+	case info.Size() > binaryBytesMax:
+		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d MiB", path, binaryBytesMax>>20, info.Size()>>20)
 	}
 	return os.ReadFile(path)
 }
 
-// build puts one layer on nothing and says how it is run.
+// build returns an image with one layer, which contains the binary, and with its configuration.
 func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 	base := filepath.Base(spec.Binary)
-	packed, err := pack(base, binary)
+	layer, err := layerArchive(base, binary)
 	if err != nil {
-		return nil, fmt.Errorf("packing the layer: %w", err)
+		return nil, fmt.Errorf("creating the layer: %w", err)
 	}
 	image, err := mutate.Append(empty.Image, mutate.Addendum{
-		// Not compressed: the archive goes no further than to the next engine, and
-		// compressors differ between releases of Go.
-		Layer:   static.NewLayer(packed, types.DockerUncompressedLayer),
+		// The layer is not compressed, because the compressor's output differs between Go
+		// releases. A container engine on the same machine loads it, so its size matters
+		// little.
+		Layer:   static.NewLayer(layer, types.DockerUncompressedLayer),
 		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: base},
 	})
 	if err != nil {
@@ -125,11 +126,10 @@ func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// pack returns the tar archive of one executable in the root, which nobody may
-// change.
-func pack(base string, binary []byte) ([]byte, error) {
-	var packed bytes.Buffer
-	archive := tar.NewWriter(&packed)
+// layerArchive returns a tar archive with the binary as a read-only executable in the root directory.
+func layerArchive(base string, binary []byte) ([]byte, error) {
+	var content bytes.Buffer
+	archive := tar.NewWriter(&content)
 	err := archive.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     base,
@@ -147,5 +147,5 @@ func pack(base string, binary []byte) ([]byte, error) {
 	if err := archive.Close(); err != nil {
 		return nil, err
 	}
-	return packed.Bytes(), nil
+	return content.Bytes(), nil
 }

@@ -24,7 +24,7 @@ func TestWrite(t *testing.T) {
 	binary := elfFile{}.bytes(t)
 	spec := Spec{
 		Reference: reference,
-		Binary:    write(t, "manager", binary),
+		Binary:    writeFile(t, "manager", binary),
 		Args:      []string{"relay", "--listen=:1"},
 		Labels:    map[string]string{"org.opencontainers.image.revision": "abc"},
 	}
@@ -46,29 +46,28 @@ func TestWrite(t *testing.T) {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	if config.OS != "linux" || config.Architecture != "amd64" {
-		t.Errorf("an image for %s/%s, want linux/amd64", config.OS, config.Architecture)
+		t.Errorf("image for %s/%s, want linux/amd64", config.OS, config.Architecture)
 	}
 	header, content := onlyFile(t, image)
 	if header.Name != "manager" || header.Mode != 0o555 || header.Uid != 0 || header.Gid != 0 {
 		t.Errorf("file %s, mode %o, owner %d:%d; want manager, 555, 0:0", header.Name, header.Mode, header.Uid, header.Gid)
 	}
 	if !bytes.Equal(content, binary) {
-		t.Error("the image's file is not the binary")
+		t.Error("the file in the image differs from the binary")
 	}
 }
 
 func TestWriteForArm64(t *testing.T) {
-	config, err := load(t, Spec{Reference: reference, Binary: write(t, "manager", elfFile{machine: 183}.bytes(t))}).ConfigFile()
+	config, err := load(t, Spec{Reference: reference, Binary: writeFile(t, "manager", elfFile{machine: 183}.bytes(t))}).ConfigFile()
 	if err != nil || config.Architecture != "arm64" {
-		t.Errorf("an image for %+v, %v; want arm64", config, err)
+		t.Errorf("image configuration %+v (error %v), want architecture arm64", config, err)
 	}
 }
 
-// The same binary gives the same bytes, wherever it lies and whenever it was
-// built.
+// TestWriteIsReproducible checks that the path and modification time of a binary do not change the image.
 func TestWriteIsReproducible(t *testing.T) {
 	archive := func(age time.Duration) []byte {
-		path := write(t, "manager", elfFile{}.bytes(t))
+		path := writeFile(t, "manager", elfFile{}.bytes(t))
 		built := time.Now().Add(-age)
 		if err := os.Chtimes(path, built, built); err != nil {
 			t.Fatal(err)
@@ -81,12 +80,11 @@ func TestWriteIsReproducible(t *testing.T) {
 		return out.Bytes()
 	}
 	if !bytes.Equal(archive(0), archive(time.Hour)) {
-		t.Error("two archives of one binary differ")
+		t.Error("two archives of the same binary differ")
 	}
 }
 
-// What `make image` makes stays small, and has what a Pod that demands
-// runAsNonRoot asks for.
+// TestImageOfOurControllers checks that the image of `make image` is small and works with runAsNonRoot.
 func TestImageOfOurControllers(t *testing.T) {
 	const sizeMax = 60e6
 	image := load(t, Spec{Reference: reference, Binary: filepath.Join("..", "..", "bin", "workload-controller-manager")})
@@ -95,17 +93,17 @@ func TestImageOfOurControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.Config.User != User || !cmp.Equal(config.Config.Entrypoint, []string{"/workload-controller-manager"}) {
-		t.Errorf("user %q, entrypoint %q", config.Config.User, config.Config.Entrypoint)
+		t.Errorf("user %q, entrypoint %q; want user %q and the binary", config.Config.User, config.Config.Entrypoint, User)
 	}
 	if header, _ := onlyFile(t, image); header.Size >= sizeMax {
-		t.Errorf("the image has %d bytes, want less than %d", header.Size, int64(sizeMax))
+		t.Errorf("binary in the image has %d bytes, want less than %d", header.Size, int64(sizeMax))
 	}
 }
 
 func TestWriteErrors(t *testing.T) {
-	static := write(t, "static", elfFile{}.bytes(t))
-	huge := write(t, "huge", nil)
-	if err := os.Truncate(huge, binaryMax+1<<20); err != nil {
+	static := writeFile(t, "static", elfFile{}.bytes(t))
+	huge := writeFile(t, "huge", nil)
+	if err := os.Truncate(huge, binaryBytesMax+1<<20); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -117,9 +115,9 @@ func TestWriteErrors(t *testing.T) {
 		{"no tag", Spec{Reference: "localhost/manager", Binary: static}, []string{`image reference "localhost/manager"`, "expected NAME:TAG"}},
 		{"a digest", Spec{Reference: "localhost/manager@sha256:" + strings.Repeat("0", 64), Binary: static}, []string{"expected NAME:TAG"}},
 		{"no file", Spec{Reference: reference, Binary: "absent"}, []string{reference, "absent: no such file"}},
-		{"a directory", Spec{Reference: reference, Binary: filepath.Dir(static)}, []string{filepath.Dir(static) + ": expected a file", "found mode d"}},
+		{"a directory", Spec{Reference: reference, Binary: filepath.Dir(static)}, []string{filepath.Dir(static) + ": expected a regular file", "found mode d"}},
 		{"too big", Spec{Reference: reference, Binary: huge}, []string{huge + ": expected at most 1024 MiB, found 1025"}},
-		{"no executable", Spec{Reference: reference, Binary: write(t, "script", []byte("#!/bin/sh\n"))}, []string{"script: expected a Linux executable"}},
+		{"not an executable", Spec{Reference: reference, Binary: writeFile(t, "script", []byte("#!/bin/sh\n"))}, []string{"script: expected a Linux executable"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			expectError(t, Write(io.Discard, test.spec), test.want)
@@ -127,12 +125,12 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-func TestWriteToWhatBreaks(t *testing.T) {
-	broken := errors.New("disk full")
-	err := Write(writerFunc(func([]byte) (int, error) { return 0, broken }),
-		Spec{Reference: reference, Binary: write(t, "manager", elfFile{}.bytes(t))})
-	if !errors.Is(err, broken) {
-		t.Errorf("error %v, want %v", err, broken)
+func TestWriteReturnsErrorOfWriter(t *testing.T) {
+	diskFull := errors.New("disk full")
+	err := Write(writerFunc(func([]byte) (int, error) { return 0, diskFull }),
+		Spec{Reference: reference, Binary: writeFile(t, "manager", elfFile{}.bytes(t))})
+	if !errors.Is(err, diskFull) {
+		t.Errorf("error %v, want %v", err, diskFull)
 	}
 }
 
@@ -144,13 +142,13 @@ func expectError(t *testing.T, err error, want []string) {
 	t.Helper()
 	for _, text := range want {
 		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("error %v, want one with %q", err, text)
+			t.Errorf("error %v, want one that contains %q", err, text)
 		}
 	}
 }
 
-// write makes a file of its own directory.
-func write(t *testing.T, base string, content []byte) string {
+// writeFile writes a file to a new temporary directory and returns its path.
+func writeFile(t *testing.T, base string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), base)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -159,7 +157,7 @@ func write(t *testing.T, base string, content []byte) string {
 	return path
 }
 
-// load writes an image and reads it back, as an engine would.
+// load writes an image and reads it again, as a container engine does.
 func load(t *testing.T, spec Spec) v1.Image {
 	t.Helper()
 	var archive bytes.Buffer
@@ -179,12 +177,12 @@ func load(t *testing.T, spec Spec) v1.Image {
 	return image
 }
 
-// onlyFile returns the one file of the one layer of an image.
+// onlyFile returns the only file of an image, and fails if there are more files or layers.
 func onlyFile(t *testing.T, image v1.Image) (*tar.Header, []byte) {
 	t.Helper()
 	layers, err := image.Layers()
 	if err != nil || len(layers) != 1 {
-		t.Fatalf("%d layers, %v; want 1", len(layers), err)
+		t.Fatalf("%d layers (error %v), want 1", len(layers), err)
 	}
 	content, err := layers[0].Uncompressed()
 	if err != nil {
@@ -201,7 +199,7 @@ func onlyFile(t *testing.T, image v1.Image) (*tar.Header, []byte) {
 		t.Fatal(err)
 	}
 	if next, err := archive.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("a second file %v, %v", next, err)
+		t.Errorf("the layer contains a second file: %v (error %v)", next, err)
 	}
 	return header, file
 }

@@ -1,6 +1,6 @@
-# What engine and build share; to be sourced.
+# Shell functions for the scripts engine and build, which source this file.
 
-# has_sys_resource: may a process here hold CAP_SYS_RESOURCE (bit 24)?
+# has_sys_resource succeeds if CAP_SYS_RESOURCE (bit 24) is in the capability bounding set.
 has_sys_resource() {
   local bounding
   bounding=$(awk '/^CapBnd/ { print $2 }' /proc/self/status)

@@ -1,5 +1,9 @@
-// Package nodeimage holds what the script build makes a kind node image from,
-// where there is no image registry: a program of its own (pause), and the pins
-// of the programs that come from Go modules other than harness/upstream's. It is
-// a module of its own so that their requirements stay out of the main go.mod.
+// Package nodeimage contains the sources of a kind node image that is built without a registry.
+//
+// The script build in this directory builds the image. The Go code is the program
+// pause and the imports that pin containerd in go.mod. harness/upstream pins the
+// other programs of the image.
+//
+// The package is a separate Go module so that the dependencies of containerd stay
+// out of the main go.mod.
 package nodeimage

@@ -2,8 +2,8 @@
 
 package nodeimage
 
-// The commands of containerd that a node runs, imported so that go.mod pins them
-// and go.sum covers everything they need.
+// These imports keep the containerd programs of a node and their dependencies in
+// go.mod and go.sum.
 import (
 	_ "github.com/containerd/containerd/v2/cmd/containerd"
 	_ "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"

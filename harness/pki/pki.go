@@ -1,7 +1,7 @@
-// Package pki makes the keys and certificates of a run: an authority for each pair of
-// ends that have to know each other, and what it signs for them. An authority's key is
-// in no file and goes with the memory that it is in; who has the authority's
-// certificate trusts what it signed, and nothing else.
+// Package pki creates the certificate authorities, certificates and keys of a run.
+//
+// Each pair of components that authenticate each other gets its own certificate
+// authority. The private key of an authority exists only in memory.
 package pki
 
 import (
@@ -17,37 +17,41 @@ import (
 	"time"
 )
 
-// What certificates are valid for: longer than any run lasts, and since before now,
-// for clocks that differ or are set back.
+// A certificate is valid for longer than any run. Its validity starts in the past,
+// so that it is valid on machines whose clock is behind.
 const (
 	validBefore = time.Hour
 	validAfter  = 30 * 24 * time.Hour
 )
 
-// Authority signs certificates.
+// Authority is a certificate authority.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	now         time.Time
 }
 
-// Leaf is what a certificate says of who shows it.
+// Leaf describes a certificate to sign.
 type Leaf struct {
-	Name  string // the common name
+	// Name is the common name of the subject.
+	Name string
+	// Usage lists the extended key usages.
 	Usage []x509.ExtKeyUsage
-	// DNSNames and IPs are where it may be met, if it serves.
+	// DNSNames are the DNS names of a server.
 	DNSNames []string
-	IPs      []net.IP
+	// IPs are the IP addresses of a server.
+	IPs []net.IP
 }
 
-// Pair is a certificate and its key, both in PEM.
+// Pair is a certificate and its private key, both PEM-encoded.
 type Pair struct{ Certificate, Key []byte }
 
-// NewAuthority makes an authority of that name. Certificates are valid around now.
+// NewAuthority creates a certificate authority with the given common name.
+// now determines the validity period of its own certificate and of those that it signs.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
-		return nil, fmt.Errorf("making the authority %s: %w", name, err)
+		return nil, fmt.Errorf("creating the key of certificate authority %s: %w", name, err)
 	}
 	a := &Authority{key: key, now: now}
 	template := a.template(name)
@@ -58,29 +62,30 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 		a.certificate, err = x509.ParseCertificate(der)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making the certificate of the authority %s: %w", name, err)
+		return nil, fmt.Errorf("creating the certificate of certificate authority %s: %w", name, err)
 	}
 	return a, nil
 }
 
-// PEM is the authority's certificate, by which others know what it signed.
+// PEM returns the PEM-encoded certificate of the authority.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
-// Roots is the authority as the only one that is trusted.
+// Roots returns a certificate pool that contains only this authority.
 func (a *Authority) Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-// Sign makes a key and signs a certificate of it. The leaf's name must not be the
-// authority's: a certificate whose subject is its issuer passes for signed by itself.
+// Sign creates a key and signs a certificate for it.
+// The name of the leaf must differ from the name of the authority: a certificate
+// with equal subject and issuer is treated as self-signed.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
-		return Pair{}, fmt.Errorf("making the certificate of %s: %w", leaf.Name, err)
+		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
 	}
 	if leaf.Name == a.certificate.Subject.CommonName {
-		return fail(errors.New("expected another name than that of its authority"))
+		return fail(errors.New("the name must differ from the name of the certificate authority"))
 	}
 	key, err := newKey()
 	if err != nil {
@@ -100,7 +105,8 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}, nil
 }
 
-// template is what all certificates have. The serial number is drawn by who signs.
+// template returns the fields that all certificates share.
+// It has no serial number; x509.CreateCertificate generates one.
 func (a *Authority) template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},

@@ -33,9 +33,8 @@ func sign(t *testing.T, a *Authority, leaf Leaf) tls.Certificate {
 	return certificate
 }
 
-// What an authority signed is trusted by who trusts it, for what it is meant for,
-// where it is to be met and while it is valid.
-func TestTrust(t *testing.T) {
+// TestVerify checks when a client that trusts an authority accepts a certificate that it signed.
+func TestVerify(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	authority, other := newAuthority(t, now), newAuthority(t, now)
 	server := Leaf{Name: "server", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{"here"}, IPs: []net.IP{loopback}}
@@ -45,31 +44,30 @@ func TestTrust(t *testing.T) {
 		at    time.Duration
 		host  string
 		usage x509.ExtKeyUsage
-		want  string // in the error; empty is trust
+		want  string // text in the error; empty if the certificate is valid
 	}{
-		{"by its name", authority.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, ""},
-		{"by its address", authority.Roots(), 0, "127.0.0.1", x509.ExtKeyUsageServerAuth, ""},
-		{"a clock that is set back", authority.Roots(), -59 * time.Minute, "here", x509.ExtKeyUsageServerAuth, ""},
-		{"a long run", authority.Roots(), 29 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, ""},
-		{"another name", authority.Roots(), 0, "there", x509.ExtKeyUsageServerAuth, "not there"},
-		{"another address", authority.Roots(), 0, "127.0.0.2", x509.ExtKeyUsageServerAuth, "127.0.0.2"},
-		{"another use", authority.Roots(), 0, "here", x509.ExtKeyUsageClientAuth, "incompatible key usage"},
-		{"another authority of that name", other.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, "unknown authority"},
-		{"too late", authority.Roots(), 31 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, "expired"},
+		{"DNS name", authority.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"IP address", authority.Roots(), 0, "127.0.0.1", x509.ExtKeyUsageServerAuth, ""},
+		{"clock of the client is behind", authority.Roots(), -59 * time.Minute, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"after 29 days", authority.Roots(), 29 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, ""},
+		{"another DNS name", authority.Roots(), 0, "there", x509.ExtKeyUsageServerAuth, "not there"},
+		{"another IP address", authority.Roots(), 0, "127.0.0.2", x509.ExtKeyUsageServerAuth, "127.0.0.2"},
+		{"another key usage", authority.Roots(), 0, "here", x509.ExtKeyUsageClientAuth, "incompatible key usage"},
+		{"another authority with the same name", other.Roots(), 0, "here", x509.ExtKeyUsageServerAuth, "unknown authority"},
+		{"after 31 days", authority.Roots(), 31 * 24 * time.Hour, "here", x509.ExtKeyUsageServerAuth, "expired"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := sign(t, authority, server).Leaf.Verify(x509.VerifyOptions{
 				Roots: test.roots, CurrentTime: now.Add(test.at), DNSName: test.host, KeyUsages: []x509.ExtKeyUsage{test.usage},
 			})
 			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("error %v, want %q", err, test.want)
+				t.Errorf("Verify(): error %v, want one that contains %q", err, test.want)
 			}
 		})
 	}
 }
 
-// The certificate is enough to know what an authority signed, and its form is the one
-// that files have.
+// TestPEM checks the PEM encoding of an authority and the certificates that it signs.
 func TestPEM(t *testing.T) {
 	authority := newAuthority(t, time.Now())
 	pool := x509.NewCertPool()
@@ -77,19 +75,19 @@ func TestPEM(t *testing.T) {
 		t.Fatalf("no certificate in %q", authority.PEM())
 	}
 	if !pool.Equal(authority.Roots()) {
-		t.Error("the authority in PEM is another one")
+		t.Error("the PEM-encoded authority differs from Roots()")
 	}
 	one, two := sign(t, authority, Leaf{Name: "one"}), sign(t, authority, Leaf{Name: "two"})
 	if one.Leaf.SerialNumber.Cmp(two.Leaf.SerialNumber) == 0 {
-		t.Error("two certificates have one serial number")
+		t.Error("two certificates have the same serial number")
 	}
 	if one.Leaf.IsCA {
-		t.Error("what was signed can sign")
+		t.Error("a leaf certificate is a certificate authority")
 	}
 	if len(one.Leaf.AuthorityKeyId) == 0 || string(one.Leaf.AuthorityKeyId) != string(authority.certificate.SubjectKeyId) {
-		t.Errorf("signed by the key %x, it says, want %x", one.Leaf.AuthorityKeyId, authority.certificate.SubjectKeyId)
+		t.Errorf("authority key ID of the leaf certificate is %x, want %x", one.Leaf.AuthorityKeyId, authority.certificate.SubjectKeyId)
 	}
-	if _, err := authority.Sign(Leaf{Name: "the authority"}); err == nil || !strings.Contains(err.Error(), "another name") {
-		t.Errorf("a leaf of the authority's name: %v", err)
+	if _, err := authority.Sign(Leaf{Name: "the authority"}); err == nil || !strings.Contains(err.Error(), "must differ") {
+		t.Errorf("Sign() with the name of the authority: error %v, want one that contains \"must differ\"", err)
 	}
 }

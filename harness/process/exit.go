@@ -13,46 +13,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process used, the descendants that it waited for included.
+// Usage is the resource usage of a process.
 type Usage struct {
-	CPU time.Duration // user and system
-	// RSSBytesMax is the largest resident set of the process itself, up to when
-	// gauntlet asked it to end; 0 when it ended unasked.
+	// CPU is the user and system time of the process and of the descendants that it
+	// waited for.
+	CPU time.Duration
+	// RSSBytesMax is the largest resident set size of the process, without
+	// descendants, until gauntlet sent it the last signal. It is 0 if gauntlet sent
+	// none.
 	RSSBytesMax int64
 }
 
-// ExitError is the end of a process.
+// ExitError describes how a process exited.
 type ExitError struct {
+	// Name is the name of the process from its Spec.
 	Name string
-	// Code is the exit status; -1 when a signal ended the process.
+	// Code is the exit status, or -1 if a signal terminated the process.
 	Code int
-	// Signal is what ended the process; 0 when it ended by itself.
-	Signal  syscall.Signal
-	Usage   Usage
+	// Signal is the signal that terminated the process, or 0 if there was none.
+	Signal syscall.Signal
+	// Usage is the resource usage of the process.
+	Usage Usage
+	// LogPath is the log file of the process.
 	LogPath string
-	// LogTail is the last lines of what this process wrote to its log.
+	// LogTail contains the last lines that this process wrote to the log file.
 	LogTail string
-	// DiskFull says that the disk which holds the log has no room left, so that
-	// the log may not say why the process ended.
+	// DiskFull reports whether the disk of the log file is full. If it is, the
+	// reason of the exit may be missing in the log.
 	DiskFull bool
 }
 
-// Error says how the process ended, with the end of its log.
+// Error returns how the process exited and the last lines of its log.
 func (e *ExitError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s exited with status %d", e.Name, e.Code)
 	if e.Signal != 0 {
 		s.Reset()
-		fmt.Fprintf(&s, "%s was ended by %s", e.Name, unix.SignalName(e.Signal))
+		fmt.Fprintf(&s, "%s was terminated by %s", e.Name, unix.SignalName(e.Signal))
 	}
 	if e.DiskFull {
-		fmt.Fprintf(&s, "; no space is left on the disk of %s", filepath.Dir(e.LogPath))
+		fmt.Fprintf(&s, "; no space left on the disk of %s", filepath.Dir(e.LogPath))
 	}
 	if e.LogTail == "" {
 		fmt.Fprintf(&s, "; it wrote nothing to %s", e.LogPath)
 		return s.String()
 	}
-	fmt.Fprintf(&s, "; the end of %s:\n\t%s", e.LogPath, strings.ReplaceAll(e.LogTail, "\n", "\n\t"))
+	fmt.Fprintf(&s, "; last lines of %s:\n\t%s", e.LogPath, strings.ReplaceAll(e.LogTail, "\n", "\n\t"))
 	return s.String()
 }
 
@@ -68,10 +74,10 @@ func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	return e
 }
 
-// peakRSS is the largest resident set so far of a process that lives, in bytes; 0
-// when it cannot be read. The kernel's resource usage does not serve: its peak
-// outlives exec, so that a small child has at least the size of gauntlet itself.
-func peakRSS(pid int) int64 {
+// readPeakRSS returns the largest resident set size of a running process in bytes.
+// It returns 0 if the value cannot be read. getrusage is no alternative: its value
+// includes the time before exec, when the child had the size of gauntlet.
+func readPeakRSS(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -85,23 +91,24 @@ func peakRSS(pid int) int64 {
 	return 0
 }
 
-// diskFull reports whether a log line could still be written beside path.
+// diskFull reports whether the file system of path has almost no free space.
 func diskFull(path string) bool {
-	const roomBytesMin = 64 << 10
+	const freeBytesMin = 64 << 10
 	var stat unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(path), &stat); err != nil {
 		return false
 	}
-	return int64(stat.Bavail)*stat.Bsize < roomBytesMin
+	return int64(stat.Bavail)*stat.Bsize < freeBytesMin
 }
 
-// logFile is the file a process logs to, and where in it the process began.
+// logFile is the log file of a process.
 type logFile struct {
 	path  string
-	start int64
+	start int64 // offset of the first byte that this process wrote
 	file  *os.File
 }
 
+// openLog opens the log file for appending and creates its directory.
 func openLog(path string) (logFile, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return logFile{}, err
@@ -121,11 +128,12 @@ func openLog(path string) (logFile, error) {
 const (
 	tailLinesMax = 15
 	tailBytesMax = 8 << 10
-	lineBytesMax = 500 // a Go panic of a server can put kilobytes on one line
+	lineBytesMax = 500 // a Go panic can print kilobytes in one line
 )
 
-// tail is the last lines of what the process wrote. What cannot be read is
-// left out: the tail explains another error and must not replace it.
+// tail returns the last lines that the process wrote to its log.
+// If the log cannot be read, it returns "": the tail explains another error and
+// must not replace that error.
 func (l logFile) tail() string {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -144,8 +152,7 @@ func (l logFile) tail() string {
 	return lastLines(data)
 }
 
-// lastLines is the last tailLinesMax lines that are not blank, each cut to
-// lineBytesMax.
+// lastLines returns the last tailLinesMax non-blank lines, each truncated to lineBytesMax.
 func lastLines(data []byte) string {
 	var lines []string
 	for line := range bytes.Lines(data) {

@@ -18,58 +18,62 @@ import (
 	"time"
 )
 
-// guardVariable set in the environment makes any program that contains this
-// package a guard. The value is the guarded process's ID.
+// guardVariable is the environment variable that makes a program with this package run as a guard.
+// Its value is the process ID of the gauntlet process that started the guard.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
-// guardReady is what a guard says once it no longer heeds signals.
+// guardReady is the text that a guard prints when it ignores signals.
 const guardReady = "ready"
 
 func init() {
-	if of := os.Getenv(guardVariable); of != "" {
-		keepGuard(os.Stdin, os.Stdout)
+	if os.Getenv(guardVariable) != "" {
+		runAsGuard(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
 }
 
-// notice is one line from gauntlet to its guard.
-type notice struct {
-	Watch     *group `json:"watch,omitempty"`
-	Forget    int    `json:"forget,omitempty"` // a group's number
-	Directory string `json:"directory,omitempty"`
-	Keep      bool   `json:"keep,omitempty"` // of Directory: no longer to be removed
-	// Command is to be run; with nothing in it, the one of that number is not.
-	Command *command `json:"command,omitempty"`
+// guardMessage is one line of JSON that gauntlet sends to its guard. Exactly one
+// of Watch, Unwatch, Directory and Command is set.
+type guardMessage struct {
+	Watch     *processGroup `json:"watch,omitempty"`
+	Unwatch   int           `json:"forget,omitempty"` // ID of a process group
+	Directory string        `json:"directory,omitempty"`
+	// Release means that the guard no longer removes Directory.
+	Release bool `json:"keep,omitempty"`
+	// Command is a cleanup command. If it has no arguments, the guard no longer runs
+	// the command with its number.
+	Command *cleanupCommand `json:"command,omitempty"`
 }
 
-// command removes what neither a process nor a directory is.
-type command struct {
+// cleanupCommand removes something that is neither a process nor a directory.
+type cleanupCommand struct {
 	Number int64    `json:"number"`
 	Args   []string `json:"args,omitempty"`
 	Env    []string `json:"env,omitempty"`
 }
 
-// group is a process group. Its leader's start time (in clock ticks since boot)
-// and the session tell it from a later group with the same number.
-type group struct {
+// processGroup identifies a process group.
+// The session and the start time of the group leader (in clock ticks since boot)
+// distinguish it from a later group with the same ID.
+type processGroup struct {
 	PID        int    `json:"pid"`
 	Session    int    `json:"session"`
 	StartTicks uint64 `json:"startTicks"`
 }
 
-// guardPipe is gauntlet's end of the pipe to its guard.
-type guardPipe struct {
+// guardClient sends messages to the guard through a pipe.
+type guardClient struct {
 	mu   sync.Mutex
 	pipe io.Writer
 }
 
-// theGuard starts the guard when first called: one per gauntlet.
-var theGuard = sync.OnceValues(startGuard)
+// sharedGuard returns the guard of this process and starts it on the first call.
+var sharedGuard = sync.OnceValues(startGuard)
 
-// startGuard runs this very program again as a guard. The guard's input is a
-// pipe whose other end only gauntlet has: it reads to the end when, and only
-// when, gauntlet is gone.
-func startGuard() (*guardPipe, error) {
+// startGuard runs the binary of this process again as a guard.
+// The guard reads its standard input from a pipe whose write end only gauntlet has.
+// The guard reads EOF as soon as gauntlet has exited, and not before.
+func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the guard: %w", err)
@@ -80,19 +84,19 @@ func startGuard() (*guardPipe, error) {
 		write.Close()
 		return nil, fmt.Errorf("starting the guard: %w", err)
 	}
-	go func() { _ = guard.Wait() }() // it ends after gauntlet, or was killed
-	return &guardPipe{pipe: write}, nil
+	go func() { _ = guard.Wait() }() // returns only if somebody kills the guard before gauntlet exits
+	return &guardClient{pipe: write}, nil
 }
 
-// runGuard starts the guard and returns once it is proof against signals.
+// runGuard starts the guard process and returns when it ignores signals.
 func runGuard(input *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{fmt.Sprintf("gauntlet-guard-of-%d", os.Getpid())}
 	cmd.Env = []string{fmt.Sprintf("%s=%d", guardVariable, os.Getpid())}
-	cmd.Dir = "/" // a guard must not keep a file system busy
+	cmd.Dir = "/" // the guard must not keep a file system busy
 	cmd.Stdin = input
-	// Not gauntlet's own output: a guard that held it would keep whoever reads
-	// it waiting.
+	// The guard must not inherit the standard output of gauntlet. A program that
+	// reads that output until EOF would otherwise wait for the guard too.
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -101,124 +105,127 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	if word, err := io.ReadAll(ready); err != nil || string(word) != guardReady {
+	if printed, err := io.ReadAll(ready); err != nil || string(printed) != guardReady {
 		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("it said %q instead of %q: %w", word, guardReady, errors.Join(err, cmd.Wait()))
+		return nil, fmt.Errorf("guard process printed %q, expected %q: %w", printed, guardReady, errors.Join(err, cmd.Wait()))
 	}
 	return cmd, nil
 }
 
-func (g *guardPipe) tell(n notice) error {
-	line, err := json.Marshal(n)
+// send sends a message to the guard.
+func (g *guardClient) send(m guardMessage) error {
+	line, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("telling the guard: %w", err)
+		return fmt.Errorf("encoding a message to the guard process: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, err := g.pipe.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("the guard that cleans up after gauntlet is gone: %w", err)
+		return fmt.Errorf("the guard process, which cleans up after gauntlet, has exited: %w", err)
 	}
 	return nil
 }
 
-// watchGroup has the group killed when gauntlet dies. The leader is a child not
-// waited for yet.
-func (g *guardPipe) watchGroup(pid int) error {
+// watchGroup makes the guard kill a process group after gauntlet has exited.
+// The group leader must be a child that has not been reaped.
+func (g *guardClient) watchGroup(pid int) error {
 	stat, err := readStat(pid)
 	if err != nil {
-		return fmt.Errorf("finding out when process %d started: %w", pid, err)
+		return fmt.Errorf("reading the start time of process %d: %w", pid, err)
 	}
-	return g.tell(notice{Watch: &group{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
+	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// forgetGroup is told before the pid is freed. Without a guard there is nothing
-// to forget.
-func (g *guardPipe) forgetGroup(pid int) { _ = g.tell(notice{Forget: pid}) }
+// unwatchGroup makes the guard ignore a process group again.
+// Call it before the PID is released. It ignores errors, because a guard that has
+// exited watches no group.
+func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
-// GuardDirectory has a directory removed, with all it holds, should gauntlet
-// die before it calls release. The path is absolute and the directory one that
-// gauntlet made for itself.
+// GuardDirectory makes the guard remove a directory if gauntlet exits before it calls release.
+// dir must be an absolute path to a directory that gauntlet created. The guard
+// removes it with all its content.
 func GuardDirectory(dir string) (release func(), err error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
-		return nil, fmt.Errorf("guarding the directory %q: not an absolute path below /", dir)
+		return nil, fmt.Errorf("guarding directory %q: expected an absolute path below /", dir)
 	}
-	guard, err := theGuard()
+	guard, err := sharedGuard()
 	if err != nil {
 		return nil, err
 	}
-	if err := guard.tell(notice{Directory: dir}); err != nil {
+	if err := guard.send(guardMessage{Directory: dir}); err != nil {
 		return nil, err
 	}
-	return func() { _ = guard.tell(notice{Directory: dir, Keep: true}) }, nil
+	return func() { _ = guard.send(guardMessage{Directory: dir, Release: true}) }, nil
 }
 
-// commandDurationMax bounds each command that a guard runs.
-const commandDurationMax = time.Minute
+// commandTimeout limits the duration of each command that a guard runs.
+const commandTimeout = time.Minute
 
-// commandNumber tells the commands of this process apart.
+// commandNumber is the number of the last cleanup command of this process.
 var commandNumber atomic.Int64
 
-// GuardCommand has a command run, should gauntlet die before it calls release:
-// it is to remove what is neither a process nor a directory, and may take a
-// minute. The first argument is an absolute path; env is its whole environment.
+// GuardCommand makes the guard run a command if gauntlet exits before it calls release.
+// The command removes something that is neither a process nor a directory, and may
+// take up to one minute. The first argument must be an absolute path. env is the
+// complete environment of the command.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
-		return nil, fmt.Errorf("guarding with the command %q: not an absolute path", args)
+		return nil, fmt.Errorf("guarding with command %q: expected an absolute path as the first argument", args)
 	}
-	guard, err := theGuard()
+	guard, err := sharedGuard()
 	if err != nil {
 		return nil, err
 	}
 	number := commandNumber.Add(1)
-	if err := guard.tell(notice{Command: &command{Number: number, Args: args, Env: env}}); err != nil {
+	if err := guard.send(guardMessage{Command: &cleanupCommand{Number: number, Args: args, Env: env}}); err != nil {
 		return nil, err
 	}
-	return func() { _ = guard.tell(notice{Command: &command{Number: number}}) }, nil
+	return func() { _ = guard.send(guardMessage{Command: &cleanupCommand{Number: number}}) }, nil
 }
 
-// keepGuard is the life of a guard: note what gauntlet tells until gauntlet is
-// gone, then clean up. It ignores what a terminal or an operator sends to end
-// gauntlet.
-func keepGuard(pipe io.Reader, ready io.WriteCloser) {
+// runAsGuard is the main function of a guard process.
+// It reads messages until gauntlet has exited and then cleans up. It ignores the
+// signals that a terminal or a user sends to stop gauntlet.
+func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	// Without a reader gauntlet is gone already, which the pipe will tell.
+	// Writing fails if gauntlet has exited already. The pipe then returns EOF below.
 	_, _ = io.WriteString(ready, guardReady)
 	_ = ready.Close()
-	groups := map[int]group{}
+	groups := map[int]processGroup{}
 	directories := map[string]bool{}
-	commands := map[int64]command{}
+	commands := map[int64]cleanupCommand{}
 	lines := bufio.NewScanner(pipe)
-	lines.Buffer(nil, noticeBytesMax)
+	lines.Buffer(nil, messageBytesMax)
 	for lines.Scan() {
-		var n notice
-		if json.Unmarshal(lines.Bytes(), &n) != nil {
-			continue // the last line, cut off by gauntlet's death
+		var m guardMessage
+		if json.Unmarshal(lines.Bytes(), &m) != nil {
+			continue // the last line, which is incomplete if gauntlet died while it wrote it
 		}
 		switch {
-		case n.Watch != nil:
-			groups[n.Watch.PID] = *n.Watch
-		case n.Forget != 0:
-			delete(groups, n.Forget)
-		case n.Command != nil && len(n.Command.Args) == 0:
-			delete(commands, n.Command.Number)
-		case n.Command != nil:
-			commands[n.Command.Number] = *n.Command
-		case n.Keep:
-			delete(directories, n.Directory)
-		case n.Directory != "":
-			directories[n.Directory] = true
+		case m.Watch != nil:
+			groups[m.Watch.PID] = *m.Watch
+		case m.Unwatch != 0:
+			delete(groups, m.Unwatch)
+		case m.Command != nil && len(m.Command.Args) == 0:
+			delete(commands, m.Command.Number)
+		case m.Command != nil:
+			commands[m.Command.Number] = *m.Command
+		case m.Release:
+			delete(directories, m.Directory)
+		case m.Directory != "":
+			directories[m.Directory] = true
 		}
 	}
 	cleanUp(groups, commands, directories)
 }
 
-// noticeBytesMax is ample for an environment, the largest thing in a notice.
-const noticeBytesMax = 8 << 20
+// messageBytesMax limits the length of a message. The environment of a command is its largest part.
+const messageBytesMax = 8 << 20
 
-// cleanUp kills until no process of the groups is left, for a process may be
-// about to fork, then runs the commands, and then removes the directories, which
-// all of them wrote to.
-func cleanUp(groups map[int]group, commands map[int64]command, directories map[string]bool) {
+// cleanUp kills the process groups, runs the commands and then removes the directories.
+// It repeats the kill until no process is left, because a process may fork
+// meanwhile. The directories are last, because processes and commands write to them.
+func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
 		pause       = 10 * time.Millisecond
@@ -235,27 +242,25 @@ func cleanUp(groups map[int]group, commands map[int64]command, directories map[s
 	}
 	running.Wait()
 	for dir := range directories {
-		_ = os.RemoveAll(dir) // there is nobody left to tell
+		_ = os.RemoveAll(dir) // nobody is left to report an error to
 	}
 }
 
-// run runs the command to its end or its bound. There is nobody left to tell how
-// it went.
-func (c command) run() {
+// run runs the command until it exits or times out. It reports no errors, because gauntlet has exited.
+func (c cleanupCommand) run() {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{}, c.Env...)
 	cmd.Dir = "/"
 	if cmd.Start() != nil {
 		return
 	}
-	timer := time.AfterFunc(commandDurationMax, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(commandTimeout, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = cmd.Wait()
 }
 
-// killGroups kills every live process of the groups and returns how many there
-// were.
-func killGroups(groups map[int]group) int {
+// killGroups kills every running process of the groups and returns their number.
+func killGroups(groups map[int]processGroup) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0
@@ -270,7 +275,7 @@ func killGroups(groups map[int]group) int {
 		if err != nil || stat.dead() {
 			continue
 		}
-		if g, ok := groups[stat.group]; ok && g.holds(pid, stat) {
+		if g, ok := groups[stat.group]; ok && g.contains(pid, stat) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			killed++
 		}
@@ -278,11 +283,12 @@ func killGroups(groups map[int]group) int {
 	return killed
 }
 
-// holds reports whether the process belongs to the group and not to a later one
-// that was given the same number. The number cannot be given again while a
-// process of the group lives, so one that started before the leader, is in
-// another session, or has the leader's number without its start time is foreign.
-func (g group) holds(pid int, stat procStat) bool {
+// contains reports whether a process belongs to this group and not to a later group with the same ID.
+//
+// The kernel does not assign the ID again while a process of the group exists. So a
+// process does not belong to the group if it is in another session, or started
+// before the leader, or has the leader's PID but another start time.
+func (g processGroup) contains(pid int, stat procStat) bool {
 	if stat.group != g.PID || stat.session != g.Session {
 		return false
 	}
@@ -292,13 +298,14 @@ func (g group) holds(pid int, stat procStat) bool {
 	return stat.startTicks >= g.StartTicks
 }
 
-// procStat is what the guard needs of /proc/<pid>/stat; see proc(5).
+// procStat contains the fields of /proc/<pid>/stat that this package uses; see proc(5).
 type procStat struct {
 	state          string
 	group, session int
 	startTicks     uint64
 }
 
+// dead reports whether the process is a zombie or being removed.
 func (s procStat) dead() bool { return s.state == "Z" || s.state == "X" }
 
 func readStat(pid int) (procStat, error) {
@@ -309,18 +316,19 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(string(data))
 }
 
-// parseStat reads the fields after the command's name, which is in parentheses
-// and may itself hold spaces and parentheses.
+// parseStat parses a line of /proc/<pid>/stat.
+// The name of the command is in parentheses and may itself contain spaces and
+// parentheses, so parsing starts after the last closing parenthesis.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])
 	if end < 0 || len(fields) < 20 {
-		return procStat{}, fmt.Errorf("not a line of /proc/<pid>/stat: %q", line)
+		return procStat{}, fmt.Errorf("parsing /proc/<pid>/stat: expected at least 20 fields after the command name, found %q", line)
 	}
 	s := procStat{state: fields[0]}
 	for i, target := range map[int]any{2: &s.group, 3: &s.session, 19: &s.startTicks} {
 		if _, err := fmt.Sscan(fields[i], target); err != nil {
-			return procStat{}, fmt.Errorf("field %d of %q: %w", i+3, line, err)
+			return procStat{}, fmt.Errorf("parsing /proc/<pid>/stat: field %d of %q: %w", i+3, line, err)
 		}
 	}
 	return s, nil

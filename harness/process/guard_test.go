@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// helperVariable makes the test binary a small gauntlet: it starts processes in
-// the directory that the variable names, says so, and ends as it is told.
+// helperVariable is the environment variable that makes the test binary run as the helper program.
+// The helper plays the part of gauntlet. The value is the directory that it works in.
 const helperVariable = "GAUNTLET_PROCESS_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper prints the process IDs of a child, a grandchild and the guard, then
-// ends as the first line of its input says.
+// helper registers directories, commands and processes with a guard and prints the PID of its child.
+// The first line of its standard input selects how it exits: "exit" or "panic".
 func helper(dir string) {
 	state := filepath.Join(dir, "state")
 	fail := func(err error) {
@@ -37,23 +37,24 @@ func helper(dir string) {
 	fail(os.Mkdir(state, 0o700))
 	_, err := GuardDirectory(state)
 	fail(err)
-	kept := filepath.Join(dir, "kept")
-	fail(os.Mkdir(kept, 0o700))
-	release, err := GuardDirectory(kept)
+	released := filepath.Join(dir, "released-directory")
+	fail(os.Mkdir(released, 0o700))
+	release, err := GuardDirectory(released)
 	fail(err)
 	release()
-	touch := func(name string) []string {
-		return []string{"/bin/sh", "-c", `echo "$SAYS" >"$0"`, filepath.Join(dir, name)}
+	writeFile := func(name string) []string {
+		return []string{"/bin/sh", "-c", `echo "$TEXT" >"$0"`, filepath.Join(dir, name)}
 	}
-	_, err = GuardCommand(touch("commanded"), []string{"SAYS=bye"})
+	_, err = GuardCommand(writeFile("guarded-command"), []string{"TEXT=bye"})
 	fail(err)
-	release, err = GuardCommand(touch("released"), nil)
+	release, err = GuardCommand(writeFile("released-command"), nil)
 	fail(err)
 	release()
-	ended, err := Start(context.Background(), Spec{Name: "ended", Path: "/bin/sh", Args: []string{"-c", "exit 0"}, LogPath: filepath.Join(dir, "ended.log")})
+	exited, err := Start(context.Background(), Spec{Name: "exited", Path: "/bin/sh", Args: []string{"-c", "exit 0"}, LogPath: filepath.Join(dir, "exited.log")})
 	fail(err)
-	<-ended.Done()
-	// The grandchild ignores what could end it and writes to the state.
+	<-exited.Done()
+	// The grandchild ignores signals that would terminate it and writes to the guarded
+	// directory.
 	script := `(trap "" TERM INT HUP; while :; do echo x > ` + state + `/file; sleep 0.01; done) & echo $! > ` + dir + `/grandchild; wait`
 	child, err := Start(context.Background(), Spec{
 		Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, LogPath: filepath.Join(dir, "child.log"),
@@ -64,7 +65,7 @@ func helper(dir string) {
 	case "exit":
 		os.Exit(0)
 	case "panic":
-		panic("the helper was told to")
+		panic("requested by the test")
 	}
 	select {}
 }
@@ -96,7 +97,7 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			}
 			line, err := bufio.NewReader(output).ReadString('\n')
 			if err != nil {
-				t.Fatalf("the helper said %q: %v", line, err)
+				t.Fatalf("reading the PID that the helper prints: got %q, error %v", line, err)
 			}
 			child, guard := pidIn(t, line), guardOf(t, gauntlet.Process.Pid)
 			state := filepath.Join(dir, "state")
@@ -107,7 +108,7 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			}
 			grandchild := pidIn(t, string(data))
 
-			// What ends gauntlet from a terminal must not end its guard.
+			// The guard must survive the signals that stop gauntlet.
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 				if err := syscall.Kill(guard, sig); err != nil {
 					t.Fatal(err)
@@ -121,42 +122,42 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = gauntlet.Wait() // how it ends is the test's own doing
-			eventually(t, "child, grandchild and guard are gone", func() bool { return !lives(child) && !lives(grandchild) && !lives(guard) })
+			_ = gauntlet.Wait() // the error is the exit status that the test caused
+			eventually(t, "child, grandchild and guard have exited", func() bool { return !running(child) && !running(grandchild) && !running(guard) })
 			if exists(state) {
-				t.Error("the state directory is still there")
+				t.Error("the guard did not remove the guarded directory")
 			}
-			if !exists(filepath.Join(dir, "kept")) {
-				t.Error("a released directory was removed")
+			if !exists(filepath.Join(dir, "released-directory")) {
+				t.Error("the guard removed a released directory")
 			}
-			if said, err := os.ReadFile(filepath.Join(dir, "commanded")); err != nil || string(said) != "bye\n" {
-				t.Errorf("the command said %q: %v", said, err)
+			if text, err := os.ReadFile(filepath.Join(dir, "guarded-command")); err != nil || string(text) != "bye\n" {
+				t.Errorf("the guarded command wrote %q (error %v), want %q", text, err, "bye\n")
 			}
-			if exists(filepath.Join(dir, "released")) {
-				t.Error("a released command was run")
+			if exists(filepath.Join(dir, "released-command")) {
+				t.Error("the guard ran a released command")
 			}
 		})
 	}
 }
 
-func TestGuardDirectoryRefusesWhatItMustNotRemove(t *testing.T) {
+func TestGuardDirectoryRejectsUnsafePaths(t *testing.T) {
 	for _, dir := range []string{"", "relative", "/", "/x/.."} {
 		if _, err := GuardDirectory(dir); err == nil {
-			t.Errorf("GuardDirectory(%q) was accepted", dir)
+			t.Errorf("GuardDirectory(%q) returned no error", dir)
 		}
 	}
 }
 
-func TestGuardCommandRefusesWhatItCannotRun(t *testing.T) {
+func TestGuardCommandRequiresAbsolutePath(t *testing.T) {
 	for _, args := range [][]string{nil, {"true"}, {""}} {
 		if _, err := GuardCommand(args, nil); err == nil {
-			t.Errorf("GuardCommand(%q) was accepted", args)
+			t.Errorf("GuardCommand(%q) returned no error", args)
 		}
 	}
 }
 
-func TestGroupHolds(t *testing.T) {
-	g := group{PID: 100, Session: 7, StartTicks: 5000}
+func TestProcessGroupContains(t *testing.T) {
+	g := processGroup{PID: 100, Session: 7, StartTicks: 5000}
 	for _, tc := range []struct {
 		name string
 		pid  int
@@ -166,12 +167,12 @@ func TestGroupHolds(t *testing.T) {
 		{"leader", 100, procStat{group: 100, session: 7, startTicks: 5000}, true},
 		{"grandchild", 101, procStat{group: 100, session: 7, startTicks: 5001}, true},
 		{"other group", 101, procStat{group: 99, session: 7, startTicks: 5001}, false},
-		{"recycled leader", 100, procStat{group: 100, session: 7, startTicks: 9000}, false},
+		{"later process with the leader's PID", 100, procStat{group: 100, session: 7, startTicks: 9000}, false},
 		{"other session", 101, procStat{group: 100, session: 8, startTicks: 5001}, false},
-		{"older than the leader", 101, procStat{group: 100, session: 7, startTicks: 4999}, false},
+		{"started before the leader", 101, procStat{group: 100, session: 7, startTicks: 4999}, false},
 	} {
-		if got := g.holds(tc.pid, tc.stat); got != tc.want {
-			t.Errorf("%s: holds = %v, want %v", tc.name, got, tc.want)
+		if got := g.contains(tc.pid, tc.stat); got != tc.want {
+			t.Errorf("%s: contains() = %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }
@@ -184,16 +185,16 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, bad := range []string{"", "42 (name) S 1", strings.Replace(line, "123456", "x", 1)} {
 		if _, err := parseStat(bad); err == nil {
-			t.Errorf("parseStat(%q) was accepted", bad)
+			t.Errorf("parseStat(%q) returned no error", bad)
 		}
 	}
 	own, err := readStat(os.Getpid())
 	if err != nil || own.group != syscall.Getpgrp() || own.startTicks == 0 {
-		t.Errorf("own stat %+v, %v", own, err)
+		t.Errorf("stat of this process: %+v, error %v; want its process group and a start time", own, err)
 	}
 }
 
-// guardOf finds the guard of a gauntlet by its name.
+// guardOf returns the PID of the guard of a process. It finds the guard by its command line.
 func guardOf(t *testing.T, pid int) int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

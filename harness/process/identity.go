@@ -8,93 +8,96 @@ import (
 	"strings"
 )
 
-// Identity tells one process from all others on the same machine, of this boot
-// and of others, so that it can be written down and asked about later: its ID
-// alone is given to another process some time after it ended.
+// Identity identifies a process uniquely across PID reuse, reboots and machines.
+// It can be stored and checked later. A PID alone cannot, because the kernel assigns
+// it to another process some time after the process has exited.
 type Identity struct {
-	// Host is the machine's name; Boot is different after each of its boots.
-	Host, Boot string
-	// Namespace is the PID namespace, outside which the PID means another process.
+	// Host is the host name of the machine.
+	Host string
+	// Boot is the boot ID of the kernel, which changes with every boot.
+	Boot string
+	// Namespace is the PID namespace of the process.
 	Namespace string
-	PID       int
-	// StartTicks is when the process started, in clock ticks since the boot.
+	// PID is the process ID in this namespace.
+	PID int
+	// StartTicks is the start time of the process in clock ticks since boot.
 	StartTicks uint64
 }
 
-// Self is the identity of this process.
+// Self returns the identity of this process.
 func Self() (Identity, error) {
-	here, err := whereabouts()
+	id, err := localIdentity()
 	if err != nil {
 		return Identity{}, err
 	}
 	stat, err := readStat(os.Getpid())
 	if err != nil {
-		return Identity{}, fmt.Errorf("finding out when gauntlet started: %w", err)
+		return Identity{}, fmt.Errorf("reading the start time of this process: %w", err)
 	}
-	here.PID, here.StartTicks = os.Getpid(), stat.startTicks
-	return here, nil
+	id.PID, id.StartTicks = os.Getpid(), stat.startTicks
+	return id, nil
 }
 
-// whereabouts is what the identities of all processes here have in common.
-func whereabouts() (Identity, error) {
+// localIdentity returns an Identity with the fields that all processes of this PID namespace share.
+func localIdentity() (Identity, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return Identity{}, fmt.Errorf("finding out the name of the machine: %w", err)
+		return Identity{}, fmt.Errorf("reading the host name: %w", err)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return Identity{}, fmt.Errorf("finding out the boot of the machine: %w", err)
+		return Identity{}, fmt.Errorf("reading the boot ID: %w", err)
 	}
 	namespace, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return Identity{}, fmt.Errorf("finding out the PID namespace: %w", err)
+		return Identity{}, fmt.Errorf("reading the PID namespace: %w", err)
 	}
 	return Identity{Host: host, Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
 }
 
-// String is the identity as [ParseIdentity] reads it.
+// String returns the identity in the format that [ParseIdentity] parses.
 func (id Identity) String() string {
 	return fmt.Sprintf("%s/%s/%s/%d/%d", id.Host, id.Boot, id.Namespace, id.PID, id.StartTicks)
 }
 
-// ParseIdentity reads what [Identity.String] wrote.
+// ParseIdentity parses an identity in the format of [Identity.String].
 func ParseIdentity(s string) (Identity, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 {
-		return Identity{}, fmt.Errorf("process %q: expected HOST/BOOT/NAMESPACE/PID/TICKS", s)
+		return Identity{}, fmt.Errorf("process identity %q: expected HOST/BOOT/NAMESPACE/PID/TICKS", s)
 	}
 	id := Identity{Host: parts[0], Boot: parts[1], Namespace: parts[2]}
 	if _, err := fmt.Sscanf(parts[3]+" "+parts[4], "%d %d", &id.PID, &id.StartTicks); err != nil || id.PID < 1 {
-		return Identity{}, fmt.Errorf("process %q: expected a PID and its start in ticks, found %q and %q", s, parts[3], parts[4])
+		return Identity{}, fmt.Errorf("process identity %q: expected a PID and a start time in clock ticks, found %q and %q", s, parts[3], parts[4])
 	}
 	return id, nil
 }
 
-// Existence is whether a process still lives, as far as can be told from here.
+// Existence is the state of a process as seen from this machine.
 type Existence string
 
 const (
-	// Lives says that the process runs.
+	// Lives means that the process is running.
 	Lives Existence = "lives"
-	// Gone says that the process has ended.
+	// Gone means that the process has exited.
 	Gone Existence = "gone"
-	// Elsewhere says that it is on another machine or in another container, and
-	// that nothing here can tell whether it lives.
+	// Elsewhere means that the process is on another machine or in another PID
+	// namespace. Its state is unknown here.
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence asks whether the process still lives.
+// Existence returns whether the process is still running.
 func (id Identity) Existence() (Existence, error) {
-	here, err := whereabouts()
+	local, err := localIdentity()
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case id.Host != here.Host:
+	case id.Host != local.Host:
 		return Elsewhere, nil
-	case id.Boot != here.Boot:
-		return Gone, nil // this machine was started anew since
-	case id.Namespace != here.Namespace:
+	case id.Boot != local.Boot:
+		return Gone, nil // the machine has rebooted since
+	case id.Namespace != local.Namespace:
 		return Elsewhere, nil
 	}
 	stat, err := readStat(id.PID)
@@ -102,7 +105,7 @@ func (id Identity) Existence() (Existence, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Gone, nil
 	case err != nil:
-		return "", fmt.Errorf("asking for process %d: %w", id.PID, err)
+		return "", fmt.Errorf("reading the state of process %d: %w", id.PID, err)
 	case stat.dead() || stat.startTicks != id.StartTicks:
 		return Gone, nil
 	}

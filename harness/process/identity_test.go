@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestIdentityIsReadBack(t *testing.T) {
+func TestParseIdentity(t *testing.T) {
 	self, err := Self()
 	if err != nil {
 		t.Fatal(err)
@@ -41,15 +41,15 @@ func TestExistence(t *testing.T) {
 		want Existence
 	}{
 		{"this process", self, Lives},
-		{"one that ended", with(func(id *Identity) { id.PID = child.Process.Pid }), Gone},
-		{"an earlier one with the same number", with(func(id *Identity) { id.StartTicks-- }), Gone},
-		{"one of an earlier boot", with(func(id *Identity) { id.Boot = "earlier" }), Gone},
-		{"one on another machine", with(func(id *Identity) { id.Host += "-other" }), Elsewhere},
-		{"one on another machine and of another boot", with(func(id *Identity) { id.Host, id.Boot = "other", "other" }), Elsewhere},
-		{"one in another container", with(func(id *Identity) { id.Namespace = "pid:[1]" }), Elsewhere},
+		{"a process that has exited", with(func(id *Identity) { id.PID = child.Process.Pid }), Gone},
+		{"an earlier process with the same PID", with(func(id *Identity) { id.StartTicks-- }), Gone},
+		{"a process of an earlier boot", with(func(id *Identity) { id.Boot = "earlier" }), Gone},
+		{"a process on another machine", with(func(id *Identity) { id.Host += "-other" }), Elsewhere},
+		{"a process on another machine with another boot ID", with(func(id *Identity) { id.Host, id.Boot = "other", "other" }), Elsewhere},
+		{"a process in another PID namespace", with(func(id *Identity) { id.Namespace = "pid:[1]" }), Elsewhere},
 	} {
 		if got, err := test.id.Existence(); err != nil || got != test.want {
-			t.Errorf("%s: %q, %v; want %q", test.name, got, err, test.want)
+			t.Errorf("%s: Existence() = %q, %v; want %q", test.name, got, err, test.want)
 		}
 	}
 }

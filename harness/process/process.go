@@ -1,17 +1,17 @@
-// Package process starts the operating-system processes of a run and sees that
-// none of them outlives gauntlet, however gauntlet ends.
+// Package process starts operating-system processes and ensures that none of them outlives gauntlet.
 //
-// Three things see to that, each covering what the one before cannot:
+// Three mechanisms ensure this. Each one covers cases that the previous one does not:
 //
-//   - every process is stopped by whoever started it, and whatever its process
-//     group still holds when it ends is killed;
-//   - the kernel kills a process when gauntlet dies (the parent-death signal);
-//   - a guard, gauntlet run a second time in a session of its own, kills the
-//     process groups, grandchildren included, and removes the directories it was
-//     told of once gauntlet is gone.
+//   - The code that started a process stops it. When a process exits, the package
+//     kills the rest of its process group.
+//   - The kernel kills a process when gauntlet dies (the parent-death signal).
+//   - A guard process cleans up after gauntlet has exited for any reason. It kills
+//     the process groups, including grandchildren, and removes the directories that
+//     gauntlet registered with it. The guard is a second process of the gauntlet
+//     binary in its own session.
 //
-// A descendant that leaves its process group (a daemon) is beyond the guard. The
-// package knows nothing of what the processes are. It works on Linux only.
+// The guard does not find a descendant that leaves its process group, such as a
+// daemon. The package works on Linux only.
 package process
 
 import (
@@ -27,57 +27,59 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spec says what to start.
+// Spec describes a process to start.
 type Spec struct {
-	// Name is what errors call the process.
+	// Name identifies the process in errors.
 	Name string
-	// Path is the executable, Args its arguments without the program's name.
+	// Path is the path of the executable.
 	Path string
+	// Args are its arguments without the program name.
 	Args []string
-	// Env is the whole environment, as "NAME=value": nothing is inherited, so
-	// that a proxy or a debug setting of the user's shell cannot bend a run.
+	// Env is the complete environment, as "NAME=value". The process inherits no
+	// variables, so that settings of the user's shell cannot change a run.
 	Env []string
-	// Dir is the working directory; empty is gauntlet's own.
+	// Dir is the working directory. If it is empty, it is the one of gauntlet.
 	Dir string
-	// LogPath is the file that standard output and error are appended to.
+	// LogPath is the file to append standard output and standard error to.
 	LogPath string
 }
 
-// Process is a process that was started, and its process group.
+// Process is a process that [Start] started, together with its process group.
 type Process struct {
 	name string
 	cmd  *exec.Cmd
 	log  logFile
 	done chan struct{}
 
-	mu     sync.Mutex // held to signal, so that no recycled pid is ever hit
-	reaped bool
-	peak   int64      // resident set, in bytes, as last looked at
-	exit   *ExitError // set before done is closed
+	mu      sync.Mutex // held while signaling, so that no signal reaches a reused PID
+	reaped  bool
+	peakRSS int64      // largest resident set size in bytes when it was last read
+	exit    *ExitError // set before done is closed
 }
 
-// ErrEnded is what signalling a process gives that has ended already.
-var ErrEnded = errors.New("the process has ended")
+// ErrEnded is the error of sending a signal to a process that has already exited.
+var ErrEnded = errors.New("the process has exited")
 
-// Start starts a process in a process group of its own, so that Ctrl-C at the
-// terminal reaches gauntlet alone. Cancelling ctx afterwards does nothing: the
-// process ends by itself, by [Process.Stop], or with gauntlet.
+// Start starts a process in its own process group.
+// Because of the process group, Ctrl-C at the terminal reaches only gauntlet.
+// Canceling ctx after Start has returned has no effect. The process runs until it
+// exits, until [Process.Stop] or [Process.Kill], or until gauntlet exits.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	guard, err := theGuard()
+	guard, err := sharedGuard()
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
 	log, err := openLog(spec.LogPath)
 	if err != nil {
-		return nil, fmt.Errorf("starting %s: opening its log: %w", spec.Name, err)
+		return nil, fmt.Errorf("starting %s: opening its log file: %w", spec.Name, err)
 	}
-	defer log.file.Close() // the child has a descriptor of its own
+	defer log.file.Close() // the child has its own file descriptor
 
 	cmd := exec.Command(spec.Path, spec.Args...)
-	cmd.Env = append([]string{}, spec.Env...) // never nil, which would mean gauntlet's own
+	cmd.Env = append([]string{}, spec.Env...) // not nil, because nil would mean the environment of gauntlet
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = log.file, log.file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -88,7 +90,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	err = guard.watchGroup(p.PID())
 	go p.reap(guard)
 	if err != nil {
-		// Unguarded it must not run; SIGKILL does not fail on a child of ours.
+		// A process that the guard does not watch must not run. SIGKILL cannot fail
+		// for a child process of gauntlet.
 		_ = p.Signal(syscall.SIGKILL)
 		<-p.done
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -96,16 +99,15 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process's ID, which is its process group's too.
+// PID returns the process ID, which is also the ID of the process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and what was left of its group has
-// been killed.
+// Done returns a channel that is closed when the process has exited and its group has been killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is nil until Done is closed, then always an [*ExitError]: a process of a
-// run is there to stay, so that its end, even with status 0, is an error to
-// whoever did not ask for it.
+// Err returns nil until Done is closed, and then always an [*ExitError].
+// The processes of a run are expected to run until they are stopped. An exit that
+// the caller did not request is therefore an error, even with status 0.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -115,7 +117,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Usage is what the process used, known once Done is closed.
+// Usage returns the resource usage of the process. It is zero until Done is closed.
 func (p *Process) Usage() Usage {
 	select {
 	case <-p.done:
@@ -125,19 +127,20 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail is the end of what the process has logged so far.
+// LogTail returns the last lines that the process has written to its log.
 func (p *Process) LogTail() string { return p.log.tail() }
 
-// Signal sends a signal. Those that a process cannot catch and so cannot pass
-// on (SIGKILL, SIGSTOP), and SIGCONT, go to the whole group; any other goes to
-// the process alone, which passes it on to its children if it wants to.
+// Signal sends a signal to the process or to its process group.
+// SIGKILL, SIGSTOP and SIGCONT go to the whole group, because the process cannot
+// catch the first two and forward them. Any other signal goes only to the process,
+// which may forward it to its children.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.name, ErrEnded)
 	}
-	p.peak = max(p.peak, peakRSS(p.PID())) // it may be the last time that it can be read
+	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // the value cannot be read after the process has exited
 	target := p.PID()
 	switch sig {
 	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCONT:
@@ -149,14 +152,16 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// killDuration bounds how long a killed process may take to be gone. It is
-// long only for one that the kernel holds, in a write to a dead disk say.
-const killDuration = 10 * time.Second
+// killTimeout is the time within which a process must exit after SIGKILL.
+// A process exceeds it only if the kernel blocks it, for example in a write to a
+// failed disk.
+const killTimeout = 10 * time.Second
 
-// Stop asks the process to end (SIGTERM), and kills its group when it has not
-// after grace, or at once when ctx ends first. It returns when the process is
-// gone, which is no error however it went: ask Err how. It takes no longer than
-// grace and 10 s. A process that is stopped (SIGSTOP) uses up its grace.
+// Stop sends SIGTERM and, after the grace period, SIGKILL to the process group.
+// If ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process
+// has exited, at the latest 10 seconds after the grace period. Its exit status is
+// not an error of Stop; [Process.Err] returns it. A process that is paused with
+// SIGSTOP does not exit before SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -172,41 +177,41 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
-// Kill kills the process's group (SIGKILL) and returns when it is gone.
+// Kill sends SIGKILL to the process group and returns when the process has exited.
 func (p *Process) Kill() error {
 	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, ErrEnded) {
 		return err
 	}
-	timer := time.NewTimer(killDuration)
+	timer := time.NewTimer(killTimeout)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("%s (pid %d) is still there %s after SIGKILL", p.name, p.PID(), killDuration)
+		return fmt.Errorf("%s (pid %d) has not exited %s after SIGKILL", p.name, p.PID(), killTimeout)
 	}
 }
 
-// reap waits for the end of the process, kills what is left of its group and
-// frees its pid. The order matters: as long as the leader is a zombie, neither
-// its pid nor its group's number can belong to anybody else.
-func (p *Process) reap(guard *guardPipe) {
-	waitForEnd(p.PID())
+// reap waits until the process has exited, kills the rest of its group and releases its PID.
+// The order matters: while the group leader is a zombie, the kernel cannot assign
+// its PID to another process or process group.
+func (p *Process) reap(guard *guardClient) {
+	waitUntilZombie(p.PID())
 	p.mu.Lock()
-	_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // ESRCH: nothing was left
-	guard.forgetGroup(p.PID())
-	// Wait's error only repeats the exit status, which ProcessState has.
+	_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // ESRCH means that the group has no other process
+	guard.unwatchGroup(p.PID())
+	// The error of Wait only repeats the exit status, which ProcessState contains.
 	_ = p.cmd.Wait()
 	p.reaped = true
-	peak := p.peak
+	peak := p.peakRSS
 	p.mu.Unlock()
 	p.exit = newExitError(p.name, p.cmd.ProcessState, p.log)
 	p.exit.Usage.RSSBytesMax = peak
 	close(p.done)
 }
 
-// waitForEnd returns when the child has ended, leaving it a zombie.
-func waitForEnd(pid int) {
+// waitUntilZombie waits until the child process has exited, but does not reap it.
+func waitUntilZombie(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -215,31 +220,33 @@ func waitForEnd(pid int) {
 	}
 }
 
-// forkFromOneThread starts the command from a thread that lives as long as
-// gauntlet does. The parent-death signal comes when the *thread* that forked
-// ends, and the Go runtime ends threads as it sees fit: started from just any
-// goroutine, a healthy process could be killed at any moment.
+// forkFromOneThread starts the command from a thread that runs as long as gauntlet runs.
+// The kernel sends the parent-death signal when the thread that forked exits. The Go
+// runtime may end a thread at any time, which would kill a healthy process that a
+// goroutine on this thread had started.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
-			// Never unlocked, and the loop never ends, so neither does the thread.
+			// The goroutine never unlocks its thread and never returns, so the thread
+			// never exits.
 			runtime.LockOSThread()
-			for request := range forks {
+			for request := range forkRequests {
 				request.started <- request.cmd.Start()
 			}
 		}()
 	})
-	request := fork{cmd, make(chan error, 1)}
-	forks <- request
+	request := forkRequest{cmd, make(chan error, 1)}
+	forkRequests <- request
 	return <-request.started
 }
 
-type fork struct {
+// forkRequest asks the forking thread to start a command and to send the error of cmd.Start.
+type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error
 }
 
 var (
-	startForker sync.Once
-	forks       = make(chan fork)
+	startForker  sync.Once
+	forkRequests = make(chan forkRequest)
 )

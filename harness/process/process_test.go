@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func TestErrTellsHowItEnded(t *testing.T) {
+func TestErrDescribesExit(t *testing.T) {
 	for _, tc := range []struct {
 		name, script string
 		code         int
@@ -24,7 +24,7 @@ func TestErrTellsHowItEnded(t *testing.T) {
 	}{
 		{"status", "echo first; echo the reason >&2; exit 3", 3, 0, []string{"part exited with status 3", "\tfirst\n\tthe reason"}},
 		{"status 0", "echo bye", 0, 0, []string{"part exited with status 0", "bye"}},
-		{"signal", "kill -USR1 $$", -1, syscall.SIGUSR1, []string{"part was ended by SIGUSR1", "wrote nothing to"}},
+		{"signal", "kill -USR1 $$", -1, syscall.SIGUSR1, []string{"part was terminated by SIGUSR1", "wrote nothing to"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := start(t, tc.script)
@@ -38,18 +38,18 @@ func TestErrTellsHowItEnded(t *testing.T) {
 			}
 			for _, want := range append(tc.want, exit.LogPath) {
 				if !strings.Contains(exit.Error(), want) {
-					t.Errorf("error %q lacks %q", exit, want)
+					t.Errorf("error %q does not contain %q", exit, want)
 				}
 			}
 		})
 	}
 }
 
-// TestUsage demands that what is measured is the process, not gauntlet that
-// started it: a shell is small, however large this test is.
+// TestUsage checks that Usage measures the started process and not the process that started it.
+// The test process is large and the shell that it starts is small.
 func TestUsage(t *testing.T) {
-	const ours, shellMax = 128 << 20, 32 << 20
-	large := bytes.Repeat([]byte{1}, ours)
+	const testProcessBytes, shellBytesMax = 128 << 20, 32 << 20
+	large := bytes.Repeat([]byte{1}, testProcessBytes)
 	p := start(t, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo counted; exec sleep 1000")
 	for !strings.Contains(p.LogTail(), "counted") {
 		runtime.Gosched()
@@ -58,24 +58,24 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.KeepAlive(large)
-	if used := p.Usage(); used.CPU <= 0 || used.RSSBytesMax <= 0 || used.RSSBytesMax > shellMax {
-		t.Errorf("%s of CPU, %d bytes; want some, and at most %d bytes", used.CPU, used.RSSBytesMax, shellMax)
+	if used := p.Usage(); used.CPU <= 0 || used.RSSBytesMax <= 0 || used.RSSBytesMax > shellBytesMax {
+		t.Errorf("usage: %s CPU time, %d bytes; want both above 0, and at most %d bytes", used.CPU, used.RSSBytesMax, shellBytesMax)
 	}
 }
 
-func TestErrIsNilWhileItRuns(t *testing.T) {
+func TestErrIsNilWhileProcessRuns(t *testing.T) {
 	p := start(t, "exec sleep 1000")
 	if err := p.Err(); err != nil {
-		t.Errorf("Err() of a running process = %v", err)
+		t.Errorf("Err() of a running process = %v, want nil", err)
 	}
 	if p.Usage() != (Usage{}) {
-		t.Errorf("usage of a running process: %+v", p.Usage())
+		t.Errorf("Usage() of a running process = %+v, want zero", p.Usage())
 	}
 }
 
-func TestExitErrorTellsOfAFullDisk(t *testing.T) {
+func TestExitErrorMentionsFullDisk(t *testing.T) {
 	err := &ExitError{Name: "etcd", Code: 2, LogPath: "/run/logs/etcd.log", DiskFull: true}
-	if want := "etcd exited with status 2; no space is left on the disk of /run/logs; it wrote nothing to /run/logs/etcd.log"; err.Error() != want {
+	if want := "etcd exited with status 2; no space left on the disk of /run/logs; it wrote nothing to /run/logs/etcd.log"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
 }
@@ -88,18 +88,18 @@ func TestStartErrors(t *testing.T) {
 		want string
 	}{
 		{"no such program", Spec{Name: "part", Path: filepath.Join(dir, "absent"), LogPath: filepath.Join(dir, "log")}, "starting part: fork/exec " + dir + "/absent: no such file"},
-		{"no place for the log", Spec{Name: "part", Path: "/bin/true", LogPath: "/dev/null/log"}, "starting part: opening its log"},
+		{"log directory cannot be created", Spec{Name: "part", Path: "/bin/true", LogPath: "/dev/null/log"}, "starting part: opening its log file"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if _, err := Start(t.Context(), tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Start() = %v, want %q", err, tc.want)
+				t.Errorf("Start(): error %v, want one that contains %q", err, tc.want)
 			}
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Start(ctx, Spec{Name: "part", Path: "/bin/true"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Start() on a cancelled context: %v", err)
+		t.Errorf("Start() with a canceled context: error %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -108,21 +108,21 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 	p := start(t, `echo "[$GAUNTLET_TEST_SECRET]"`)
 	<-p.Done()
 	if got := p.LogTail(); got != "[]" {
-		t.Errorf("the child saw %q", got)
+		t.Errorf("the process printed %q, want %q: it inherited a variable", got, "[]")
 	}
 }
 
-func TestLogTailIsThisProcessesOwn(t *testing.T) {
+func TestLogTailOmitsEarlierProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part.log")
 	first := startAt(t, path, "echo of the first")
 	<-first.Done()
 	second := startAt(t, path, "echo of the second")
 	<-second.Done()
 	if got := second.LogTail(); got != "of the second" {
-		t.Errorf("tail %q", got)
+		t.Errorf("LogTail() = %q, want only the line of the second process", got)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "of the first\nof the second\n" {
-		t.Errorf("log %q, %v", data, err)
+		t.Errorf("log file %q (error %v), want the lines of both processes", data, err)
 	}
 }
 
@@ -133,11 +133,11 @@ func TestLastLinesIsBounded(t *testing.T) {
 	}
 	lines := strings.Split(lastLines([]byte(long.String())), "\n")
 	if len(lines) != tailLinesMax || !strings.HasPrefix(lines[0], "85 ") {
-		t.Errorf("%d lines from %q", len(lines), lines[0][:10])
+		t.Errorf("lastLines returned %d lines that start with %q, want %d lines that start with \"85 \"", len(lines), lines[0][:10], tailLinesMax)
 	}
 	for _, line := range lines {
 		if len(line) > lineBytesMax+len("…") {
-			t.Errorf("a line of %d bytes", len(line))
+			t.Errorf("line of %d bytes, want at most %d and an ellipsis", len(line), lineBytesMax)
 		}
 	}
 }
@@ -149,8 +149,8 @@ func TestStop(t *testing.T) {
 		signal       syscall.Signal
 		code         int
 	}{
-		{"obeys", "trap 'exit 0' TERM; echo ready; sleep 1000 & wait", time.Minute, 0, 0},
-		{"ignores", "trap '' TERM; echo ready; sleep 1000; sleep 1000", 10 * time.Millisecond, syscall.SIGKILL, -1},
+		{"exits on SIGTERM", "trap 'exit 0' TERM; echo ready; sleep 1000 & wait", time.Minute, 0, 0},
+		{"ignores SIGTERM", "trap '' TERM; echo ready; sleep 1000; sleep 1000", 10 * time.Millisecond, syscall.SIGKILL, -1},
 		{"is paused", "echo ready; kill -STOP $$", 10 * time.Millisecond, syscall.SIGKILL, -1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -161,43 +161,43 @@ func TestStop(t *testing.T) {
 			}
 			var exit *ExitError
 			if !errors.As(p.Err(), &exit) || exit.Signal != tc.signal || exit.Code != tc.code {
-				t.Errorf("ended by %v, want signal %v, code %d", p.Err(), tc.signal, tc.code)
+				t.Errorf("Err() = %v, want signal %v, code %d", p.Err(), tc.signal, tc.code)
 			}
 			if err := p.Stop(t.Context(), tc.grace); err != nil {
-				t.Errorf("second Stop: %v", err)
+				t.Errorf("second Stop(): %v, want no error", err)
 			}
 			if err := p.Signal(syscall.SIGTERM); !errors.Is(err, ErrEnded) {
-				t.Errorf("Signal after the end: %v", err)
+				t.Errorf("Signal() after the process has exited: error %v, want %v", err, ErrEnded)
 			}
 		})
 	}
 }
 
-func TestStopKillsAtOnceWhenTheContextEnds(t *testing.T) {
+func TestStopKillsImmediatelyIfContextIsCanceled(t *testing.T) {
 	p := start(t, "trap '' TERM; echo ready; sleep 1000; sleep 1000")
 	eventually(t, "the process is ready", func() bool { return p.LogTail() == "ready" })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	began := time.Now()
-	if err := p.Stop(ctx, time.Hour); err != nil || time.Since(began) > time.Minute {
-		t.Errorf("Stop took %s: %v", time.Since(began), err)
+	started := time.Now()
+	if err := p.Stop(ctx, time.Hour); err != nil || time.Since(started) > time.Minute {
+		t.Errorf("Stop() took %s, error %v; want no error within a minute", time.Since(started), err)
 	}
 }
 
-func TestTheWholeGroupEndsWithItsLeader(t *testing.T) {
+func TestGroupIsKilledWhenItsLeaderExits(t *testing.T) {
 	for _, tc := range []struct{ name, end string }{
-		{"leader ends", "exit 1"}, {"leader is killed", "kill -KILL $$"},
+		{"leader exits", "exit 1"}, {"leader is killed", "kill -KILL $$"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := start(t, "sleep 1000 & echo $!; "+tc.end)
 			<-p.Done()
 			grandchild := pidIn(t, p.LogTail())
-			eventually(t, "the grandchild is gone", func() bool { return !lives(grandchild) })
+			eventually(t, "the grandchild has exited", func() bool { return !running(grandchild) })
 		})
 	}
 }
 
-func TestSignalReachesTheGroup(t *testing.T) {
+func TestStopAndContinueSignalsReachGroup(t *testing.T) {
 	p := start(t, "sleep 1000 & echo $!; wait")
 	eventually(t, "the process is ready", func() bool { return p.LogTail() != "" })
 	grandchild := pidIn(t, p.LogTail())
@@ -214,46 +214,50 @@ func TestSignalReachesTheGroup(t *testing.T) {
 		if err := p.Signal(step.signal); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "leader after "+step.signal.String(), inState(p.PID(), step.states))
-		eventually(t, "grandchild after "+step.signal.String(), inState(grandchild, step.states))
+		eventually(t, "the leader is in state "+step.states+" after signal "+step.signal.String(), inState(p.PID(), step.states))
+		eventually(t, "the grandchild is in state "+step.states+" after signal "+step.signal.String(), inState(grandchild, step.states))
 	}
 }
 
-// The parent-death signal comes when the forking thread ends. A goroutine that
-// ends locked to its thread takes the thread with it.
-func TestSurvivesTheThreadThatAskedForIt(t *testing.T) {
+// TestProcessSurvivesThreadThatCalledStart checks that the parent-death signal does not depend on the caller's thread.
+// The kernel sends the signal when the forking thread exits. A goroutine that
+// returns while it is locked to its thread makes the thread exit.
+func TestProcessSurvivesThreadThatCalledStart(t *testing.T) {
 	started := make(chan *Process)
 	thread := make(chan int, 1)
-	var ask func()
-	ask = func() {
+	var startAndReturn func()
+	startAndReturn = func() {
 		runtime.LockOSThread()
-		if syscall.Gettid() == os.Getpid() { // the first thread, which never ends: held here, it is not the next one
-			go ask()
+		if syscall.Gettid() == os.Getpid() {
+			// The main thread never exits. Block it, so that the next goroutine
+			// runs on another thread.
+			go startAndReturn()
 			<-t.Context().Done()
 			return
 		}
 		thread <- syscall.Gettid()
 		started <- start(t, "exec sleep 1000")
 	}
-	go ask()
+	go startAndReturn()
 	p, tid := <-started, <-thread
-	eventually(t, "the thread has ended", func() bool {
+	eventually(t, "the thread has exited", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid))
 		return errors.Is(err, os.ErrNotExist)
 	})
 	select {
 	case <-p.Done():
-		t.Errorf("the process died with the thread: %v", p.Err())
+		t.Errorf("the process was killed when the thread exited: %v", p.Err())
 	default:
 	}
 }
 
-// start runs a shell script, and kills it when the test ends.
+// start runs a shell script and kills it when the test ends.
 func start(t *testing.T, script string) *Process {
 	t.Helper()
 	return startAt(t, filepath.Join(t.TempDir(), "logs", "part.log"), script)
 }
 
+// startAt runs a shell script with the log file at logPath and kills it when the test ends.
 func startAt(t *testing.T, logPath, script string) *Process {
 	t.Helper()
 	p, err := Start(t.Context(), Spec{
@@ -275,25 +279,26 @@ func pidIn(t *testing.T, line string) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
-		t.Fatalf("no pid in %q", line)
+		t.Fatalf("expected a PID, found %q", line)
 	}
 	return pid
 }
 
-// lives reports whether the process is there and not a zombie.
-func lives(pid int) bool {
+// running reports whether the process exists and is not a zombie.
+func running(pid int) bool {
 	stat, err := readStat(pid)
 	return err == nil && !stat.dead()
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
+// eventually fails the test if the condition does not become true within 30 seconds.
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
-		if done() {
+		if condition() {
 			return
 		}
 	}
-	t.Fatalf("not within 30 s: %s", what)
+	t.Fatalf("condition was not met within 30 s: %s", description)
 }

@@ -1,8 +1,8 @@
-// Package standin is what a container of a workload does where kubelets are real:
-// nothing, as the pause container, but it starts and ends as slowly as it is told,
-// and it can be told over HTTP to be unready for a time, or to die. The program
-// harness/cmd/standin is this package and nothing else: every pod runs one, so it
-// has to be small.
+// Package standin is the program that workload containers run on real kubelets.
+//
+// It does no work. It delays its readiness and its termination as configured, and an
+// HTTP request makes it unready or makes it exit. The command harness/cmd/standin
+// contains only this package, because every pod runs it and it has to be small.
 package standin
 
 import (
@@ -15,39 +15,42 @@ import (
 	"time"
 )
 
-// Port is where it listens.
+// Port is the TCP port that the program listens on.
 const Port = 8080
 
-// What it answers to: a GET of Ready is the readiness probe, with status 200 or
-// 503. A POST tells it what to be.
+// The HTTP paths that the program serves.
 const (
-	Ready   = "/ready"
+	// Ready is the path of the readiness probe. GET returns status 200 or 503.
+	// POST makes the container ready again after Unready.
+	Ready = "/ready"
+	// Unready makes the container unready. Its method is POST.
 	Unready = "/unready"
-	Die     = "/die"
+	// Die makes the program exit with an error. Its method is POST.
+	Die = "/die"
 )
 
-// Options says how it starts and ends.
+// Options are the settings of the program.
 type Options struct {
-	// StartDelay is the time from its start to its being ready.
+	// StartDelay is the time from the start until the container is ready.
 	StartDelay time.Duration
-	// StopDelay is the time from its being asked to end to its end. It goes on as
-	// before meanwhile.
+	// StopDelay is the time from SIGTERM until the program exits. It continues to
+	// serve requests during this time.
 	StopDelay time.Duration
 }
 
-// Args are the arguments of the program for its options.
+// Args returns the command line arguments of the program for these options.
 func (o Options) Args() []string {
 	return []string{"--start-delay=" + o.StartDelay.String(), "--stop-delay=" + o.StopDelay.String()}
 }
 
-// ErrDied is what Serve returns when it was told to die.
-var ErrDied = errors.New("told to die")
+// ErrDied is the error that Serve returns after a POST request to Die.
+var ErrDied = errors.New("exiting because of a POST request to " + Die)
 
-// answerWithin bounds how long an answer that is under way may hold up the end.
-const answerWithin = time.Second
+// shutdownTimeout is the time that running requests have to finish when Serve returns.
+const shutdownTimeout = time.Second
 
-// Serve answers on a listener, which it closes, until ctx ends and for the stop
-// delay after that.
+// Serve serves HTTP requests until ctx is canceled and the stop delay has passed.
+// It closes the listener.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })
@@ -58,28 +61,28 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	var err error
 	select {
 	case err := <-served:
-		return fmt.Errorf("serving: %w", err)
+		return fmt.Errorf("serving HTTP requests: %w", err)
 	case <-s.die:
 		err = ErrDied
 	case <-ctx.Done():
-		err = s.linger(o.StopDelay)
+		err = s.waitStopDelay(o.StopDelay)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if server.Shutdown(ctx) != nil { // an answer that nobody takes
+	if server.Shutdown(ctx) != nil { // a client does not read its response
 		_ = server.Close()
 	}
 	return err
 }
 
-// standin is a container in its life.
+// standin is the state of a running program.
 type standin struct {
 	started, unready atomic.Bool
 	die              chan struct{}
 }
 
-// linger takes its time to end, unless it is told to die.
-func (s *standin) linger(delay time.Duration) error {
+// waitStopDelay waits for the stop delay. It returns ErrDied early after a request to Die.
+func (s *standin) waitStopDelay(delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -102,7 +105,7 @@ func (s *standin) handler() http.Handler {
 	mux.HandleFunc("POST "+Die, func(http.ResponseWriter, *http.Request) {
 		select {
 		case s.die <- struct{}{}:
-		default: // it is told already
+		default: // an earlier request is pending
 		}
 	})
 	return mux

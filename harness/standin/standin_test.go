@@ -19,9 +19,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestServe follows a container through its life: it is ready after its start
-// delay, not ready for as long as it is told so, and serves until the end of its stop
-// delay.
+// TestServe checks readiness after the start delay, after requests, and during the stop delay.
 func TestServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = time.Minute
@@ -34,55 +32,54 @@ func TestServe(t *testing.T) {
 		s.expect(http.MethodPost, Ready, http.StatusOK)
 		s.expect(http.MethodGet, Ready, http.StatusOK)
 		s.expect(http.MethodGet, "/", http.StatusNotFound)
-		s.end()
+		s.terminate()
 		s.wait(delay - time.Second)
 		s.expect(http.MethodGet, Ready, http.StatusOK)
 		s.wait(2 * time.Second)
 		if err := <-s.served; err != nil {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("Serve() = %v, want no error", err)
 		}
 	})
 }
 
-// TestDie: it dies when told so, in its life and while it ends, and says that it
-// will before it does.
+// TestDie checks that Serve answers a request to Die and then returns ErrDied, also during the stop delay.
 func TestDie(t *testing.T) {
-	for _, ending := range []bool{false, true} {
+	for _, terminating := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, Options{StopDelay: time.Hour})
-			if ending {
-				s.end()
+			if terminating {
+				s.terminate()
 				synctest.Wait()
 			}
-			begun := time.Now()
+			started := time.Now()
 			s.expect(http.MethodPost, Die, http.StatusOK)
-			if err := <-s.served; !errors.Is(err, ErrDied) || time.Since(begun) > answerWithin {
-				t.Errorf("it ended with %v after %s", err, time.Since(begun))
+			if err := <-s.served; !errors.Is(err, ErrDied) || time.Since(started) > shutdownTimeout {
+				t.Errorf("Serve() = %v after %s, want %v within %s", err, time.Since(started), ErrDied, shutdownTimeout)
 			}
 		})
 	}
 }
 
-// life is one of a container.
-type life struct {
-	t      *testing.T
-	client *http.Client
-	end    context.CancelFunc
-	served chan error
+// testServer is a running Serve with a client.
+type testServer struct {
+	t         *testing.T
+	client    *http.Client
+	terminate context.CancelFunc
+	served    chan error // the error of Serve
 }
 
-func start(t *testing.T, o Options) *life {
-	pipes := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+func start(t *testing.T, o Options) *testServer {
+	listener := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &life{t: t, end: cancel, served: make(chan error, 1), client: &http.Client{
-		Transport: &http.Transport{DialContext: pipes.dial, DisableKeepAlives: true},
+	s := &testServer{t: t, terminate: cancel, served: make(chan error, 1), client: &http.Client{
+		Transport: &http.Transport{DialContext: listener.dial, DisableKeepAlives: true},
 	}}
-	go func() { s.served <- Serve(ctx, pipes, o) }()
+	go func() { s.served <- Serve(ctx, listener, o) }()
 	synctest.Wait()
 	return s
 }
 
-func (s *life) expect(method, path string, want int) {
+func (s *testServer) expect(method, path string, want int) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://standin"+path, nil)
 	if err != nil {
@@ -98,39 +95,39 @@ func (s *life) expect(method, path string, want int) {
 	}
 }
 
-func (s *life) wait(d time.Duration) {
+func (s *testServer) wait(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// pipes is a listener in memory, as virtual time needs it.
-type pipes struct {
+// memoryListener is an in-memory listener, which synctest's virtual time requires.
+type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case p.conns <- server:
+	case l.conns <- server:
 		return client, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (l *memoryListener) Accept() (net.Conn, error) {
 	select {
-	case conn := <-p.conns:
+	case conn := <-l.conns:
 		return conn, nil
-	case <-p.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-func (p *pipes) Close() error {
-	close(p.closed)
+func (l *memoryListener) Close() error {
+	close(l.closed)
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{} }
+func (l *memoryListener) Addr() net.Addr { return &net.UnixAddr{} }

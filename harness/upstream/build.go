@@ -15,21 +15,22 @@ import (
 	"time"
 )
 
-// scratchPrefix names the directories that builds write to before what they
-// made is renamed into place.
-const scratchPrefix = ".build-"
+// tempPrefix is the name prefix of the temporary directories that builds write to.
+// A finished binary is renamed from there to its final path.
+const tempPrefix = ".build-"
 
-// build compiles the targets in one go command, so that packages they share are
-// compiled once and cores are kept busy, and renames the results into place.
+// build compiles the targets and moves the binaries to their paths in the cache.
+// It runs one go command for all targets, so that shared packages are compiled
+// once and all cores are used.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
-	if err := sweep(root); err != nil {
+	if err := removeInterruptedBuilds(root); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(root, scratchPrefix)
+	tempDir, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
-		return fmt.Errorf("making a directory to build in: %w", err)
+		return fmt.Errorf("creating a temporary directory for the build: %w", err)
 	}
-	defer os.RemoveAll(scratch)
+	defer os.RemoveAll(tempDir)
 
 	flags, err := linkerFlags(versions)
 	if err != nil {
@@ -39,41 +40,41 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 	for _, t := range targets {
 		packages = append(packages, t.pkg)
 	}
-	p.stage("finding out what to compile")
+	p.setStep("listing the packages to compile")
 	stale, err := stalePackages(ctx, packages, p)
 	if err != nil {
 		return err
 	}
-	p.total(stale)
-	args := append([]string{"build", "-v", "-trimpath", "-ldflags", flags, "-o", scratch + string(filepath.Separator)}, packages...)
+	p.setPackages(stale)
+	args := append([]string{"build", "-v", "-trimpath", "-ldflags", flags, "-o", tempDir + string(filepath.Separator)}, packages...)
 	if err := goCommand(ctx, args, io.Discard, p); err != nil {
 		return err
 	}
-	p.done()
+	p.clear()
 	for _, t := range targets {
-		if err := install(filepath.Join(scratch, t.output()), t.path); err != nil {
+		if err := install(filepath.Join(tempDir, t.output()), t.path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweep removes what a killed build left. It runs under the lock, so nobody
-// writes there now.
-func sweep(root string) error {
-	leftovers, err := filepath.Glob(filepath.Join(root, scratchPrefix+"*"))
+// removeInterruptedBuilds removes the temporary directories of builds that were killed.
+// The caller holds the lock of the cache, so no running build uses these directories.
+func removeInterruptedBuilds(root string) error {
+	leftovers, err := filepath.Glob(filepath.Join(root, tempPrefix+"*"))
 	if err != nil {
 		return err
 	}
 	for _, dir := range leftovers {
 		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("removing what an interrupted build left: %w", err)
+			return fmt.Errorf("removing the directory of an interrupted build: %w", err)
 		}
 	}
 	return nil
 }
 
-// install moves a finished binary to its place in one step.
+// install renames a finished binary to its path in the cache. The rename is atomic.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
@@ -84,8 +85,8 @@ func install(from, to string) error {
 	return nil
 }
 
-// stalePackages lists the packages that the build will have to compile, which
-// downloads the modules that are missing.
+// stalePackages lists the packages that the build has to compile.
+// Listing them also downloads the Go modules that are missing.
 func stalePackages(ctx context.Context, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -95,11 +96,12 @@ func stalePackages(ctx context.Context, packages []string, p *progress) ([]strin
 	return strings.Fields(out.String()), nil
 }
 
-// goCommand runs the go command in a process group of its own, so that an
-// interrupt reaches it once, from here, and feeds its standard error to the
-// progress line by line. A failure carries what was not progress.
+// goCommand runs the go command and shows its progress while it runs.
+// The error contains the lines of standard error that are not progress output.
+// The go command runs in its own process group, so that it gets an interrupt once:
+// from here and not also from the terminal.
 func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress) error {
-	// The signal that Pdeathsig asks for is bound to the thread that forks.
+	// The kernel sends the Pdeathsig signal when the thread that forked exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -116,47 +118,47 @@ func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting go %s: %w", args[0], err)
 	}
-	complaints := p.follow(stderr)
+	otherLines := p.follow(stderr)
 	err = cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
-		p.done()
-		return errors.New("interrupted; nothing half-built is kept, and what was compiled will not be compiled again")
+		p.clear()
+		return errors.New("interrupted; run it again to continue: packages that were compiled are not compiled again")
 	case err != nil:
-		p.done()
-		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(complaints, "\n"))
+		p.clear()
+		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(otherLines, "\n"))
 	}
 	return nil
 }
 
-// follow feeds lines to the progress until the reader ends and returns those
-// that were not progress: the compiler's complaints.
+// follow reads the standard error of the go command until it ends and updates the progress.
+// It returns the lines that are not progress output, such as compiler errors.
 func (p *progress) follow(r io.Reader) []string {
-	const complaintsMax = 200
-	stop := p.tick()
+	const otherLinesMax = 200
+	stop := p.showPeriodically()
 	defer stop()
-	var complaints []string
+	var otherLines []string
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if !p.line(lines.Text()) && len(complaints) < complaintsMax {
-			complaints = append(complaints, lines.Text())
+		if !p.parseLine(lines.Text()) && len(otherLines) < otherLinesMax {
+			otherLines = append(otherLines, lines.Text())
 		}
 	}
-	return complaints
+	return otherLines
 }
 
-// lock waits until no other build works in root. The kernel drops the lock with
-// the process, however that ends.
+// lock takes the lock of the cache directory root and waits while another build holds it.
+// The kernel releases the lock when the process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache: %w", err)
+		return nil, fmt.Errorf("creating the cache directory: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("locking the cache: %w", err)
+		return nil, fmt.Errorf("opening the lock file of the cache: %w", err)
 	}
-	for told := false; ; told = true {
+	for printed := false; ; printed = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { file.Close() }, nil
@@ -165,8 +167,8 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 			file.Close()
 			return nil, fmt.Errorf("locking %s: %w", file.Name(), err)
 		}
-		if !told {
-			fmt.Fprintln(os.Stderr, "upstream: another build is running; waiting for it")
+		if !printed {
+			fmt.Fprintln(os.Stderr, "upstream: waiting for another build to finish")
 		}
 		select {
 		case <-ctx.Done():

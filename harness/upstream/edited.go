@@ -13,21 +13,20 @@ import (
 	"strings"
 )
 
-// kubernetes is the module that may be edited, controllerManager the program that
-// is built from it then.
 const (
-	kubernetes        = "k8s.io/kubernetes"
-	controllerManager = kubernetes + "/cmd/kube-controller-manager"
+	kubernetesModule         = "k8s.io/kubernetes"
+	controllerManagerPackage = kubernetesModule + "/cmd/kube-controller-manager"
 )
 
-// buildEdited builds kube-controller-manager with the files under edited in place
-// of those at the same paths of its module, and puts it at output.
+// buildEdited builds kube-controller-manager from changed source files and writes it to output.
+// Each file below the directory edited replaces the file at the same path of k8s.io/kubernetes.
 //
-// The go command lays nothing over its module cache, and goes by the path alone: so
-// the module is replaced by a symbolic link to where it is.
+// The go command accepts no overlay for files in its module cache; it checks only
+// their paths. A temporary go.mod therefore replaces the module with a symbolic
+// link to its directory in the module cache.
 func buildEdited(ctx context.Context, edited, output string) error {
 	if output == "" {
-		return errors.New("-edited: expected -output as well")
+		return errors.New("-edited requires -output")
 	}
 	versions, err := pinnedVersions(ctx)
 	if err != nil {
@@ -37,79 +36,80 @@ func buildEdited(ctx context.Context, edited, output string) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "gauntlet-edited-")
+	tempDir, err := os.MkdirTemp("", "gauntlet-edited-")
 	if err != nil {
-		return fmt.Errorf("making a directory to build in: %w", err)
+		return fmt.Errorf("creating a temporary directory for the build: %w", err)
 	}
-	defer os.RemoveAll(scratch)
-	module := filepath.Join(scratch, "kubernetes")
-	if err := linkModule(ctx, module); err != nil {
+	defer os.RemoveAll(tempDir)
+	moduleLink := filepath.Join(tempDir, "kubernetes")
+	if err := linkModule(ctx, moduleLink); err != nil {
 		return err
 	}
-	modfile, err := replaced(ctx, scratch, module)
-	if err != nil {
-		return err
-	}
-	overlay, err := overlayOf(edited, module)
+	modfile, err := writeReplacedModfile(ctx, tempDir, moduleLink)
 	if err != nil {
 		return err
 	}
-	overlayFile := filepath.Join(scratch, "overlay.json")
+	overlay, err := overlayJSON(edited, moduleLink)
+	if err != nil {
+		return err
+	}
+	overlayFile := filepath.Join(tempDir, "overlay.json")
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return fmt.Errorf("writing the overlay: %w", err)
+		return fmt.Errorf("writing the overlay file: %w", err)
 	}
 	p := newProgress(os.Stderr)
-	defer p.done()
-	p.stage("building kube-controller-manager with edited files")
-	return goCommand(ctx, []string{"build", "-trimpath", "-ldflags", flags, "-modfile", modfile, "-overlay", overlayFile, "-o", output, controllerManager}, io.Discard, p)
+	defer p.clear()
+	p.setStep("building kube-controller-manager with edited files")
+	return goCommand(ctx, []string{"build", "-trimpath", "-ldflags", flags, "-modfile", modfile, "-overlay", overlayFile, "-o", output, controllerManagerPackage}, io.Discard, p)
 }
 
-// linkModule makes a symbolic link to where the module is.
+// linkModule creates a symbolic link to the directory of k8s.io/kubernetes in the module cache.
 func linkModule(ctx context.Context, link string) error {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f={{.Dir}}", kubernetes).Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f={{.Dir}}", kubernetesModule).Output()
 	if err != nil {
-		return fmt.Errorf("looking for %s: %w", kubernetes, withStderr(err))
+		return fmt.Errorf("finding the directory of module %s: %w", kubernetesModule, withStderr(err))
 	}
 	dir := strings.TrimSpace(string(out))
 	if dir == "" {
-		return fmt.Errorf("%s is not in the module cache: expected `go run .` to have put it there", kubernetes)
+		return fmt.Errorf("module %s is not in the Go module cache; run `go run .` without -edited first", kubernetesModule)
 	}
 	return os.Symlink(dir, link)
 }
 
-// replaced writes a go.mod, with its go.sum, that takes the module from a directory.
-func replaced(ctx context.Context, scratch, module string) (string, error) {
-	modfile := filepath.Join(scratch, "replaced.mod")
-	for from, to := range map[string]string{"go.mod": modfile, "go.sum": filepath.Join(scratch, "replaced.sum")} {
+// writeReplacedModfile writes copies of go.mod and go.sum to tempDir and returns the path of the first.
+// The copy of go.mod replaces k8s.io/kubernetes with the directory moduleDir.
+func writeReplacedModfile(ctx context.Context, tempDir, moduleDir string) (string, error) {
+	modfile := filepath.Join(tempDir, "replaced.mod")
+	for from, to := range map[string]string{"go.mod": modfile, "go.sum": filepath.Join(tempDir, "replaced.sum")} {
 		content, err := os.ReadFile(from)
 		if err != nil {
-			return "", fmt.Errorf("run from harness/upstream: %w", err)
+			return "", fmt.Errorf("%w; run this command in harness/upstream", err)
 		}
 		if err := os.WriteFile(to, content, 0o644); err != nil {
 			return "", err
 		}
 	}
-	if _, err := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+kubernetes+"="+module, modfile).Output(); err != nil {
-		return "", fmt.Errorf("replacing %s: %w", kubernetes, withStderr(err))
+	if _, err := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+kubernetesModule+"="+moduleDir, modfile).Output(); err != nil {
+		return "", fmt.Errorf("replacing module %s in go.mod: %w", kubernetesModule, withStderr(err))
 	}
 	return modfile, nil
 }
 
-// overlayOf says, as the go command reads it, which files of a module are replaced
-// by those under edited. Each has to be there: one that is new is a wrong path.
-func overlayOf(edited, module string) ([]byte, error) {
+// overlayJSON returns the -overlay file that replaces files below moduleDir with those below edited.
+// Every edited file must exist in the module, because a new file is most likely a wrong path.
+func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		inside, err := filepath.Rel(edited, path)
+		relative, err := filepath.Rel(edited, path)
 		if err != nil {
 			return err
 		}
-		original := filepath.Join(module, inside)
+		original := filepath.Join(moduleDir, relative)
 		if _, err := os.Stat(original); err != nil {
-			return fmt.Errorf("%s: expected a file of %s: %w", inside, kubernetes, err)
+			return fmt.Errorf("edited file %s does not exist in module %s: %w", relative, kubernetesModule, err)
 		}
 		replace[original] = path
 		return nil
@@ -118,7 +118,7 @@ func overlayOf(edited, module string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the edited files: %w", err)
 	}
 	if len(replace) == 0 {
-		return nil, fmt.Errorf("%s: expected edited files in it", edited)
+		return nil, fmt.Errorf("directory %s contains no files; expected edited files of module %s", edited, kubernetesModule)
 	}
 	return json.Marshal(map[string]any{"Replace": replace})
 }

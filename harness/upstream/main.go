@@ -1,19 +1,22 @@
-// Command upstream compiles the binaries of the embedded control plane (etcd,
-// kube-apiserver, kube-controller-manager, kube-scheduler, kwok) from their
-// published Go modules, at the versions that this module's go.mod pins, into a
-// cache outside the tree:
-//
-//	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<binary>
-//
-// What is there already is not built again. It is a module of its own so that
-// the requirements of those programs stay out of the main go.mod, and it uses
-// the standard library only, so that the module requires nothing else.
+// Command upstream builds the binaries of the embedded control plane from their Go modules.
 //
 //	go run -C harness/upstream .
 //
-// With -nodes it builds what a kind node image is made of instead; most of that
-// is the same. With -edited it builds a kube-controller-manager that differs in
-// some files, and puts it where -output says.
+// It builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+// kwok at the versions that go.mod of this directory pins. The binaries go into a
+// cache directory outside the source tree:
+//
+//	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<binary>
+//
+// It builds only the binaries that the cache does not have yet.
+//
+// With -nodes it builds the binaries for a kind node image instead; most of them
+// are the same. With -edited it builds one kube-controller-manager from changed
+// source files and writes it to the path given with -output.
+//
+// The command is a separate Go module so that the dependencies of these binaries
+// stay out of the main go.mod. It imports only the standard library so that it
+// adds no dependencies of its own.
 package main
 
 import (
@@ -30,9 +33,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	nodes := flag.Bool("nodes", false, "build the programs of a kind node image, not those of the embedded control plane")
-	edited := flag.String("edited", "", "build kube-controller-manager alone, with the files in this `directory` in place of those at the same paths of k8s.io/kubernetes")
-	output := flag.String("output", "", "the `file` that goes to")
+	nodes := flag.Bool("nodes", false, "build the binaries for a kind node image instead of those of the embedded control plane")
+	edited := flag.String("edited", "", "build only kube-controller-manager, with the files in this `directory` replacing the files at the same paths in k8s.io/kubernetes")
+	output := flag.String("output", "", "the `file` to write the kube-controller-manager of -edited to")
 	flag.Parse()
 	var err error
 	switch {
@@ -50,7 +53,7 @@ func main() {
 	}
 }
 
-// run builds what the cache lacks and prints where each binary is.
+// run builds the binaries that the cache does not have and prints the path of each binary.
 func run(ctx context.Context, wanted use) error {
 	root, err := cacheRoot(os.Getenv)
 	if err != nil {
@@ -60,12 +63,12 @@ func run(ctx context.Context, wanted use) error {
 	if err != nil {
 		return err
 	}
-	targets, err := locate(root, versions, wanted)
+	targets, err := targetsFor(root, versions, wanted)
 	if err != nil {
 		return err
 	}
-	if len(absent(targets)) > 0 {
-		if err := buildAbsent(ctx, root, targets, versions); err != nil {
+	if len(missingTargets(targets)) > 0 {
+		if err := buildMissing(ctx, root, targets, versions); err != nil {
 			return err
 		}
 	}
@@ -75,15 +78,15 @@ func run(ctx context.Context, wanted use) error {
 	return nil
 }
 
-// buildAbsent builds, under the cache's lock, the targets that are still
-// missing once the lock is held: whoever held it before may have built them.
-func buildAbsent(ctx context.Context, root string, targets []target, versions map[string]string) error {
+// buildMissing takes the lock of the cache and builds the targets that are not in the cache.
+// It looks for them after it has the lock, because the previous holder may have built them.
+func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
 	unlock, err := lock(ctx, root)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	missing := absent(targets)
+	missing := missingTargets(targets)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -95,18 +98,18 @@ func buildAbsent(ctx context.Context, root string, targets []target, versions ma
 	return nil
 }
 
-// cacheRoot is the directory that holds every binary for this platform.
+// cacheRoot returns the cache directory for the binaries of this operating system and architecture.
 func cacheRoot(getenv func(string) string) (string, error) {
 	cache := getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home := getenv("HOME")
 		if home == "" {
-			return "", fmt.Errorf("neither XDG_CACHE_HOME nor HOME is set: no place for the binaries")
+			return "", fmt.Errorf("no cache directory for the binaries: neither XDG_CACHE_HOME nor HOME is set")
 		}
 		cache = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(cache) {
-		return "", fmt.Errorf("the cache directory %q is not an absolute path (XDG_CACHE_HOME)", cache)
+		return "", fmt.Errorf("cache directory %q is not an absolute path; set XDG_CACHE_HOME to an absolute path", cache)
 	}
 	return filepath.Join(cache, "gauntlet", "upstream", runtime.GOOS+"-"+runtime.GOARCH), nil
 }

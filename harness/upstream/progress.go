@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// plainInterval is the time between two lines where nothing can be rewritten.
+// plainInterval is the time between two progress lines if the output is not a terminal.
 const plainInterval = 15 * time.Second
 
-// progress shows how far the go command is: one line rewritten on a terminal,
-// a line every plainInterval elsewhere.
+// progress shows the progress of a go command.
+// On a terminal it updates one line in place. Elsewhere it prints a line every plainInterval.
 type progress struct {
 	out      *os.File
 	terminal bool
 	started  time.Time
 
-	mu       sync.Mutex
-	expected map[string]bool // packages still to compile
-	compiled int
-	packages int // to compile in all
-	current  string
+	mu        sync.Mutex
+	remaining map[string]bool // packages still to compile; nil before setPackages
+	compiled  int             // number of packages whose compilation has started
+	packages  int             // number of packages to compile in total
+	current   string          // current step, package or download
 }
 
 func newProgress(out *os.File) *progress {
@@ -31,34 +31,35 @@ func newProgress(out *os.File) *progress {
 	return &progress{out: out, terminal: terminal, started: time.Now()}
 }
 
-// stage says what goes on before the first package is compiled.
-func (p *progress) stage(what string) {
+// setStep shows a step that precedes the compilation of packages.
+func (p *progress) setStep(step string) {
 	p.mu.Lock()
-	p.current = what
+	p.current = step
 	p.mu.Unlock()
 	p.show()
 }
 
-// total sets the packages that are to be compiled.
-func (p *progress) total(packages []string) {
+// setPackages sets the packages that the go command will compile.
+func (p *progress) setPackages(packages []string) {
 	p.mu.Lock()
-	p.expected = make(map[string]bool, len(packages))
+	p.remaining = make(map[string]bool, len(packages))
 	for _, name := range packages {
-		p.expected[name] = true
+		p.remaining[name] = true
 	}
-	p.compiled, p.packages, p.current = 0, len(p.expected), ""
+	p.compiled, p.packages, p.current = 0, len(p.remaining), ""
 	p.mu.Unlock()
 	p.show()
 }
 
-// line takes a line of the go command's standard error and reports whether it
-// was progress: the name of a package as its compilation starts, or a download.
-func (p *progress) line(text string) bool {
+// parseLine parses a line of the go command's standard error.
+// It reports whether the line is progress output: a package name, which
+// the go command prints when its compilation starts, or a download.
+func (p *progress) parseLine(text string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.expected[text]:
-		delete(p.expected, text)
+	case p.remaining[text]:
+		delete(p.remaining, text)
 		p.compiled++
 		p.current = text
 	case strings.HasPrefix(text, "go: downloading "):
@@ -69,12 +70,12 @@ func (p *progress) line(text string) bool {
 	return true
 }
 
-// String is the progress as one line.
+// String returns the progress as one line.
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	elapsed := time.Since(p.started).Round(time.Second)
-	if p.expected == nil {
+	if p.remaining == nil {
 		return fmt.Sprintf("upstream: %s (%s)", p.current, elapsed)
 	}
 	current := p.current
@@ -93,31 +94,31 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p)
 }
 
-// tick shows the progress from time to time until stop is called.
-func (p *progress) tick() (stop func()) {
+// showPeriodically shows the progress at regular intervals until the caller calls stop.
+func (p *progress) showPeriodically() (stop func()) {
 	interval := plainInterval
 	if p.terminal {
 		interval = 200 * time.Millisecond
 	}
-	quit, ended := make(chan struct{}), make(chan struct{})
+	stopped, finished := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(finished)
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-quit:
+			case <-stopped:
 				return
 			case <-ticker.C:
 				p.show()
 			}
 		}
 	}()
-	return func() { close(quit); <-ended }
+	return func() { close(stopped); <-finished }
 }
 
-// done ends the line that was being rewritten.
-func (p *progress) done() {
+// clear removes the progress line from a terminal.
+func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\033[K")
 	}

@@ -15,14 +15,14 @@ import (
 
 // command is one program to build.
 type command struct {
-	binary  string // what the rest of gauntlet calls it
-	pkg     string // its main package
-	module  string // the module in go.mod that holds the package
-	project string // names the cache directory, with the version
+	binary  string // file name of the binary in the cache
+	pkg     string // import path of the main package
+	module  string // module in go.mod that contains the package
+	project string // prefix of the cache directory; the version follows it
 	use     use
 }
 
-// use is what a program is needed for.
+// use is a bit mask of the purposes of a program.
 type use int
 
 const (
@@ -30,9 +30,10 @@ const (
 	forNodes                    // a kind node image, see harness/nodeimage
 )
 
-// commands is every program. The harness knows the names and versions of those
-// of the embedded control plane (harness/cluster/embedded/binaries.go); a test
-// there compares them with this module's go.mod.
+// commands lists every program that this command can build.
+//
+// harness/cluster/embedded/binaries.go repeats the names and versions of the
+// programs of the embedded control plane. A test there compares them with go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -45,14 +46,14 @@ var commands = []command{
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", "kubernetes", forNodes},
 }
 
-// target is a command and where in the cache its binary belongs.
+// target is a command with the path of its binary in the cache.
 type target struct {
 	command
 	path string
 }
 
-// output is the file name that `go build -o <directory>/` gives the command:
-// the last element of its package path, a major version suffix left out.
+// output returns the file name that `go build -o <directory>/` gives the binary.
+// It is the last element of the package path without a major version suffix.
 func (c command) output() string {
 	name := path.Base(c.pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
@@ -61,7 +62,7 @@ func (c command) output() string {
 	return name
 }
 
-// pinnedVersions reads the version of every module that go.mod requires.
+// pinnedVersions returns the version of every module that go.mod requires, by module path.
 func pinnedVersions(ctx context.Context) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json").Output()
 	if err != nil {
@@ -70,13 +71,13 @@ func pinnedVersions(ctx context.Context) (map[string]string, error) {
 	return parseRequirements(out)
 }
 
-// parseRequirements turns the output of `go mod edit -json` into module → version.
+// parseRequirements parses the output of `go mod edit -json` into versions by module path.
 func parseRequirements(data []byte) (map[string]string, error) {
 	var mod struct {
 		Require []struct{ Path, Version string }
 	}
 	if err := json.Unmarshal(data, &mod); err != nil {
-		return nil, fmt.Errorf("reading go.mod: %w", err)
+		return nil, fmt.Errorf("parsing go.mod: %w", err)
 	}
 	versions := make(map[string]string, len(mod.Require))
 	for _, r := range mod.Require {
@@ -85,8 +86,8 @@ func parseRequirements(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// locate says where under root the binary of each command of that use belongs.
-func locate(root string, versions map[string]string, wanted use) ([]target, error) {
+// targetsFor returns the targets for one use, with their paths below root.
+func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
 		if c.use&wanted == 0 {
@@ -94,15 +95,15 @@ func locate(root string, versions map[string]string, wanted use) ([]target, erro
 		}
 		version, ok := versions[c.module]
 		if !ok {
-			return nil, fmt.Errorf("go.mod does not require %s, which holds %s: run from harness/upstream", c.module, c.binary)
+			return nil, fmt.Errorf("go.mod does not require module %s of %s; run this command in harness/upstream", c.module, c.binary)
 		}
 		targets = append(targets, target{c, filepath.Join(root, c.project+"-"+version, c.binary)})
 	}
 	return targets, nil
 }
 
-// absent is the targets whose binary is not in the cache.
-func absent(targets []target) []target {
+// missingTargets returns the targets whose binary is not in the cache.
+func missingTargets(targets []target) []target {
 	var missing []target
 	for _, t := range targets {
 		if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
@@ -112,32 +113,32 @@ func absent(targets []target) []target {
 	return missing
 }
 
-// linkerFlags stamps the version into the programs, as their own release builds
-// do: a program that says v0.0.0-master would fail the version checks of its
-// clients and put a wrong version in every report. A stamp for a package that a
-// program does not contain is ignored by the linker.
+// linkerFlags returns the linker flags that set the version of the programs.
+// The release builds of Kubernetes and kwok set it in the same way. Without it a
+// program reports v0.0.0-master, which fails version checks of clients and puts a
+// wrong version into reports. The linker ignores a variable that a program lacks.
 func linkerFlags(versions map[string]string) (string, error) {
 	kubernetes := versions["k8s.io/kubernetes"]
 	major, rest, ok := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
 	minor, _, ok2 := strings.Cut(rest, ".")
 	if !ok || !ok2 {
-		return "", fmt.Errorf("k8s.io/kubernetes %q in go.mod is not a version like v1.2.3", kubernetes)
+		return "", fmt.Errorf("version %q of k8s.io/kubernetes in go.mod: expected the form v1.2.3", kubernetes)
 	}
 	flags := []string{"-s", "-w"}
-	stamp := func(pkg, name, value string) {
+	setVariable := func(pkg, name, value string) {
 		flags = append(flags, "-X", pkg+"."+name+"="+value)
 	}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		stamp(pkg, "gitVersion", kubernetes)
-		stamp(pkg, "gitMajor", major)
-		stamp(pkg, "gitMinor", minor)
-		stamp(pkg, "gitTreeState", "archive")
+		setVariable(pkg, "gitVersion", kubernetes)
+		setVariable(pkg, "gitMajor", major)
+		setVariable(pkg, "gitMinor", minor)
+		setVariable(pkg, "gitTreeState", "archive")
 	}
-	stamp("sigs.k8s.io/kwok/pkg/consts", "Version", strings.TrimPrefix(versions["sigs.k8s.io/kwok"], "v"))
+	setVariable("sigs.k8s.io/kwok/pkg/consts", "Version", strings.TrimPrefix(versions["sigs.k8s.io/kwok"], "v"))
 	return strings.Join(flags, " "), nil
 }
 
-// withStderr adds what the command wrote to standard error to its error.
+// withStderr appends the standard error of a failed command to its error.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

@@ -2,8 +2,7 @@
 
 package main
 
-// The commands that this module builds, imported so that go.mod pins them and
-// go.sum covers everything they need.
+// These imports keep the programs and their dependencies in go.mod and go.sum.
 import (
 	_ "go.etcd.io/etcd/server/v3"
 	_ "k8s.io/kubernetes/cmd/kube-apiserver"

@@ -17,23 +17,23 @@ func TestCacheRoot(t *testing.T) {
 		name, xdg, home string
 		want, wantErr   string
 	}{
-		{name: "XDG", xdg: "/x", home: "/h", want: "/x/gauntlet/upstream/" + platform},
-		{name: "home", home: "/h", want: "/h/.cache/gauntlet/upstream/" + platform},
-		{name: "neither", wantErr: "neither XDG_CACHE_HOME nor HOME"},
-		{name: "relative", xdg: "x", wantErr: "not an absolute path"},
+		{name: "XDG_CACHE_HOME is set", xdg: "/x", home: "/h", want: "/x/gauntlet/upstream/" + platform},
+		{name: "only HOME is set", home: "/h", want: "/h/.cache/gauntlet/upstream/" + platform},
+		{name: "neither is set", wantErr: "neither XDG_CACHE_HOME nor HOME"},
+		{name: "relative path", xdg: "x", wantErr: "not an absolute path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := cacheRoot(func(name string) string {
 				return map[string]string{"XDG_CACHE_HOME": tc.xdg, "HOME": tc.home}[name]
 			})
 			if got != tc.want || !errorHas(err, tc.wantErr) {
-				t.Errorf("cacheRoot() = %q, %v; want %q, error with %q", got, err, tc.want, tc.wantErr)
+				t.Errorf("cacheRoot() = %q, %v; want %q and an error that contains %q", got, err, tc.want, tc.wantErr)
 			}
 		})
 	}
 }
 
-func TestLocateUsesTheVersionOfGoMod(t *testing.T) {
+func TestTargetsForUsesVersionsOfGoMod(t *testing.T) {
 	versions, err := pinnedVersions(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -42,25 +42,25 @@ func TestLocateUsesTheVersionOfGoMod(t *testing.T) {
 		wanted use
 		count  int
 	}{{forEmbedded, 5}, {forNodes, 8}} {
-		targets, err := locate("/root", versions, tc.wanted)
+		targets, err := targetsFor("/root", versions, tc.wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(targets) != tc.count {
-			t.Errorf("use %d: %d targets, want %d: %v", tc.wanted, len(targets), tc.count, targets)
+			t.Errorf("targetsFor(use %d) returned %d targets, want %d: %v", tc.wanted, len(targets), tc.count, targets)
 		}
 		for _, target := range targets {
 			if want := "/root/" + target.project + "-" + versions[target.module] + "/" + target.binary; target.path != want {
-				t.Errorf("%s belongs at %s, want %s", target.binary, target.path, want)
+				t.Errorf("path of %s is %s, want %s", target.binary, target.path, want)
 			}
 		}
 	}
-	if _, err := locate("/root", map[string]string{}, forEmbedded); !errorHas(err, "does not require") {
-		t.Errorf("locate without versions: %v", err)
+	if _, err := targetsFor("/root", map[string]string{}, forEmbedded); !errorHas(err, "does not require") {
+		t.Errorf("targetsFor without versions: error %v, want one that contains \"does not require\"", err)
 	}
 }
 
-func TestOutputLeavesTheMajorVersionOut(t *testing.T) {
+func TestOutputOmitsMajorVersionSuffix(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"go.etcd.io/etcd/server/v3": "server", "sigs.k8s.io/kwok/cmd/kwok": "kwok", "example.org/v": "v", "example.org/vendor": "vendor",
 	} {
@@ -80,53 +80,53 @@ func TestLinkerFlags(t *testing.T) {
 		"-X k8s.io/component-base/version.gitMinor=36", "-X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0",
 	} {
 		if !strings.Contains(flags, want) {
-			t.Errorf("flags %q lack %q", flags, want)
+			t.Errorf("flags %q do not contain %q", flags, want)
 		}
 	}
 	if _, err := linkerFlags(map[string]string{"k8s.io/kubernetes": "master"}); !errorHas(err, `"master"`) {
-		t.Errorf("linkerFlags of a version that is none: %v", err)
+		t.Errorf("linkerFlags of an invalid version: error %v, want one that contains the version", err)
 	}
 }
 
-func TestProgressTellsPackagesFromComplaints(t *testing.T) {
+func TestProgressSeparatesPackagesFromOtherLines(t *testing.T) {
 	p := newTestProgress(t)
-	p.total([]string{"a/b", "c/d"})
-	complaints := p.follow(strings.NewReader("a/b\n# c/d\nc/d/x.go:1:2: undefined: y\ngo: downloading z v1.0.0\na/b\n"))
-	if want := []string{"# c/d", "c/d/x.go:1:2: undefined: y", "a/b"}; !slices.Equal(complaints, want) {
-		t.Errorf("complaints %q, want %q", complaints, want)
+	p.setPackages([]string{"a/b", "c/d"})
+	otherLines := p.follow(strings.NewReader("a/b\n# c/d\nc/d/x.go:1:2: undefined: y\ngo: downloading z v1.0.0\na/b\n"))
+	if want := []string{"# c/d", "c/d/x.go:1:2: undefined: y", "a/b"}; !slices.Equal(otherLines, want) {
+		t.Errorf("other lines %q, want %q", otherLines, want)
 	}
 	if got := p.String(); !strings.Contains(got, "1 of 2 packages") || !strings.Contains(got, "downloading z v1.0.0") {
-		t.Errorf("progress %q", got)
+		t.Errorf("progress %q, want 1 of 2 packages and the download", got)
 	}
-	p.line("c/d")
+	p.parseLine("c/d")
 	if got := p.String(); !strings.Contains(got, "2 of 2 packages") || !strings.HasSuffix(got, "linking") {
-		t.Errorf("progress at the end %q", got)
+		t.Errorf("progress after the last package %q, want 2 of 2 packages and linking", got)
 	}
 }
 
-func TestGoCommandShowsWhatFailed(t *testing.T) {
+func TestGoCommandErrorContainsStandardError(t *testing.T) {
 	err := goCommand(t.Context(), []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
 	if !errorHas(err, "go build failed") || !errorHas(err, "nowhere") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with the subcommand and the standard error of go", err)
 	}
 }
 
-func TestBuildFailureLeavesNothing(t *testing.T) {
+func TestFailedBuildLeavesNoFiles(t *testing.T) {
 	root := t.TempDir()
 	versions, err := pinnedVersions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(root, scratchPrefix+"of-a-killed-build"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(root, tempPrefix+"of-a-killed-build"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	targets := []target{{command{binary: "nothing", pkg: "./nowhere"}, filepath.Join(root, "nothing-v1", "nothing")}}
 	if err := build(t.Context(), root, targets, versions, newTestProgress(t)); err == nil {
-		t.Error("a build of a package that is not there succeeded")
+		t.Error("building a package that does not exist succeeded")
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil || len(entries) != 0 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("files left in the cache: %v (error %v)", entries, err)
 	}
 }
 
@@ -139,14 +139,14 @@ func TestLockIsExclusive(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := lock(ctx, root); !errorHas(err, "waiting for another build") {
-		t.Errorf("second lock: %v", err)
+		t.Errorf("second lock while the first is held: error %v, want an interrupted wait", err)
 	}
 	unlock()
-	again, err := lock(t.Context(), root)
+	unlockAgain, err := lock(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again()
+	unlockAgain()
 }
 
 func newTestProgress(t *testing.T) *progress {
@@ -159,8 +159,7 @@ func newTestProgress(t *testing.T) *progress {
 	return newProgress(out)
 }
 
-// errorHas reports whether the error's text contains want; an empty want asks
-// for no error.
+// errorHas reports whether the text of err contains want. An empty want means no error.
 func errorHas(err error, want string) bool {
 	if want == "" {
 		return err == nil
@@ -168,7 +167,7 @@ func errorHas(err error, want string) bool {
 	return err != nil && strings.Contains(err.Error(), want)
 }
 
-func TestOverlayOf(t *testing.T) {
+func TestOverlayJSON(t *testing.T) {
 	module, edited := t.TempDir(), t.TempDir()
 	for _, path := range []string{filepath.Join(module, "pkg", "a.go"), filepath.Join(edited, "pkg", "a.go")} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -179,27 +178,27 @@ func TestOverlayOf(t *testing.T) {
 		}
 	}
 	want := `{"Replace":{"` + filepath.Join(module, "pkg", "a.go") + `":"` + filepath.Join(edited, "pkg", "a.go") + `"}}`
-	if got, err := overlayOf(edited, module); err != nil || string(got) != want {
-		t.Errorf("overlayOf() = %s, %v; want %s", got, err, want)
+	if got, err := overlayJSON(edited, module); err != nil || string(got) != want {
+		t.Errorf("overlayJSON() = %s, %v; want %s", got, err, want)
 	}
-	if _, err := overlayOf(t.TempDir(), module); !errorHas(err, "expected edited files") {
-		t.Errorf("of no files: %v", err)
+	if _, err := overlayJSON(t.TempDir(), module); !errorHas(err, "expected edited files") {
+		t.Errorf("overlayJSON of an empty directory: error %v, want one that expects edited files", err)
 	}
 	if err := os.WriteFile(filepath.Join(edited, "b.go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := overlayOf(edited, module); !errorHas(err, "b.go: expected a file of k8s.io/kubernetes") {
-		t.Errorf("of a file that the module does not have: %v", err)
+	if _, err := overlayJSON(edited, module); !errorHas(err, "b.go does not exist in module k8s.io/kubernetes") {
+		t.Errorf("overlayJSON with a file that the module does not have: error %v, want one that names the file", err)
 	}
 }
 
-func TestReplaced(t *testing.T) {
-	modfile, err := replaced(t.Context(), t.TempDir(), "/somewhere/kubernetes")
+func TestWriteReplacedModfile(t *testing.T) {
+	modfile, err := writeReplacedModfile(t.Context(), t.TempDir(), "/somewhere/kubernetes")
 	if err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(modfile)
 	if err != nil || !strings.Contains(string(content), "replace k8s.io/kubernetes => /somewhere/kubernetes") {
-		t.Errorf("the module is not replaced (%v):\n%s", err, content)
+		t.Errorf("go.mod does not replace the module (error %v):\n%s", err, content)
 	}
 }

@@ -1,4 +1,4 @@
-// Package faulttest has what the tests of several families of faults share.
+// Package faulttest contains helpers for the tests of fault packages.
 package faulttest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Parse makes the fault of a kind that a line of YAML describes. Errors place it
-// in a file s.yaml.
+// Parse creates a fault of a kind from a line of YAML.
+// Errors name the file s.yaml as its source.
 func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
@@ -18,11 +18,10 @@ func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	return kind.New(params)
 }
 
-// Case is a line of YAML and the error that it is to be refused with, empty if it
-// is good.
+// Case is a line of YAML and the error that parsing it must return. An empty Want means no error.
 type Case = struct{ Text, Want string }
 
-// Params demands that a kind takes good parameters and refuses bad ones.
+// Params checks which parameters a fault kind accepts and which errors it returns for others.
 func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {
@@ -32,7 +31,7 @@ func Params(t *testing.T, kind faults.Type, cases []Case) {
 			got = err.Error()
 		}
 		if got != test.Want {
-			t.Errorf("%s:\n got %s\nwant %s", test.Text, got, test.Want)
+			t.Errorf("%s:\n got error %q\nwant error %q", test.Text, got, test.Want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package tcp has what faults do to connections below the protocols on them.
+// Package tcp contains the operations of faults on TCP connections.
 package tcp
 
 import (
@@ -6,15 +6,15 @@ import (
 	"net"
 )
 
-// Reset breaks a connection as a process that dies breaks it: with a reset, and
-// whatever is under way on it lost. One under TLS gets no farewell. Where the
-// connection knows no reset, it is closed.
+// Reset closes a connection with a TCP reset, as the kernel does for a process that died.
+// Data in flight is lost, and a TLS connection gets no close_notify alert. A
+// connection that is not TCP is closed normally.
 func Reset(conn net.Conn) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn() // else closing it would say goodbye
+		conn = encrypted.NetConn() // closing the TLS connection itself would send close_notify
 	}
 	if lingering, ok := conn.(interface{ SetLinger(int) error }); ok {
-		_ = lingering.SetLinger(0) // a connection that is gone already needs no reset
+		_ = lingering.SetLinger(0) // an error means that the connection is already closed
 	}
 	_ = conn.Close()
 }

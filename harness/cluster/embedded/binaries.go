@@ -8,17 +8,17 @@ import (
 	"runtime"
 )
 
-// The versions of the programs, as harness/upstream/go.mod pins them. A test
-// compares them, so that changing one place alone fails.
+// The versions of the programs. A test compares them with harness/upstream/go.mod,
+// which pins the same versions.
 const (
 	EtcdVersion       = "v3.6.8"
 	KubernetesVersion = "v1.36.3"
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions are the versions of the programs by project, given the directory that
-// they are taken from; of a directory of the user's own it is not known what is
-// in it.
+// Versions returns the versions of the programs by project.
+// dir is the user's directory of binaries; the versions in it are unknown. It is
+// empty for the cache of harness/upstream.
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {
@@ -29,7 +29,7 @@ func Versions(dir string) map[string]string {
 	return versions
 }
 
-// Binaries is the paths of the programs of a control plane.
+// Binaries contains the paths of the programs of a control plane.
 type Binaries struct {
 	Etcd                  string
 	KubeAPIServer         string
@@ -38,8 +38,8 @@ type Binaries struct {
 	KWOK                  string
 }
 
-// FindBinaries looks for the programs in dir, all in one directory under their
-// usual names; an empty dir is the cache that harness/upstream builds into.
+// FindBinaries returns the paths of the programs in dir, which have their usual names.
+// If dir is empty, it uses the cache of harness/upstream.
 func FindBinaries(dir string) (Binaries, error) {
 	cache := ""
 	if dir == "" {
@@ -60,12 +60,12 @@ func FindBinaries(dir string) (Binaries, error) {
 		{&b.KubeScheduler, "kube-scheduler", "kubernetes", KubernetesVersion},
 		{&b.KWOK, "kwok", "kwok", KWOKVersion},
 	} {
-		place := dir
+		programDir := dir
 		if dir == "" {
-			place = filepath.Join(cache, program.project+"-"+program.version)
+			programDir = filepath.Join(cache, program.project+"-"+program.version)
 		}
-		path := filepath.Join(place, program.name)
-		if err := executable(path); err != nil {
+		path := filepath.Join(programDir, program.name)
+		if err := checkExecutable(path); err != nil {
 			return Binaries{}, notFound(dir, program.name, program.version, err)
 		}
 		*program.path = path
@@ -73,14 +73,16 @@ func FindBinaries(dir string) (Binaries, error) {
 	return b, nil
 }
 
+// notFound returns the error for a missing program, with the next step.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
-		return fmt.Errorf("the directory of binaries %s lacks a usable %s: %w", dir, name, err)
+		return fmt.Errorf("no executable %s in the directory of binaries %s: %w", name, dir, err)
 	}
-	return fmt.Errorf("%s %s is not there: run `make upstream`, which builds it: %w", name, version, err)
+	return fmt.Errorf("%s %s is not in the cache; run `make upstream` to build it: %w", name, version, err)
 }
 
-func executable(path string) error {
+// checkExecutable returns nil if path is an executable file.
+func checkExecutable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -91,13 +93,13 @@ func executable(path string) error {
 	return nil
 }
 
-// upstreamCache is the directory that harness/upstream builds into.
+// upstreamCache returns the directory that harness/upstream builds into.
 func upstreamCache() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home := os.Getenv("HOME")
 		if home == "" {
-			return "", errors.New("looking for the upstream binaries: neither XDG_CACHE_HOME nor HOME is set")
+			return "", errors.New("finding the cache of upstream binaries: neither XDG_CACHE_HOME nor HOME is set")
 		}
 		cache = filepath.Join(home, ".cache")
 	}

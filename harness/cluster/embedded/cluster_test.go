@@ -26,8 +26,9 @@ import (
 
 // The tests of this file run the real programs, which `make upstream` builds.
 
-// helperVariable makes the test binary a small gauntlet that starts a cluster in
-// the directory the variable names, says its processes and ports, and waits.
+// helperVariable is the environment variable that makes the test binary run as a helper program.
+// The helper starts a cluster in the directory that is the value of the variable, prints
+// the process IDs of the components, and waits.
 const helperVariable = "GAUNTLET_EMBEDDED_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -53,48 +54,48 @@ func TestCluster(t *testing.T) {
 	c, dir := startCluster(t, Options{Nodes: 2, PodStartDelay: startDelay})
 	admin := clientFor(t, c, cluster.Admin)
 	t.Run("is ready", func(t *testing.T) { testReady(t, c, admin) })
-	t.Run("the subject has no rights", func(t *testing.T) { testSubjectRights(t, clientFor(t, c, cluster.Subject)) })
-	t.Run("strangers are refused", func(t *testing.T) { testStranger(t, c) })
-	t.Run("a pod's life", func(t *testing.T) { testPodLife(t, admin) })
-	t.Run("finalizers are honoured", func(t *testing.T) { testFinalizer(t, admin) })
-	t.Run("namespaces go", func(t *testing.T) { testNamespace(t, admin) })
-	t.Run("a part that hangs is unhealthy", func(t *testing.T) { testHang(t, c) })
+	t.Run("the subject has no permissions", func(t *testing.T) { testSubjectPermissions(t, clientFor(t, c, cluster.Subject)) })
+	t.Run("anonymous requests are rejected", func(t *testing.T) { testAnonymous(t, c) })
+	t.Run("pod lifecycle", func(t *testing.T) { testPodLifecycle(t, admin) })
+	t.Run("finalizers delay deletion", func(t *testing.T) { testFinalizer(t, admin) })
+	t.Run("namespaces can be deleted", func(t *testing.T) { testNamespace(t, admin) })
+	t.Run("a hanging component is unhealthy", func(t *testing.T) { testHang(t, c) })
 	t.Run("stops", func(t *testing.T) { testStop(t, c, dir) })
 }
 
 func testReady(t *testing.T, c *Cluster, admin kubernetes.Interface) {
 	if c.Name() != "embedded" || c.Err() != nil {
-		t.Errorf("name %q, error %v", c.Name(), c.Err())
+		t.Errorf("Name() = %q, Err() = %v; want \"embedded\" and nil", c.Name(), c.Err())
 	}
 	if err := c.Health(t.Context()); err != nil {
 		t.Error(err)
 	}
 	nodes, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(nodes.Items) != 2 {
-		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
+		t.Fatalf("%d nodes (error %v), want 2", len(nodes.Items), err)
 	}
 	for _, node := range nodes.Items {
 		if err := cluster.NodeSchedulable(&node); err != nil {
 			t.Error(err)
 		}
 		if got := node.Status.Allocatable.Pods().Value(); got != podsPerNodeMax {
-			t.Errorf("%s takes %d pods", node.Name, got)
+			t.Errorf("node %s has capacity for %d pods, want %d", node.Name, got, podsPerNodeMax)
 		}
 	}
 	version, err := admin.Discovery().ServerVersion()
 	if err != nil || version.GitVersion != KubernetesVersion {
-		t.Errorf("server version %v, %v; want %s", version, err, KubernetesVersion)
+		t.Errorf("server version %v (error %v), want %s", version, err, KubernetesVersion)
 	}
 }
 
-func testSubjectRights(t *testing.T, subject kubernetes.Interface) {
+func testSubjectPermissions(t *testing.T, subject kubernetes.Interface) {
 	_, err := subject.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), cluster.SubjectUser) {
-		t.Errorf("the subject lists pods: %v", err)
+		t.Errorf("listing pods as the subject: error %v, want Forbidden", err)
 	}
 }
 
-func testStranger(t *testing.T, c *Cluster) {
+func testAnonymous(t *testing.T, c *Cluster) {
 	config := c.Config(cluster.Admin)
 	config.BearerToken = ""
 	client, err := kubernetes.NewForConfig(config)
@@ -102,24 +103,24 @@ func testStranger(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("somebody without a token lists pods: %v", err)
+		t.Errorf("listing pods without a token: error %v, want Unauthorized", err)
 	}
 }
 
-func testPodLife(t *testing.T, admin kubernetes.Interface) {
+func testPodLifecycle(t *testing.T, admin kubernetes.Interface) {
 	for _, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
 		t.Run(string(phase), func(t *testing.T) {
 			pods := admin.CoreV1().Pods(metav1.NamespaceDefault)
-			began := time.Now()
-			pod := createPod(t, admin, "life-"+strings.ToLower(string(phase)))
+			started := time.Now()
+			pod := createPod(t, admin, "lifecycle-"+strings.ToLower(string(phase)))
 			eventuallyPod(t, admin, pod.Name, "is Ready with an IP", func(p *corev1.Pod) bool {
 				return p.Status.Phase == corev1.PodRunning && condition(p, corev1.PodReady) == corev1.ConditionTrue && p.Status.PodIP != ""
 			})
-			if took := time.Since(began); took < startDelay {
-				t.Errorf("Ready after %s, before the start delay of %s", took, startDelay)
+			if elapsed := time.Since(started); elapsed < startDelay {
+				t.Errorf("pod is Ready after %s, want not before the start delay of %s", elapsed, startDelay)
 			}
-			end := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
-			if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, end, metav1.PatchOptions{}, "status"); err != nil {
+			patch := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
+			if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 				t.Fatal(err)
 			}
 			eventuallyPod(t, admin, pod.Name, "is no longer Ready", func(p *corev1.Pod) bool {
@@ -133,14 +134,14 @@ func testPodLife(t *testing.T, admin kubernetes.Interface) {
 }
 
 func testFinalizer(t *testing.T, admin kubernetes.Interface) {
-	pod := createPod(t, admin, "finalized", "example.org/hold")
-	eventuallyPod(t, admin, pod.Name, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	pod := createPod(t, admin, "finalized", "example.org/finalizer")
+	eventuallyPod(t, admin, pod.Name, "is Running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
 	deletePod(t, admin, pod.Name)
-	eventuallyPod(t, admin, pod.Name, "is stopped and held", func(p *corev1.Pod) bool {
+	eventuallyPod(t, admin, pod.Name, "is stopped but retained by its finalizer", func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil && *p.DeletionGracePeriodSeconds == 0 && len(p.Finalizers) == 1
 	})
-	release := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := admin.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
+	removeFinalizer := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := admin.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, removeFinalizer, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventuallyGone(t, admin, pod.Name)
@@ -148,14 +149,14 @@ func testFinalizer(t *testing.T, admin kubernetes.Interface) {
 
 func testNamespace(t *testing.T, admin kubernetes.Interface) {
 	namespaces := admin.CoreV1().Namespaces()
-	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := namespaces.Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
+	if err := namespaces.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the namespace is gone", func() bool {
-		_, err := namespaces.Get(t.Context(), "short", metav1.GetOptions{})
+	eventually(t, "the namespace is deleted", func() bool {
+		_, err := namespaces.Get(t.Context(), "deleted", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
@@ -168,12 +169,12 @@ func testHang(t *testing.T, c *Cluster) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := c.Health(ctx); !errorHas(err, "kube-scheduler is not healthy", "deadline exceeded") {
-		t.Errorf("health with a scheduler that hangs: %v", err)
+		t.Errorf("Health() while the scheduler is paused: error %v, want one that names the scheduler", err)
 	}
 	if err := p.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is healthy again", func() bool { return c.Health(t.Context()) == nil })
+	eventually(t, "the cluster is healthy again", func() bool { return c.Health(t.Context()) == nil })
 }
 
 func testStop(t *testing.T, c *Cluster, dir string) {
@@ -181,34 +182,34 @@ func testStop(t *testing.T, c *Cluster, dir string) {
 		t.Fatal(err)
 	}
 	for _, p := range c.parts {
-		if lives(p.PID()) {
-			t.Errorf("%s is still there", p.name)
+		if running(p.PID()) {
+			t.Errorf("%s is running after Stop()", p.name)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "logs", p.name+".log")); err != nil {
-			t.Errorf("the log of %s: %v", p.name, err)
-		} else if secretIn(c, string(data)) {
-			t.Errorf("the log of %s shows a token", p.name)
+			t.Errorf("reading the log of %s: %v", p.name, err)
+		} else if containsToken(c, string(data)) {
+			t.Errorf("the log of %s contains a token", p.name)
 		}
 	}
 	if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.layout.ports.apiServer)); err == nil {
 		conn.Close()
-		t.Error("somebody still answers at the API server's port")
+		t.Error("the port of the API server accepts connections after Stop()")
 	}
-	assertGone(t, filepath.Join(dir, "cluster"))
+	assertRemoved(t, filepath.Join(dir, "cluster"))
 	select {
 	case <-c.Failed():
-		t.Errorf("a stop counts as a failure: %v", c.Err())
+		t.Errorf("Stop() closed Failed(): %v", c.Err())
 	default:
 	}
 	if err := c.Stop(t.Context()); err != nil {
-		t.Errorf("second Stop: %v", err)
+		t.Errorf("second Stop(): %v, want no error", err)
 	}
 	if err := c.Health(t.Context()); !errorHas(err, "stopped") {
-		t.Errorf("health of a stopped cluster: %v", err)
+		t.Errorf("Health() after Stop(): error %v, want one that contains \"stopped\"", err)
 	}
 }
 
-func TestDeathOfAComponentIsNoticed(t *testing.T) {
+func TestCrashOfComponentIsReported(t *testing.T) {
 	c, dir := startCluster(t, Options{Nodes: 1})
 	if err := partNamed(t, c, "etcd").Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -216,18 +217,18 @@ func TestDeathOfAComponentIsNoticed(t *testing.T) {
 	select {
 	case <-c.Failed():
 	case <-time.After(30 * time.Second):
-		t.Fatal("not noticed within 30 s")
+		t.Fatal("Failed() was not closed within 30 s")
 	}
-	for what, err := range map[string]error{"Err": c.Err(), "Health": c.Health(t.Context())} {
-		if !errorHas(err, "etcd was ended by SIGKILL", "etcd.log") {
-			t.Errorf("%s = %v", what, err)
+	for method, err := range map[string]error{"Err": c.Err(), "Health": c.Health(t.Context())} {
+		if !errorHas(err, "etcd was terminated by SIGKILL", "etcd.log") {
+			t.Errorf("%s() = %v, want the exit of etcd", method, err)
 		}
 	}
-	// Without its etcd the API server does not stop by itself.
+	// Without etcd the API server does not complete a graceful shutdown.
 	if err := c.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	assertGone(t, filepath.Join(dir, "cluster"))
+	assertRemoved(t, filepath.Join(dir, "cluster"))
 }
 
 func TestNothingOutlivesGauntlet(t *testing.T) {
@@ -249,16 +250,16 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 		}
 	}
 	if err != nil || len(pids) != 5 {
-		t.Fatalf("the helper said %q: %v", line, err)
+		t.Fatalf("reading the process IDs that the helper prints: got %q, error %v; want 5", line, err)
 	}
 	if err := gauntlet.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = gauntlet.Wait() // killed, as asked
+	_ = gauntlet.Wait() // the error is the signal that the test sent
 	for _, pid := range pids {
-		eventually(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !lives(pid) })
+		eventually(t, fmt.Sprintf("process %d has exited", pid), func() bool { return !running(pid) })
 	}
-	eventually(t, "the state is gone", func() bool {
+	eventually(t, "the state directory is removed", func() bool {
 		_, err := os.Lstat(filepath.Join(dir, "cluster"))
 		return errors.Is(err, os.ErrNotExist)
 	})
@@ -266,17 +267,17 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 
 func startCluster(t *testing.T, opts Options) (c *Cluster, dir string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "one, two") // users call directories what they like
+	dir = filepath.Join(t.TempDir(), "one, two") // a path with characters that need quoting
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	opts.Dir, opts.LogDir = dir, filepath.Join(dir, "logs")
-	began := time.Now()
+	started := time.Now()
 	c, err := Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("cluster is ready after %s", time.Since(started).Round(time.Millisecond))
 	t.Cleanup(func() {
 		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -303,18 +304,18 @@ func partNamed(t *testing.T, c *Cluster, name string) *part {
 			return p
 		}
 	}
-	t.Fatalf("no part %s", name)
+	t.Fatalf("component %s not found", name)
 	return nil
 }
 
-// lives reports whether the process is there and not a zombie, which whoever
-// inherited it may be slow to reap.
-func lives(pid int) bool {
+// running reports whether the process exists and is not a zombie.
+// The new parent of an orphaned zombie may take a while to reap it.
+func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(data), ") Z ")
 }
 
-func secretIn(c *Cluster, text string) bool {
+func containsToken(c *Cluster, text string) bool {
 	for _, token := range c.creds.tokens {
 		if strings.Contains(text, token) {
 			return true
@@ -354,40 +355,42 @@ func condition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionSt
 	return ""
 }
 
-func eventuallyPod(t *testing.T, client kubernetes.Interface, name, what string, holds func(*corev1.Pod) bool) {
+// eventuallyPod fails the test if the pod does not meet the condition within 30 seconds.
+func eventuallyPod(t *testing.T, client kubernetes.Interface, name, description string, condition func(*corev1.Pod) bool) {
 	t.Helper()
 	var last *corev1.Pod
 	defer func() {
 		if t.Failed() {
-			t.Logf("the pod at last: %v", last)
+			t.Logf("last state of the pod: %v", last)
 		}
 	}()
-	eventually(t, "pod "+name+" "+what, func() bool {
+	eventually(t, "pod "+name+" "+description, func() bool {
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		last = pod
-		return holds(pod)
+		return condition(pod)
 	})
 }
 
 func eventuallyGone(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	eventually(t, "pod "+name+" is gone", func() bool {
+	eventually(t, "pod "+name+" is deleted", func() bool {
 		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
+// eventually fails the test if the condition does not become true within 30 seconds.
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-again.C {
-		if done() {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-ticker.C {
+		if condition() {
 			return
 		}
 	}
-	t.Fatalf("not within 30 s: %s", what)
+	t.Fatalf("condition was not met within 30 s: %s", description)
 }

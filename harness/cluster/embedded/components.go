@@ -8,38 +8,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// component is one program of the control plane and how it is run.
+// component is one program of the control plane with its command line.
 type component struct {
 	name      string
 	path      string
 	args      []string
-	healthURL string // answers 200 when it is well; empty when it has none
-	stopWave  int    // one of stopWaves
-	// stopGrace is how long it may take to end by itself before it is killed.
-	// It is there for the log to be complete: the state is thrown away.
+	healthURL string // returns status 200 if the component is healthy; empty if it has none
+	stopGroup int    // one of stopOrder
+	// stopGrace is the time between SIGTERM and SIGKILL. It only serves to complete the
+	// log, because the state is removed.
 	stopGrace time.Duration
 }
 
 const (
-	// stopGrace is ample: the programs end within some 20 ms.
+	// stopGrace exceeds the time that the programs take to exit, which is about 20 ms.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is when the API server has stopped to serve. It would
-	// go on to sleep for a second, which is a second of every run.
+	// apiServerStopGrace is the time in which the API server stops to serve. It would
+	// then sleep for one second, which would prolong every run.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
-// stopWaves is the order in which the components are stopped.
-var stopWaves = []int{waveClients, waveAPIServer, waveEtcd}
+// stopOrder is the order in which the groups of components are stopped.
+var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 
 const (
-	waveClients = iota
-	waveAPIServer
-	waveEtcd
+	stopClients = iota // clients of the API server
+	stopAPIServer
+	stopEtcd
 )
 
-// The rate that support components may call the API server at, requests/s and
-// burst: in effect none, since a throttled scheduler would be a fault that no
-// scenario asked for.
+// The client-side rate limit of the support components, in requests per second and
+// burst. It is so high that it has no effect: a throttled scheduler would be a fault
+// that no scenario contains.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
@@ -47,7 +47,7 @@ const (
 
 func etcdComponent(l layout, b Binaries) component {
 	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
-	return component{name: "etcd", path: b.Etcd, stopWave: waveEtcd, stopGrace: stopGrace, args: []string{
+	return component{name: "etcd", path: b.Etcd, stopGroup: stopEtcd, stopGrace: stopGrace, args: []string{
 		"--name=gauntlet",
 		"--data-dir=" + l.file(etcdData),
 		"--listen-client-urls=" + client,
@@ -63,9 +63,10 @@ func etcdComponent(l layout, b Binaries) component {
 		"--peer-cert-file=" + l.file(servingCert),
 		"--peer-key-file=" + l.file(servingKey),
 		"--peer-client-cert-auth=true",
-		// The state is thrown away with the run; a crash of the host ends both.
+		// The state is removed at the end of the run, so it need not survive a crash of
+		// the host.
 		"--unsafe-no-fsync=true",
-		// A single member elects itself as soon as the time-out lets it.
+		// A single member elects itself when the election timeout expires.
 		"--heartbeat-interval=10",
 		"--election-timeout=100",
 		"--log-level=warn",
@@ -74,7 +75,7 @@ func etcdComponent(l layout, b Binaries) component {
 
 func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
-		name: "kube-apiserver", path: b.KubeAPIServer, stopWave: waveAPIServer, stopGrace: apiServerStopGrace,
+		name: "kube-apiserver", path: b.KubeAPIServer, stopGroup: stopAPIServer, stopGrace: apiServerStopGrace,
 		healthURL: localURL(l.ports.apiServer, "/readyz"),
 		args: []string{
 			"--bind-address=127.0.0.1",
@@ -94,12 +95,12 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 			"--service-account-key-file=" + l.file(accountPubFile),
 			"--service-account-signing-key-file=" + l.file(accountKeyFile),
 			"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112", // both families
-			// It would publish an Endpoints on a loopback address, which is not
-			// valid, and try again for ever.
+			// The reconciler would write an Endpoints object with a loopback address.
+			// The API server rejects it as invalid, and the reconciler retries forever.
 			"--endpoint-reconciler-type=none",
-			// A subject may have hundreds of creates under way at once. With the
-			// default limits its share is some 50 seats, and the server would
-			// answer 429: a fault that no scenario asked for.
+			// A subject may have hundreds of concurrent creates. With the default limits
+			// it gets about 50 seats of API Priority and Fairness and then status 429,
+			// which would be a fault that no scenario contains.
 			"--max-requests-inflight=4000",
 			"--max-mutating-requests-inflight=4000",
 			"--etcd-count-metric-poll-period=0",
@@ -110,10 +111,10 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// idleControllers would only watch and wait: there are no volumes, no metrics,
-// no certificates to sign and no devices on a simulated node. Leaving them out
-// makes the start faster and the API server's log about the run.
-var idleControllers = []string{
+// unneededControllers are controllers of kube-controller-manager that have nothing to do.
+// An embedded cluster has no volumes, metrics, certificate requests or devices. Without
+// these controllers it starts faster, and the log of the API server is shorter.
+var unneededControllers = []string{
 	"horizontal-pod-autoscaler-controller",
 	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",
 	"certificatesigningrequest-cleaner-controller", "podcertificaterequest-cleaner-controller",
@@ -129,19 +130,19 @@ var idleControllers = []string{
 
 func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 	controllers := []string{"*"}
-	for _, name := range append(append([]string{}, cluster.SubjectControllers...), idleControllers...) {
+	for _, name := range append(append([]string{}, cluster.SubjectControllers...), unneededControllers...) {
 		controllers = append(controllers, "-"+name)
 	}
 	return component{
-		name: "kube-controller-manager", path: b.KubeControllerManager, stopWave: waveClients, stopGrace: stopGrace,
+		name: "kube-controller-manager", path: b.KubeControllerManager, stopGroup: stopClients, stopGrace: stopGrace,
 		healthURL: localURL(l.ports.controllerManager, "/healthz"),
 		args: []string{
 			"--kubeconfig=" + l.file(supportConfig),
 			"--controllers=" + strings.Join(controllers, ","),
 			"--leader-elect=false",
-			// A node that falls silent or comes back is seen to within a second, one
-			// after the other, in place of 5 s and 10 s. How long a silence may last
-			// stays as it is: simulated kubelets starve on a machine that is busy.
+			// The node lifecycle controller checks nodes every second (default 5 s). It
+			// evicts pods from 10 nodes per second (default 0.1). The grace period has
+			// its default, because simulated kubelets may be slow on a busy machine.
 			"--node-monitor-period=1s",
 			"--node-eviction-rate=10",
 			"--bind-address=127.0.0.1",
@@ -161,7 +162,7 @@ func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 
 func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
-		name: "kube-scheduler", path: b.KubeScheduler, stopWave: waveClients, stopGrace: stopGrace,
+		name: "kube-scheduler", path: b.KubeScheduler, stopGroup: stopClients, stopGrace: stopGrace,
 		healthURL: localURL(l.ports.scheduler, "/healthz"),
 		args: []string{
 			"--config=" + l.file(schedulerConfig),
@@ -174,7 +175,7 @@ func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// schedulerConfiguration is what the scheduler takes from a file only.
+// schedulerConfiguration returns the settings of the scheduler that have no flags.
 func (l layout) schedulerConfiguration() []byte {
 	return fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -189,10 +190,10 @@ enableProfiling: false
 `, l.file(supportConfig), supportQPS, supportBurst)
 }
 
-// kwokComponent serves nothing: that it lives, and that the nodes are Ready, is
-// all there is to know of it.
+// kwokComponent returns the component of KWOK. It has no health endpoint.
+// KWOK works if its process runs and the nodes are Ready.
 func kwokComponent(l layout, b Binaries) component {
-	return component{name: "kwok", path: b.KWOK, stopWave: waveClients, stopGrace: stopGrace, args: []string{
+	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(supportConfig),
 		"--config=" + quoteList(l.file(kwokConfig)),
 		"--manage-nodes-with-label-selector=!" + silentLabel,
@@ -202,8 +203,8 @@ func kwokComponent(l layout, b Binaries) component {
 	}}
 }
 
-// quoteList makes one value of a flag that takes a list of values, separated by commas
-// and quoted as in a file of comma-separated values.
+// quoteList quotes a single value for a flag that takes a comma-separated list.
+// The flag parses its value as CSV.
 func quoteList(value string) string {
 	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// credentials is all the keys of one cluster. They live as long as it does: in
-// this memory, and in files of its state directory that only their owner reads.
+// credentials contains all keys, certificates and tokens of one cluster.
+// They exist in memory and in files of the state directory that only the owner can
+// read. They are removed with the cluster.
 type credentials struct {
-	authorityPEM []byte         // the CA's certificate; its key is dropped once it has signed
-	roots        *x509.CertPool // the same, as those have it who check a certificate
+	authorityPEM []byte         // certificate of the authority, whose key is discarded
+	roots        *x509.CertPool // the same certificate
 	serving      pki.Pair
 	etcdClient   pki.Pair
 	accountKey   []byte // signs service account tokens
@@ -37,7 +38,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 		name  string
 		usage []x509.ExtKeyUsage
 	}{
-		// etcd's members are clients of each other with their serving key.
+		// The members of etcd use the serving certificate as clients of each other.
 		{&c.serving, "gauntlet-server", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
 		{&c.etcdClient, "kube-apiserver-etcd-client", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 	} {
@@ -49,7 +50,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 		}
 	}
 	if c.accountKey, c.accountPub, err = newAccountKey(); err != nil {
-		return nil, fmt.Errorf("making the service account key: %w", err)
+		return nil, fmt.Errorf("creating the service account key: %w", err)
 	}
 	return c, nil
 }
@@ -70,6 +71,7 @@ func newAccountKey() (private, public []byte, err error) {
 	return pemBlock("EC PRIVATE KEY", keyDER), pemBlock("PUBLIC KEY", publicDER), nil
 }
 
+// pemBlock encodes a PEM block.
 func pemBlock(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -1,15 +1,17 @@
-// Package embedded is a control plane of real, unmodified programs on loopback:
-// etcd, kube-apiserver, kube-controller-manager without the four controllers
-// under test, kube-scheduler, and KWOK in the place of the kubelets. It needs no
-// container engine, only the binaries that harness/upstream builds.
+// Package embedded runs a control plane of unmodified upstream programs on the loopback interface.
 //
-// Every cluster has ports, keys, tokens and a state directory of its own, and
-// throws them away when it stops. It is not a cluster to keep: etcd does not
-// sync to disk, and a part that dies by itself is not started again.
+// The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager
+// without the four controllers under test, and KWOK, which simulates the kubelets.
+// The package needs no container engine, only the binaries that harness/upstream
+// builds.
 //
-// To read it: start.go is the procedure, components.go the programs and their
-// flags, stages.yaml what a simulated kubelet does, halt.go how parts are out of
-// order for a time.
+// Every cluster has its own ports, keys, tokens and state directory, and removes them
+// when it stops. It is not suited for permanent use: etcd does not sync its data to
+// disk, and a component that crashes is not restarted.
+//
+// start.go contains the start procedure, components.go the programs with their flags,
+// stages.yaml the behavior of the simulated kubelets, and halt.go the crash and
+// restart of components.
 package embedded
 
 import (
@@ -34,96 +36,95 @@ type Cluster struct {
 	layout   layout
 	binaries Binaries
 	creds    *credentials
-	probes   prober
-	release  func() // of the guard's hold on the state directory
+	prober   prober
+	unguard  func() // makes the guard process no longer remove the state directory
 
 	failed   chan struct{}
 	stopOnce sync.Once
 	stopErr  error
 
-	mending sync.Mutex // held while what ended for want of the API server is started
+	recovering sync.Mutex // held while clients of the API server are restarted
 
 	mu       sync.Mutex
-	parts    []*part // in the order of their start
-	broken   bool    // from the halt of a part until everything is at work again
-	halts    int     // how often a part was halted
+	parts    []*part // in the order of their first start
+	degraded bool    // from Halt until all components run again
+	halts    int     // number of calls of Halt
 	stopping bool
-	err      error // why failed is closed
+	err      error // reason for closing failed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// part is a component and its process, the last one if it was started again.
+// part is a component with its latest process.
 type part struct {
 	component
 	*process.Process
-	// down says that the process is meant to have ended: it was halted, or ended
-	// for want of a part that was.
+	// down means that the process has exited as expected: it was halted, or it exited
+	// because another component was halted.
 	down bool
 }
 
-// Name is "embedded".
+// Name returns "embedded".
 func (c *Cluster) Name() string { return "embedded" }
 
-// Binaries is where the programs of this cluster are: kube-controller-manager
-// is also the upstream subject.
+// Binaries returns the paths of the programs of this cluster.
+// Its kube-controller-manager is also the upstream subject.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Config returns a client configuration for a role, straight to the API server.
+// Config returns a client configuration for a role. Requests go directly to the API server.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.layout.apiServerURL(),
 		BearerToken:     c.creds.tokens[role],
 		TLSClientConfig: rest.TLSClientConfig{CAData: append([]byte(nil), c.creds.authorityPEM...)},
-		// What is deprecated is tested all the same; nobody needs to be told.
+		// The harness uses deprecated APIs such as Endpoints on purpose.
 		WarningHandler: rest.NoWarnings{},
 		UserAgent:      "gauntlet-" + string(role),
-		QPS:            -1, // no limit: the run's own pace must not depend on the client
+		QPS:            -1, // no client-side rate limit, because it would change the timing of a run
 	}
 }
 
-// Etcd returns a client of the cluster's etcd, who it is to etcd as the API
-// server is.
+// Etcd returns a client of the cluster's etcd. It uses the client certificate of the API server.
 func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 	pair, err := tls.X509KeyPair(c.creds.etcdClient.Certificate, c.creds.etcdClient.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of etcd's client: %w", err)
+		return nil, fmt.Errorf("reading the client certificate for etcd: %w", err)
 	}
 	return cluster.DialEtcd(localURL(c.layout.ports.etcd, ""), &tls.Config{
 		RootCAs: c.creds.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 	})
 }
 
-// Failed is closed when a component ends that was not asked to.
+// Failed returns a channel that is closed when a component exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err is nil until Failed is closed, then which component ended and why.
+// Err returns nil until Failed is closed, and then which component exited and why.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Health asks every component that answers, and sees that the others run. While
-// one is halted, and until all are back, it waits.
+// Health returns nil if all components run and their health endpoints return status 200.
+// If a component is halted or restarting, Health waits until all components run again.
 func (c *Cluster) Health(ctx context.Context) error {
-	if halts := c.haltsSoFar(); c.whole() {
-		if err := c.look(ctx); err == nil || c.haltsSoFar() == halts {
+	if halts := c.haltCount(); !c.isDegraded() {
+		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
 			return err
-		} // one was halted while it was asked
+		} // otherwise a component was halted during the check
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not whole within %s", mendWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
-	return poll(ctx, "the control plane to be whole again", func(ctx context.Context) error {
-		if !c.whole() {
-			return errors.New("a part is out of order")
+	return poll(ctx, "all components of the control plane to run again", func(ctx context.Context) error {
+		if c.isDegraded() {
+			return errors.New("a component is halted or restarting")
 		}
-		return c.look(ctx)
+		return c.checkHealth(ctx)
 	})
 }
 
-// look asks once.
-func (c *Cluster) look(ctx context.Context) error {
+// checkHealth checks all components once.
+func (c *Cluster) checkHealth(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -137,20 +138,20 @@ func (c *Cluster) look(ctx context.Context) error {
 		if part.healthURL == "" {
 			continue
 		}
-		if err := c.probes.probe(ctx, part.healthURL); err != nil {
+		if err := c.prober.probe(ctx, part.healthURL); err != nil {
 			return unhealthy(part, err)
 		}
 	}
 	return nil
 }
 
-// unhealthy is the error for a part that runs but does not answer as it should.
+// unhealthy returns the error for a running component whose health check failed.
 func unhealthy(p *part, err error) error {
-	return fmt.Errorf("%s is not healthy: %w; the end of its log:\n%s", p.name, err, p.LogTail())
+	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
 }
 
-// launch starts a component and has its death noticed. A part of that name that
-// was there before it takes the place of.
+// launch starts a component and watches its process.
+// It replaces an earlier part with the same name.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -166,12 +167,12 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	c.mu.Unlock()
 	go func() {
 		<-p.Done()
-		c.ended(started)
+		c.handleExit(started)
 	}()
 	return nil
 }
 
-// fail notes the first death that nobody asked for.
+// fail stores the first unexpected exit and closes failed.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,9 +183,9 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// Stop ends the components, those that talk to the API server first and etcd
-// last, because kube-apiserver does not finish a graceful stop once its etcd is
-// gone. It then removes the state directory; the logs stay.
+// Stop stops all components and removes the state directory, but not the logs.
+// It stops the clients of the API server first and etcd last, because kube-apiserver
+// does not complete a graceful shutdown without etcd.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -192,31 +193,31 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		parts := slices.Clone(c.parts)
 		c.mu.Unlock()
 		var errs []error
-		for _, wave := range stopWaves {
-			errs = append(errs, stopAll(ctx, parts, wave))
+		for _, group := range stopOrder {
+			errs = append(errs, stopAll(ctx, parts, group))
 		}
 		errs = append(errs, os.RemoveAll(c.layout.dir))
 		if c.stopErr = errors.Join(errs...); c.stopErr == nil {
-			c.release()
+			c.unguard()
 		}
 	})
 	return c.stopErr
 }
 
-// stopAll stops the parts of one wave at the same time.
-func stopAll(ctx context.Context, parts []*part, wave int) error {
+// stopAll stops the parts of one stop group concurrently.
+func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group
 	for _, p := range parts {
-		if p.stopWave == wave {
+		if p.stopGroup == group {
 			stops.Go(func() error { return p.Stop(ctx, p.stopGrace) })
 		}
 	}
 	return stops.Wait()
 }
 
-func newCluster(layout layout, binaries Binaries, creds *credentials, release func()) *Cluster {
+func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
 	return &Cluster{
-		layout: layout, binaries: binaries, creds: creds, release: release, failed: make(chan struct{}),
-		probes: newProber(creds.roots, creds.tokens[cluster.Admin]),
+		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),
+		prober: newProber(creds.roots, creds.tokens[cluster.Admin]),
 	}
 }

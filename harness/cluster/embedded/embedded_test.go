@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-func TestVersionsAreThoseThatAreBuilt(t *testing.T) {
+func TestVersionsMatchUpstreamModule(t *testing.T) {
 	path := filepath.Join("..", "..", "upstream", "go.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestVersionsAreThoseThatAreBuilt(t *testing.T) {
 		"go.etcd.io/etcd/server/v3": EtcdVersion, "k8s.io/kubernetes": KubernetesVersion, "sigs.k8s.io/kwok": KWOKVersion,
 	} {
 		if pinned[module] != version {
-			t.Errorf("binaries.go says %s %s, harness/upstream/go.mod %s", module, version, pinned[module])
+			t.Errorf("version of %s: binaries.go has %s, harness/upstream/go.mod has %s", module, version, pinned[module])
 		}
 	}
 }
@@ -45,58 +45,58 @@ func TestFindBinaries(t *testing.T) {
 	programs := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
 	complete := fakeBinaries(t, nil)
 	if b, err := FindBinaries(complete); err != nil || b.KWOK != filepath.Join(complete, "kwok") {
-		t.Errorf("FindBinaries = %+v, %v", b, err)
+		t.Errorf("FindBinaries() = %+v, error %v; want paths in %s", b, err, complete)
 	}
 	for _, name := range programs {
 		dir := fakeBinaries(t, nil)
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := FindBinaries(dir); !errorHas(err, dir, "lacks a usable "+name) {
-			t.Errorf("without %s: %v", name, err)
+		if _, err := FindBinaries(dir); !errorHas(err, dir, "no executable "+name) {
+			t.Errorf("FindBinaries() without %s: error %v, want one that names the program and the directory", name, err)
 		}
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	if _, err := FindBinaries(""); !errorHas(err, "etcd "+EtcdVersion, "make upstream") {
-		t.Errorf("with an empty cache: %v", err)
+		t.Errorf("FindBinaries() with an empty cache: error %v, want one that names `make upstream`", err)
 	}
 }
 
 func TestOptionsAreValidated(t *testing.T) {
 	valid := Options{Nodes: 1, Dir: "d", LogDir: "l"}
 	if err := valid.validate(); err != nil {
-		t.Errorf("valid options: %v", err)
+		t.Errorf("validate() of valid options: %v, want no error", err)
 	}
 	for _, tc := range []struct {
 		change func(*Options)
 		want   string
 	}{
 		{func(o *Options) { o.Nodes = 0 }, "0 nodes"},
-		{func(o *Options) { o.Nodes = NodesMax + 1 }, "1001 nodes: want 1 to 1000"},
+		{func(o *Options) { o.Nodes = NodesMax + 1 }, "1001 nodes: expected 1 to 1000"},
 		{func(o *Options) { o.PodStartDelay = -time.Second }, "pod start delay -1s"},
 		{func(o *Options) { o.PodStopDelay = 2 * time.Hour }, "pod stop delay 2h0m0s"},
-		{func(o *Options) { o.Dir = "" }, "needs a directory"},
-		{func(o *Options) { o.LogDir = "" }, "needs a directory"},
+		{func(o *Options) { o.Dir = "" }, "expected a state directory"},
+		{func(o *Options) { o.LogDir = "" }, "expected a state directory"},
 		{func(o *Options) { o.Verbosity = 11 }, "verbosity 11"},
 	} {
 		o := valid
 		tc.change(&o)
 		if _, err := Start(t.Context(), o); !errorHas(err, tc.want) {
-			t.Errorf("Start(%+v) = %v, want %q", o, err, tc.want)
+			t.Errorf("Start(%+v): error %v, want one that contains %q", o, err, tc.want)
 		}
 	}
 }
 
-func TestCheckRoom(t *testing.T) {
+func TestCheckDiskSpace(t *testing.T) {
 	dir := t.TempDir()
-	if err := checkRoom(dir, 1); err != nil {
+	if err := checkDiskSpace(dir, 1); err != nil {
 		t.Error(err)
 	}
-	if err := checkRoom(dir, 1<<62); !errorHas(err, "no space left on the disk of "+dir, "MiB are needed") {
-		t.Errorf("a disk that is too small: %v", err)
+	if err := checkDiskSpace(dir, 1<<62); !errorHas(err, "no space left on the disk of "+dir, "MiB required") {
+		t.Errorf("checkDiskSpace() with too little free space: error %v, want one with the required space", err)
 	}
-	if err := checkRoom(filepath.Join(dir, "absent"), 1); !errorHas(err, "absent") {
-		t.Errorf("a directory that is not there: %v", err)
+	if err := checkDiskSpace(filepath.Join(dir, "absent"), 1); !errorHas(err, "absent") {
+		t.Errorf("checkDiskSpace() of a missing directory: error %v, want one that names it", err)
 	}
 }
 
@@ -108,11 +108,11 @@ func TestFreePortsAreDistinct(t *testing.T) {
 	all := []int{p.etcd, p.etcdPeer, p.apiServer, p.controllerManager, p.scheduler}
 	slices.Sort(all)
 	if all[0] == 0 || len(slices.Compact(all)) != 5 {
-		t.Errorf("ports %+v", p)
+		t.Errorf("freePorts() = %+v, want 5 distinct ports", p)
 	}
 }
 
-func TestComponentsFindTheirFilesAndShowNoSecrets(t *testing.T) {
+func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 	creds, err := newCredentials(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestComponentsFindTheirFilesAndShowNoSecrets(t *testing.T) {
 	for _, c := range components {
 		for _, arg := range c.args {
 			_, value, _ := strings.Cut(arg, "=")
-			value = strings.Trim(value, `"`) // of a list
+			value = strings.Trim(value, `"`) // flags that take a list have a quoted value
 			if _, err := os.Stat(value); strings.HasPrefix(value, l.dir) && value != l.file(etcdData) && err != nil {
 				t.Errorf("%s %s: %v", c.name, arg, err)
 			}
@@ -134,11 +134,11 @@ func TestComponentsFindTheirFilesAndShowNoSecrets(t *testing.T) {
 		spec := l.spec(c)
 		for role, token := range creds.tokens {
 			if strings.Contains(strings.Join(append(spec.Args, spec.Env...), " "), token) {
-				t.Errorf("the command line of %s shows the token of %s", c.name, role)
+				t.Errorf("the command line of %s contains the token of role %s", c.name, role)
 			}
 		}
-		if c.stopGrace <= 0 || !slices.Contains(stopWaves, c.stopWave) {
-			t.Errorf("%s would never be stopped: grace %s, wave %d", c.name, c.stopGrace, c.stopWave)
+		if c.stopGrace <= 0 || !slices.Contains(stopOrder, c.stopGroup) {
+			t.Errorf("%s: stop grace period %s, stop group %d; want a positive period and a group of stopOrder", c.name, c.stopGrace, c.stopGroup)
 		}
 	}
 	entries, err := os.ReadDir(l.dir)
@@ -147,30 +147,30 @@ func TestComponentsFindTheirFilesAndShowNoSecrets(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if info, err := entry.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s can be read by others: %v, %v", entry.Name(), info.Mode(), err)
+			t.Errorf("file mode of %s is %v (error %v), want access only for the owner", entry.Name(), info.Mode(), err)
 		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", l.file(supportConfig))
 	if err != nil || config.BearerToken != creds.tokens[cluster.Support] {
-		t.Errorf("the support components do not act as support: %v", err)
+		t.Errorf("the kubeconfig of the support components does not contain the token of the Support role: %v", err)
 	}
 }
 
-func TestControllerManagerLeavesTheSubjectsOut(t *testing.T) {
+func TestControllerManagerOmitsSubjectControllers(t *testing.T) {
 	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, 0).args, " ")
 	for _, name := range []string{"replicationcontroller", "replicaset", "deployment", "endpoints"} {
 		if !strings.Contains(args, ",-"+name+"-controller") {
-			t.Errorf("%s does not leave out %s", args, name)
+			t.Errorf("the %s-controller is enabled, want it disabled: %s", name, args)
 		}
 	}
 	for _, name := range []string{"garbage-collector", "namespace", "node-lifecycle", "resourcequota", "endpointslice", "disruption"} {
 		if strings.Contains(args, ",-"+name+"-controller") {
-			t.Errorf("%s leaves out %s", args, name)
+			t.Errorf("the %s-controller is disabled, want it enabled: %s", name, args)
 		}
 	}
 }
 
-func TestCredentialsDiffer(t *testing.T) {
+func TestCredentialsAreUnique(t *testing.T) {
 	one, err := newCredentials(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -183,13 +183,13 @@ func TestCredentialsDiffer(t *testing.T) {
 	for _, c := range []*credentials{one, two} {
 		for role, token := range c.tokens {
 			if len(token) < 20 || seen[token] {
-				t.Errorf("token of %s is short or not its own", role)
+				t.Errorf("the token of role %s is too short or not unique", role)
 			}
 			seen[token] = true
 		}
 		for _, data := range [][]byte{c.authorityPEM, c.serving.Certificate, c.serving.Key, c.etcdClient.Certificate, c.etcdClient.Key, c.accountKey, c.accountPub} {
 			if block, rest := pem.Decode(data); block == nil || len(rest) != 0 || seen[string(data)] {
-				t.Error("a key or certificate is not PEM or not its own")
+				t.Error("a key or certificate is not PEM-encoded or not unique")
 			}
 			seen[string(data)] = true
 		}
@@ -219,7 +219,7 @@ func TestRenderStages(t *testing.T) {
 	}
 	for name, want := range map[string]int{"node-ready": 0, "node-heartbeat": 300000, "pod-start": 1500, "pod-end": 0, "pod-stop": 20} {
 		if got, ok := delays[name]; !ok || got != want {
-			t.Errorf("stage %s: there %v, delay %d ms, want %d", name, ok, got, want)
+			t.Errorf("stage %s: exists %v, delay %d ms; want delay %d ms", name, ok, got, want)
 		}
 	}
 }
@@ -229,30 +229,30 @@ func TestStartErrors(t *testing.T) {
 		name    string
 		scripts map[string]string
 		want    []string
-		starts  int // of etcd, where they are certain
+		starts  int // expected number of starts of etcd; 0 if it varies
 	}{
 		{
-			name:    "a component dies early",
+			name:    "etcd exits",
 			scripts: map[string]string{"etcd": "echo started >&2; echo the reason >&2; exit 3"},
 			want:    []string{"etcd exited with status 3", "etcd.log", "the reason"}, starts: 1,
 		},
 		{
-			name:    "another component dies early",
+			name:    "the API server exits",
 			scripts: map[string]string{"kube-apiserver": "echo bad flag; exit 1"},
 			want:    []string{"kube-apiserver exited with status 1", "bad flag"},
 		},
 		{
-			name:    "a component is killed",
+			name:    "the API server is killed",
 			scripts: map[string]string{"kube-apiserver": "kill -KILL $$"},
-			want:    []string{"kube-apiserver was ended by SIGKILL", "fake kube-apiserver"},
+			want:    []string{"kube-apiserver was terminated by SIGKILL", "fake kube-apiserver"},
 		},
 		{
-			name:    "the ports are always taken",
+			name:    "the ports are always in use",
 			scripts: map[string]string{"etcd": "echo 'listen tcp 127.0.0.1:2379: bind: address already in use'; exit 1"},
 			want:    []string{"etcd exited with status 1", "address already in use"}, starts: attemptsMax,
 		},
 		{
-			name:    "a component is no program",
+			name:    "the API server is not an executable program",
 			scripts: map[string]string{"kube-apiserver": ""},
 			want:    []string{"starting kube-apiserver", "exec format error"},
 		},
@@ -261,49 +261,49 @@ func TestStartErrors(t *testing.T) {
 			dir := t.TempDir()
 			_, err := Start(t.Context(), Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, tc.scripts)})
 			if !errorHas(err, append(tc.want, "embedded cluster: ")...) {
-				t.Errorf("error %v\nwant %q", err, tc.want)
+				t.Errorf("Start(): error %v\nwant one that contains %q", err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "waiting for") {
-				t.Errorf("a death is reported as a wait: %v", err)
+				t.Errorf("Start() reports a timeout instead of the exit of a component: %v", err)
 			}
 			data, err := os.ReadFile(filepath.Join(dir, "logs", "etcd.log"))
 			if got := strings.Count(string(data), "fake etcd"); tc.starts != 0 && got != tc.starts || err != nil {
-				t.Errorf("etcd was started %d times, want %d: %v", got, tc.starts, err)
+				t.Errorf("etcd was started %d times (error %v), want %d", got, err, tc.starts)
 			}
-			assertGone(t, filepath.Join(dir, "cluster"))
+			assertRemoved(t, filepath.Join(dir, "cluster"))
 		})
 	}
 }
 
-func TestStartGivesUpWhenItsContextEnds(t *testing.T) {
+func TestStartStopsWhenContextIsCanceled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := Start(ctx, Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
 	if !errorHas(err, "waiting for kube-apiserver", "deadline exceeded", "connection refused", "fake kube-apiserver") {
-		t.Errorf("error %v", err)
+		t.Errorf("Start(): error %v, want one about the wait for kube-apiserver", err)
 	}
-	assertGone(t, filepath.Join(dir, "cluster"))
+	assertRemoved(t, filepath.Join(dir, "cluster"))
 }
 
-func TestStartLeavesAStateDirectoryItDidNotMake(t *testing.T) {
+func TestStartDoesNotRemoveExistingDirectory(t *testing.T) {
 	dir := t.TempDir()
-	theirs := filepath.Join(dir, "cluster", "precious")
-	if err := os.MkdirAll(theirs, 0o755); err != nil {
+	existing := filepath.Join(dir, "cluster", "content")
+	if err := os.MkdirAll(existing, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
 	if !errors.Is(err, os.ErrExist) {
-		t.Errorf("error %v", err)
+		t.Errorf("Start() with an existing state directory: error %v, want %v", err, os.ErrExist)
 	}
-	if _, err := os.Stat(theirs); err != nil {
+	if _, err := os.Stat(existing); err != nil {
 		t.Error(err)
 	}
 }
 
-// fakeBinaries makes a directory of shell scripts in the place of the programs.
-// Each says its name and then waits, or does as its script says; the script ""
-// is a file that is no program at all.
+// fakeBinaries creates a directory with shell scripts that replace the programs.
+// Each script prints its name and then runs the given commands, or sleeps if there are
+// none. For the commands "" the file is not an executable program.
 func fakeBinaries(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -314,7 +314,7 @@ func fakeBinaries(t *testing.T, scripts map[string]string) string {
 		}
 		text := "#!/bin/sh\necho fake " + name + "\n" + script + "\n"
 		if ok && script == "" {
-			text = "no program"
+			text = "not a program"
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -323,14 +323,14 @@ func fakeBinaries(t *testing.T, scripts map[string]string) string {
 	return dir
 }
 
-func assertGone(t *testing.T, path string) {
+func assertRemoved(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is still there: %v", path, err)
+		t.Errorf("%s was not removed: error %v, want %v", path, err, os.ErrNotExist)
 	}
 }
 
-// errorHas reports whether the error's text contains everything wanted.
+// errorHas reports whether the text of err contains all wanted texts.
 func errorHas(err error, want ...string) bool {
 	return err != nil && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) })
 }

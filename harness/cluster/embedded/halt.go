@@ -12,12 +12,12 @@ import (
 
 var _ cluster.Restartable = (*Cluster)(nil)
 
-// mendWithin bounds how long everything may take to be at work again once it has
-// been started; it takes 2 s on two idle cores.
-const mendWithin = time.Minute
+// recoveryTimeout limits the time until all components run again after a restart.
+// On two idle cores this takes 2 s.
+const recoveryTimeout = time.Minute
 
-// Halt kills a part, until it is resumed. Those that only talk to the API server
-// stay, and if one does not survive it, it is started again with the API server.
+// Halt kills a component until Resume. It does not stop the clients of the API server.
+// If a client exits because the API server is missing, Resume restarts it.
 func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	}
 	c.mu.Lock()
 	halted, stopping := p.down, c.stopping
-	p.down, c.broken = true, true
+	p.down, c.degraded = true, true
 	c.halts++
 	c.mu.Unlock()
 	switch {
@@ -40,9 +40,9 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	return nil
 }
 
-// Resume starts a part that was halted, at its old port and with its old data. It
-// waits until the API server serves again, and everything that talks to it; when
-// that is halted too, it leaves the waiting to whoever resumes it.
+// Resume starts a halted component with its previous port and data.
+// It waits until the API server and all its clients work again. It does not wait if the
+// API server itself is halted; Resume of the API server does.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -51,12 +51,12 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	if !c.halted(p.name) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not within %s", mendWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
-	if name == cluster.APIServer { // which gives up on an etcd that is not there
-		err = poll(ctx, "etcd", func(context.Context) error {
+	if name == cluster.APIServer { // exits if etcd does not run
+		err = poll(ctx, "etcd to run", func(context.Context) error {
 			if c.halted(string(cluster.Etcd)) {
-				return errors.New("it is halted")
+				return errors.New("etcd is halted")
 			}
 			return nil
 		})
@@ -65,9 +65,9 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 		err = c.relaunch(ctx, p)
 	}
 	if err == nil && !c.halted(string(cluster.APIServer)) {
-		err = poll(ctx, "the control plane to be whole again", c.mend)
+		err = poll(ctx, "all components of the control plane to run again", c.recoverClients)
 		if err == nil {
-			err = c.remind(ctx)
+			err = c.retriggerKWOK(ctx)
 		}
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	return nil
 }
 
-// relaunch starts a part anew that is down.
+// relaunch starts the component of a part that is down.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
 	stopping := c.stopping
@@ -87,11 +87,12 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	return c.launch(ctx, p.component)
 }
 
-// mend starts the clients that ended while there was no API server to talk to,
-// once there is one, and is nil when every part is at work.
-func (c *Cluster) mend(ctx context.Context) error {
-	c.mending.Lock()
-	defer c.mending.Unlock()
+// recoverClients restarts the clients that exited while the API server was unavailable.
+// It returns nil when all components run. It returns an error while the API server is
+// not ready.
+func (c *Cluster) recoverClients(ctx context.Context) error {
+	c.recovering.Lock()
+	defer c.recovering.Unlock()
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -99,37 +100,38 @@ func (c *Cluster) mend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.probes.probe(ctx, server.healthURL); err != nil {
+	if err := c.prober.probe(ctx, server.healthURL); err != nil {
 		return unhealthy(server, err)
 	}
 	c.mu.Lock()
 	parts := slices.Clone(c.parts)
 	c.mu.Unlock()
 	for _, p := range parts {
-		if p.stopWave != waveClients || !c.halted(p.name) {
+		if p.stopGroup != stopClients || !c.halted(p.name) {
 			continue
 		}
 		if err := c.relaunch(ctx, p); err != nil {
 			return err
 		}
 	}
-	if err := c.look(ctx); err != nil {
+	if err := c.checkHealth(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.broken = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
-	if c.broken { // somebody has halted one meanwhile, or it has just ended
-		return errors.New("a part is down")
+	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
+	if c.degraded { // a component was halted or exited during this call
+		return errors.New("a component does not run")
 	}
 	return nil
 }
 
-// ended takes in the end of a part's process.
-func (c *Cluster) ended(p *part) {
+// handleExit handles the exit of the process of a part.
+// It is a failure of the cluster unless it is the expected result of Halt.
+func (c *Cluster) handleExit(p *part) {
 	c.mu.Lock()
-	if c.broken && p.stopWave == waveClients {
-		p.down = true // what ends while there is nobody to talk to ends because of that
+	if c.degraded && p.stopGroup == stopClients {
+		p.down = true // the client exited because the API server is unavailable
 	}
 	down := p.down
 	c.mu.Unlock()
@@ -138,32 +140,34 @@ func (c *Cluster) ended(p *part) {
 	}
 }
 
-// whole reports whether nothing is out of order because of what was halted.
-func (c *Cluster) whole() bool {
+// isDegraded reports whether a component is halted or restarting.
+func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.broken
+	return c.degraded
 }
 
-func (c *Cluster) haltsSoFar() int {
+// haltCount returns the number of calls of Halt.
+func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halts
 }
 
-// halted reports whether a part is down.
+// halted reports whether the component with this name is down.
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.parts, func(p *part) bool { return p.name == name && p.down })
 }
 
+// part returns a part that can be halted.
 func (c *Cluster) part(name cluster.Part) (*part, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.parts, func(p *part) bool { return p.name == string(name) })
-	if i < 0 || c.parts[i].stopWave == waveClients {
-		return nil, fmt.Errorf("no part %q that can be halted: expected %s or %s", name, cluster.APIServer, cluster.Etcd)
+	if i < 0 || c.parts[i].stopGroup == stopClients {
+		return nil, fmt.Errorf("component %q cannot be halted: expected %s or %s", name, cluster.APIServer, cluster.Etcd)
 	}
 	return c.parts[i], nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// TestHalt: parts come back at their old place and with what they had stored,
-// nothing of it counts as a failure, and everything works as before.
+// TestHalt checks that components return with their previous address and data after Halt and Resume.
+// The cluster must not report a failure and must work as before.
 func TestHalt(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1})
 	admin := clientFor(t, c, cluster.Admin)
@@ -29,27 +29,27 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
-			// KWOK may have given it up, for all that the cluster knows.
-			going := createPod(t, admin, "going-"+test.name, "example.com/kept")
-			deletePod(t, admin, going.Name)
+			// KWOK may have stopped to retry a request for this pod.
+			terminating := createPod(t, admin, "terminating-"+test.name, "example.com/finalizer")
+			deletePod(t, admin, terminating.Name)
 			for _, part := range test.halt {
 				old := partNamed(t, c, string(part))
-				for range 2 { // the second time there is nothing to do
+				for range 2 { // the second call has no effect
 					if err := c.Halt(t.Context(), part); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if lives(old.PID()) {
-					t.Errorf("%s lives", part)
+				if running(old.PID()) {
+					t.Errorf("%s is running after Halt()", part)
 				}
 			}
-			if err := creating(t, c); !cluster.Unavailable(err) {
-				t.Errorf("a request meanwhile: %v", err)
+			if err := tryCreatePod(t, c); !cluster.Unavailable(err) {
+				t.Errorf("request while %v is halted: error %v, want one for which Unavailable() is true", test.halt, err)
 			}
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			if err := c.Health(short); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("health meanwhile: %v", err)
+				t.Errorf("Health() while %v is halted: error %v, want %v", test.halt, err, context.DeadlineExceeded)
 			}
 			resumed := make(chan error, len(test.halt))
 			for _, part := range test.halt {
@@ -65,25 +65,25 @@ func TestHalt(t *testing.T) {
 			}
 			after, err := admin.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), before.Name, metav1.GetOptions{})
 			if err != nil || after.UID != before.UID {
-				t.Errorf("what there was before: %v, %v", after.UID, err)
+				t.Errorf("pod from before Halt(): UID %v (error %v), want %v", after.UID, err, before.UID)
 			}
-			eventuallyPod(t, admin, going.Name, "is brought to KWOK's mind", func(p *corev1.Pod) bool {
-				return p.Annotations[remindedAnnotation] != ""
+			eventuallyPod(t, admin, terminating.Name, "has the annotation that triggers KWOK", func(p *corev1.Pod) bool {
+				return p.Annotations[retriggerAnnotation] != ""
 			})
 			createPod(t, admin, "after-"+test.name)
-			eventuallyPod(t, admin, "after-"+test.name, "runs", func(p *corev1.Pod) bool {
+			eventuallyPod(t, admin, "after-"+test.name, "is Ready", func(p *corev1.Pod) bool {
 				return condition(p, corev1.PodReady) == corev1.ConditionTrue
 			})
 		})
 	}
 	if err := c.Halt(t.Context(), "kube-scheduler"); !errorHas(err, `"kube-scheduler"`, "expected kube-apiserver or etcd") {
-		t.Errorf("halting what cannot be: %v", err)
+		t.Errorf("Halt(kube-scheduler): error %v, want one that lists the allowed components", err)
 	}
 }
 
-// TestForWantOfTheAPIServer: a client of the API server that ends while there is
-// none is started again, and is no failure.
-func TestForWantOfTheAPIServer(t *testing.T) {
+// TestResumeRestartsClients checks that a client that exits while the API server is halted is restarted.
+// Its exit must not count as a failure of the cluster.
+func TestResumeRestartsClients(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1})
 	if err := c.Halt(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
@@ -95,16 +95,16 @@ func TestForWantOfTheAPIServer(t *testing.T) {
 	if err := c.Resume(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	if again := partNamed(t, c, "kube-scheduler"); again.PID() == scheduler.PID() || !lives(again.PID()) {
-		t.Error("the scheduler was not started again")
+	if again := partNamed(t, c, "kube-scheduler"); again.PID() == scheduler.PID() || !running(again.PID()) {
+		t.Error("the scheduler was not restarted")
 	}
 	if err := errors.Join(c.Health(t.Context()), c.Err()); err != nil {
 		t.Error(err)
 	}
 }
 
-// creating tries to create a pod, for a short time.
-func creating(t *testing.T, c *Cluster) error {
+// tryCreatePod tries to create a pod with a short timeout and returns the error.
+func tryCreatePod(t *testing.T, c *Cluster) error {
 	t.Helper()
 	config := c.Config(cluster.Admin)
 	config.Timeout = time.Second
@@ -113,7 +113,7 @@ func creating(t *testing.T, c *Cluster) error {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "meanwhile-"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "during-halt-"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
 	}
 	_, err = client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, metav1.CreateOptions{})

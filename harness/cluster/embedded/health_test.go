@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// TestHealthWhileHalted: a part that is halted while it is asked how it is, and serves
-// again, is well; one that nobody has halted is not.
+// TestHealthWhileHalted checks that a failed health check is repeated if a component was halted during the check.
+// Without a halt, the failed check is the result.
 func TestHealthWhileHalted(t *testing.T) {
 	dir := t.TempDir()
 	running, err := process.Start(t.Context(), process.Spec{Name: "part", Path: "/bin/sleep", Args: []string{"60"}, Dir: dir, LogPath: filepath.Join(dir, "part.log")})
@@ -23,11 +23,11 @@ func TestHealthWhileHalted(t *testing.T) {
 		}
 	})
 	for _, halted := range []bool{true, false} {
-		c, asked := &Cluster{probes: prober{client: http.DefaultClient}}, 0
+		c, requests := &Cluster{prober: prober{client: http.DefaultClient}}, 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if asked++; asked > 1 {
+			if requests++; requests > 1 {
 				return
 			}
 			if halted {
@@ -38,7 +38,7 @@ func TestHealthWhileHalted(t *testing.T) {
 		t.Cleanup(server.Close)
 		c.parts = []*part{{component: component{name: "part", healthURL: server.URL}, Process: running}}
 		if err := c.Health(t.Context()); (err == nil) != halted {
-			t.Errorf("halted %t: health %v", halted, err)
+			t.Errorf("halted during the check: %t; Health() = %v", halted, err)
 		}
 	}
 }

@@ -16,23 +16,23 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// silentLabel on a node keeps KWOK from playing its kubelet.
+// silentLabel is the node label that makes KWOK stop simulating the kubelet of a node.
 const silentLabel = "gauntlet/silent"
 
-// Silence has KWOK leave a node, its lease and its pods alone.
+// Silence makes KWOK stop managing a node, its Lease and its pods.
 func (c *Cluster) Silence(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
 
-// Wake has KWOK go on, and waits until the node is well.
+// Wake makes KWOK manage a node again and waits until the node is healthy.
 func (c *Cluster) Wake(ctx context.Context, node string) error {
 	if err := c.label(ctx, node, "null"); err != nil {
 		return err
 	}
-	return cluster.AwaitNode(ctx, c, node, pollInterval, mendWithin)
+	return cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout)
 }
 
-// Register makes a node again that was deleted, and waits until it is well.
+// Register creates a Node object that was deleted and waits until the node is healthy.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -40,46 +40,46 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 	}
 	var i int
 	if _, err := fmt.Sscanf(name, nodeName, &i); err != nil {
-		return fmt.Errorf("no node %q: expected one of %s", name, nodeName)
+		return fmt.Errorf("node %q does not exist: expected a name of the form %s", name, nodeName)
 	}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("registering the node %s: %w", name, err)
+		return fmt.Errorf("creating node %s: %w", name, err)
 	}
-	return cluster.AwaitNode(ctx, c, name, pollInterval, mendWithin)
+	return cluster.AwaitNode(ctx, c, name, pollInterval, recoveryTimeout)
 }
 
-// remindedAnnotation on a pod makes KWOK look at it again.
-const remindedAnnotation = "gauntlet/reminded"
+// retriggerAnnotation is a pod annotation whose change makes KWOK process the pod again.
+const retriggerAnnotation = "gauntlet/reminded"
 
-// remind has KWOK go on with the pods that wait for something. A change of a pod
-// that fails otherwise than by a connection refused, as one may that is under way
-// when the API server or etcd ends, it gives up until there is news of the pod: it
-// would be Pending, or on its way out, for ever.
-func (c *Cluster) remind(ctx context.Context) error {
+// retriggerKWOK makes KWOK process all unfinished pods again after a failure of the control plane.
+// If a request of KWOK fails with an error other than a refused connection, KWOK does
+// not retry it before the next event of the pod. Without an event the pod would stay
+// Pending or Terminating forever.
+func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return err
 	}
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("looking for pods that wait for KWOK: %w", err)
+		return fmt.Errorf("listing the pods that KWOK has to process: %w", err)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, remindedAnnotation, time.Now().Format(time.RFC3339Nano))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, retriggerAnnotation, time.Now().Format(time.RFC3339Nano))
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if atRest(pod) {
+		if isFinished(pod) {
 			continue
 		}
 		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("reminding KWOK of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return fmt.Errorf("annotating pod %s/%s for KWOK: %w", pod.Namespace, pod.Name, err)
 		}
 	}
 	return nil
 }
 
-// atRest reports whether a kubelet has nothing to do about a pod of its own accord.
-func atRest(pod *corev1.Pod) bool {
+// isFinished reports whether a kubelet has no pending work for a pod.
+func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -87,11 +87,11 @@ func atRest(pod *corev1.Pod) bool {
 	case pod.Status.Phase == corev1.PodRunning:
 		return ready
 	}
-	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	return ended && !ready
+	terminated := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	return terminated && !ready
 }
 
-// label gives a node the label [silentLabel] of a value in JSON; null takes it away.
+// label sets [silentLabel] of a node to a JSON value. The value null removes the label.
 func (c *Cluster) label(ctx context.Context, node, value string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Cluster) label(ctx context.Context, node, value string) error {
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, silentLabel, value)
 	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("labelling the node %s: %w", node, err)
+		return fmt.Errorf("labeling node %s: %w", node, err)
 	}
 	return nil
 }

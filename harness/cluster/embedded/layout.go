@@ -12,28 +12,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// layout is where everything of one cluster is: its files and its ports.
+// layout contains the directories and ports of one cluster.
 type layout struct {
-	dir    string // the state
+	dir    string // the state directory
 	logDir string
 	ports  ports
 }
 
-// ports is a port on 127.0.0.1 for each listener.
+// ports contains the port on 127.0.0.1 of each listener.
 type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, scheduler int
 }
 
-// freePorts picks ports that are free now. Another process may take one before
-// the component binds it; Start then begins anew with others.
+// freePorts selects free ports.
+// If another process binds one of them before the component does, Start tries again
+// with other ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
-			return ports{}, fmt.Errorf("looking for a free port on 127.0.0.1: %w", err)
+			return ports{}, fmt.Errorf("finding a free port on 127.0.0.1: %w", err)
 		}
-		defer listener.Close() // at the end, so that no two are the same
+		defer listener.Close() // deferred, so that all ports are distinct
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	return p, nil
@@ -64,8 +65,8 @@ const (
 
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
 
-// write makes the state directory's files. All of them are for their owner
-// alone: half hold secrets, and nobody needs the other half.
+// write writes the files of the state directory.
+// Only the owner can read them, because many contain secrets.
 func (l layout) write(opts Options, creds *credentials) error {
 	stages, err := renderStages(opts)
 	if err != nil {
@@ -81,11 +82,11 @@ func (l layout) write(opts Options, creds *credentials) error {
 		kwokConfig:      stages,
 	} {
 		if err := os.WriteFile(l.file(name), data, 0o600); err != nil {
-			return fmt.Errorf("writing the cluster's files: %w", err)
+			return fmt.Errorf("writing the files of the cluster: %w", err)
 		}
 	}
 	if err := os.Mkdir(l.file(temporary), 0o700); err != nil {
-		return fmt.Errorf("writing the cluster's files: %w", err)
+		return fmt.Errorf("creating the temporary directory of the cluster: %w", err)
 	}
 	return cluster.WriteKubeconfig(l.file(supportConfig), &rest.Config{
 		Host: l.apiServerURL(), BearerToken: creds.tokens[cluster.Support],
@@ -93,10 +94,10 @@ func (l layout) write(opts Options, creds *credentials) error {
 	})
 }
 
-// spec is how to start a component. No configuration of the user's may reach
-// it, so its environment is a home of its own, and memory traded for speed: the
-// start and a burst of pods are bound by CPU, a good part of it collecting
-// garbage.
+// spec returns the process specification of a component.
+// The environment contains no settings of the user; HOME is the state directory. The
+// settings of the Go runtime use more memory to save CPU time for garbage collection,
+// because CPU time limits the start and bursts of pods.
 func (l layout) spec(c component) process.Spec {
 	return process.Spec{
 		Name: c.name, Path: c.path, Args: c.args, Dir: l.dir,

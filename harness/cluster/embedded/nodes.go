@@ -13,15 +13,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// podsPerNodeMax is a node's capacity for pods. A kubelet's own 110 would take
-// a dozen nodes for the burst scenarios and test nothing more.
+// podsPerNodeMax is the pod capacity of a node.
+// With the kubelet's default of 110, the burst scenarios would need a dozen nodes
+// without testing anything more.
 const podsPerNodeMax = 2000
 
-// nodeName is how nodes are called, with their number.
+// nodeName is the format of node names. Its argument is the number of the node.
 const nodeName = "node-%d"
 
-// node is the i-th node, from 1, as a kubelet would register it. KWOK makes it
-// Ready.
+// node returns the Node object with number i, counted from 1, as a kubelet registers it.
+// KWOK makes it Ready.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf(nodeName, i)
 	resources := corev1.ResourceList{
@@ -44,11 +45,10 @@ func node(i int) *corev1.Node {
 	}
 }
 
-// awaitNodes creates the nodes and waits until every one is Ready and takes
-// pods.
-func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface, count int) error {
-	// The API server makes this namespace too, but KWOK, when it is not there
-	// for a node's lease, waits a whole second.
+// createNodes creates the nodes and waits until all of them are schedulable.
+func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
+	// The API server creates this namespace too, but possibly later. If it is missing
+	// when KWOK creates the Lease of a node, KWOK waits one second before it retries.
 	leases := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}}
 	err := create(ctx, "namespace "+leases.Name, func(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Create(ctx, leases, metav1.CreateOptions{})
@@ -67,45 +67,45 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface, c
 			return err
 		}
 	}
-	return poll(ctx, "the nodes", func(ctx context.Context) error {
+	return poll(ctx, "the nodes to be schedulable", func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for _, node := range nodes.Items {
 			if err := cluster.NodeSchedulable(&node); err != nil {
-				return fmt.Errorf("%w; the end of kwok's log:\n%s", err, c.logTail("kwok"))
+				return fmt.Errorf("%w; last lines of the kwok log:\n%s", err, c.logTail("kwok"))
 			}
 		}
 		return nil
 	})
 }
 
-// create creates an object as soon as the API server takes it: it refuses until
-// its admission plugins are ready. One that is there already will do.
-func create(ctx context.Context, what string, do func(context.Context) error) error {
-	return poll(ctx, "the API server to take "+what, func(ctx context.Context) error {
-		if err := do(ctx); !apierrors.IsAlreadyExists(err) {
+// create calls request until it succeeds or the object already exists.
+// The API server rejects requests until its admission plugins are ready.
+func create(ctx context.Context, object string, request func(context.Context) error) error {
+	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
+		if err := request(ctx); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		return nil
 	})
 }
 
-// awaitDefaultAccounts waits for the service account without which no pod can
-// be created in the default namespace: a sign that kube-controller-manager not
-// only lives but works.
-func (c *Cluster) awaitDefaultAccounts(ctx context.Context, client kubernetes.Interface) error {
-	return poll(ctx, "the default service account", func(ctx context.Context) error {
+// awaitDefaultServiceAccount waits for the default ServiceAccount of the default namespace.
+// Pods cannot be created without it. Its existence shows that kube-controller-manager
+// works.
+func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kubernetes.Interface) error {
+	return poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		if err != nil {
-			err = fmt.Errorf("%w; the end of kube-controller-manager's log:\n%s", err, c.logTail("kube-controller-manager"))
+			err = fmt.Errorf("%w; last lines of the kube-controller-manager log:\n%s", err, c.logTail("kube-controller-manager"))
 		}
 		return err
 	})
 }
 
-// logTail is the end of a running component's log.
+// logTail returns the last lines of the log of a component.
 func (c *Cluster) logTail(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,24 +11,25 @@ import (
 	"time"
 )
 
-// prober asks components whether they are well.
+// prober sends health check requests to components.
 type prober struct {
 	client *http.Client
-	token  string // the admin's
+	token  string // of the Admin role
 }
 
-// probeDurationMax bounds one question: a component that hangs is not well.
-const probeDurationMax = 5 * time.Second
+// probeTimeout limits a single health check. A component that does not respond in time is unhealthy.
+const probeTimeout = 5 * time.Second
 
 func newProber(roots *x509.CertPool, token string) prober {
 	return prober{token: token, client: &http.Client{
-		Timeout: probeDurationMax,
-		// No connection is kept: each question also asks whether one can be made.
+		Timeout: probeTimeout,
+		// Keep-alive is disabled, so that each check also tests whether the component
+		// accepts a new connection.
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
 	}}
 }
 
-// probe is nil when the URL answers 200.
+// probe returns nil if a GET request to the URL returns status 200.
 func (p prober) probe(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -14,8 +14,8 @@ var stagesSource string
 
 var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>").Option("missingkey=error").Parse(stagesSource))
 
-// renderStages is KWOK's configuration: what a simulated kubelet does to nodes
-// and pods, and when.
+// renderStages returns the configuration of KWOK.
+// Its Stage objects define how a simulated kubelet changes nodes and pods, and when.
 func renderStages(opts Options) ([]byte, error) {
 	var out bytes.Buffer
 	values := struct {
@@ -23,7 +23,7 @@ func renderStages(opts Options) ([]byte, error) {
 		Collapsed string
 	}{opts, cluster.PodCollapsed}
 	if err := stagesTemplate.Execute(&out, values); err != nil {
-		return nil, fmt.Errorf("rendering KWOK's stages: %w", err)
+		return nil, fmt.Errorf("rendering the KWOK configuration: %w", err)
 	}
 	return out.Bytes(), nil
 }

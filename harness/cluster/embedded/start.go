@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// startDurationMax bounds a start. It takes 4 s on two idle cores; the rest
-	// is for machines that are slow or busy.
-	startDurationMax = 2 * time.Minute
-	// attemptsMax bounds the starts that a taken port makes begin anew.
+	// startTimeout limits the duration of a start. A start takes 4 s on two idle
+	// cores, and longer on a slow or busy machine.
+	startTimeout = 2 * time.Minute
+	// attemptsMax limits the number of attempts if other processes bind the ports.
 	attemptsMax = 5
 )
 
-// Start starts a control plane and returns when it is ready: the API server
-// answers ready, kube-controller-manager has made the default service accounts,
-// the scheduler is healthy and every node is Ready. On an error nothing is left
-// running. Cancelling ctx afterwards does nothing to the cluster: Stop it.
+// Start starts a control plane and returns when it is ready.
+// It is ready when the API server and the scheduler are healthy, all nodes are
+// schedulable, and kube-controller-manager has created the default ServiceAccount. If
+// Start returns an error, no process is left running. Canceling ctx after Start has
+// returned has no effect; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded cluster: %w", err)
 	}
-	if err := checkRoom(opts.Dir, roomBytesMin); err != nil {
+	if err := checkDiskSpace(opts.Dir, freeBytesMin); err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
@@ -48,38 +49,37 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		if err == nil {
 			return c, nil
 		}
-		if !portTaken(err) || attempt == attemptsMax {
+		if !isPortInUse(err) || attempt == attemptsMax {
 			return nil, fmt.Errorf("embedded cluster: %w", err)
 		}
 	}
 }
 
-// portTaken reports whether a component died because another process had taken
-// its port since it was found free.
-func portTaken(err error) bool {
+// isPortInUse reports whether a component exited because another process uses its port.
+func isPortInUse(err error) bool {
 	var exit *process.ExitError
 	return errors.As(err, &exit) && strings.Contains(exit.LogTail, "address already in use")
 }
 
-// startOnce is one attempt, with ports, keys and a state directory of its own.
+// startOnce makes one attempt to start a cluster, with new ports, keys and a new state directory.
 func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	c, err := prepare(ctx, opts, binaries)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startDurationMax, fmt.Errorf("not ready within %s", startDurationMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
 	defer cancel()
-	if err := c.bringUp(ctx, opts); err != nil {
-		if died := c.Err(); died != nil {
-			err = died // whatever else went wrong, went wrong because of it
+	if err := c.startComponents(ctx, opts); err != nil {
+		if exitErr := c.Err(); exitErr != nil {
+			err = exitErr // the exit of a component causes all other errors
 		}
-		// The caller's context may be what ended the start.
+		// ctx may be canceled at this point.
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
 
-// prepare makes everything that the components read.
+// prepare creates the state directory with all files that the components read.
 func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	creds, err := newCredentials(time.Now())
 	if err != nil {
@@ -90,24 +90,26 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 		return nil, err
 	}
 	l := layout{dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir, ports: ports}
-	// Made here and nowhere else, so that it is safe to remove.
+	// Mkdir fails if the directory exists. So Stop removes only a directory that was
+	// created here.
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the state directory: %w", err)
+		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
-	release, err := process.GuardDirectory(l.dir)
+	unguard, err := process.GuardDirectory(l.dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(l.dir))
 	}
-	c := newCluster(l, binaries, creds, release)
+	c := newCluster(l, binaries, creds, unguard)
 	if err := l.write(opts, creds); err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	return c, nil
 }
 
-// bringUp starts the components, each as soon as what it needs is there, and
-// waits until the cluster is ready. The death of any of them ends it at once.
-func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
+// startComponents starts the components and waits until the cluster is ready.
+// It starts each component as soon as its dependencies are available. It returns
+// immediately if a component exits.
+func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -117,25 +119,25 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 		case <-ctx.Done():
 		}
 	}()
-	// kube-apiserver waits for its etcd by itself, but gives up on one that
-	// refuses connections; by the time it asks, etcd is there.
+	// kube-apiserver exits if etcd refuses connections. Starting both at once works,
+	// because etcd accepts connections before kube-apiserver connects to it.
 	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts.Verbosity)} {
 		if err := c.launch(ctx, component); err != nil {
 			return err
 		}
 	}
 	for _, client := range []struct {
-		answered  string // of the API server, before it can start
+		endpoint  string // of the API server; must return 200 before the component starts
 		component component
 	}{
-		// Its clients can start up while the API server finishes.
+		// These clients can start before the API server is ready.
 		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity)},
 		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
-		// Unless they give up on one that takes more than 10 s to finish, as it may
-		// on a busy machine.
+		// kube-controller-manager exits if the API server is not healthy within 10 s,
+		// which can happen on a busy machine.
 		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts.Verbosity)},
 	} {
-		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.answered)); err != nil {
+		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.endpoint)); err != nil {
 			return err
 		}
 		if err := c.launch(ctx, client.component); err != nil {
@@ -145,11 +147,11 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 	return c.awaitReady(ctx, opts.Nodes)
 }
 
-// awaitReady waits for everything that makes the cluster ready.
+// awaitReady waits until all conditions of a ready cluster are met; see [Start].
 func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	ready, ctx := errgroup.WithContext(ctx)
 	for _, p := range c.parts {
@@ -157,24 +159,24 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 			ready.Go(func() error { return c.await(ctx, p.name, p.healthURL) })
 		}
 	}
-	ready.Go(func() error { return c.awaitDefaultAccounts(ctx, client) })
-	ready.Go(func() error { return c.awaitNodes(ctx, client, nodes) })
+	ready.Go(func() error { return c.awaitDefaultServiceAccount(ctx, client) })
+	ready.Go(func() error { return c.createNodes(ctx, client, nodes) })
 	return ready.Wait()
 }
 
-// pollInterval is the time between two looks at something that is not ready yet.
+// pollInterval is the time between two checks of a condition.
 const pollInterval = 25 * time.Millisecond
 
-func poll(ctx context.Context, what string, look func(context.Context) error) error {
-	return cluster.Poll(ctx, pollInterval, what, look)
+func poll(ctx context.Context, description string, condition func(context.Context) error) error {
+	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// await waits until a part answers 200 at a URL.
+// await waits until a URL of a component returns status 200.
 func (c *Cluster) await(ctx context.Context, name, url string) error {
 	return poll(ctx, name, func(ctx context.Context) error {
-		err := c.probes.probe(ctx, url)
+		err := c.prober.probe(ctx, url)
 		if err != nil {
-			err = fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail(name))
+			err = fmt.Errorf("%w; last lines of its log:\n%s", err, c.logTail(name))
 		}
 		return err
 	})

@@ -1,17 +1,17 @@
-// Package existing is a cluster that somebody else made: reached by a kubeconfig,
-// used in a namespace of our own, and left as it was found.
+// Package existing uses an existing cluster, which the user selects with a kubeconfig.
 //
-// The controllers under test act on a whole cluster. So there is one run on a
-// cluster at a time, which the namespace stands for: who makes it has the
-// cluster. And nobody else may run the four controllers meanwhile: whether
-// somebody does is found out by asking them for work, and a cluster on which
-// they run is refused, unless a command is named that turns them off and on.
+// A run uses a namespace of its own and restores the state of the cluster at its end.
 //
-// Nothing here can be broken on purpose: faults that need a cluster of the run's
-// own do not happen on this one.
+// The controllers under test act on the whole cluster, so only one run at a time can
+// use it. The namespace of the run serves as the lock: creating it acquires the
+// lock (lock.go).
 //
-// To read it: [Start] is the procedure, claim.go whose the cluster is, acting.go
-// who acts on it, displace.go how they are turned off.
+// No other instance of the four controllers may be active at the same time. [Start]
+// creates one object for each controller to see whether the controller reacts
+// (probe.go). If one does, Start fails, unless the user has named a program that turns
+// the cluster's own controllers off and on (controller_switch.go).
+//
+// Faults that damage the cluster are not available on an existing cluster.
 package existing
 
 import (
@@ -33,50 +33,56 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Options says which cluster to use, and how.
+// Options configures the use of an existing cluster.
 type Options struct {
-	// Kubeconfig is the path of one whose user may do everything; empty is what
-	// kubectl would take. Context is one of its contexts; empty is the current one.
-	Kubeconfig, Context string
-	// ControllerSwitch is a program that turns the cluster's own four controllers off when
-	// its argument is "off", and on again when it is "on". Its environment has
-	// KUBECONFIG and, as CONTEXT, the context, empty for the current one. Empty is
-	// none.
+	// Kubeconfig is the path of a kubeconfig whose user has all permissions. If it is
+	// empty, the defaults of kubectl apply.
+	Kubeconfig string
+	// Context is a context of the kubeconfig. If it is empty, the current context is
+	// used.
+	Context string
+	// ControllerSwitch is a program that turns the cluster's own four controllers off
+	// and on. It is called with the argument "off" or "on". Its environment contains
+	// KUBECONFIG and CONTEXT, which is empty for the current context. It is optional.
 	ControllerSwitch string
-	// Pods is how many pods the run has at once, for which there must be room.
+	// Pods is the maximum number of pods of the run. The nodes must have capacity for
+	// them.
 	Pods int
-	// CleanupCommand is the command that removes what a killed run leaves, with an
-	// absolute path first; empty leaves it to the user. See [Clean].
+	// CleanupCommand is a command that calls [Clean] after a run was killed. Its first
+	// element is an absolute path. If it is empty, the user has to clean up.
 	CleanupCommand []string
 }
 
 const (
-	// Namespace is the run's own: its workload, the subject's account and its lease.
+	// Namespace contains the objects of the run: its workload, the ServiceAccount of
+	// the subject and its Lease.
 	Namespace = "gauntlet"
-	// account is the subject's, in that namespace.
-	account = "subject"
-	// tokenLifetime is more than a run can take.
+	// serviceAccount is the name of the subject's ServiceAccount in this namespace.
+	serviceAccount = "subject"
+	// tokenLifetime is longer than any run.
 	tokenLifetime = 24 * time.Hour
-	// answerWithin bounds a single question to the cluster.
-	answerWithin = 15 * time.Second
-	// pollInterval is how often it is asked about what is to come.
+	// requestTimeout limits a single request to the API server.
+	requestTimeout = 15 * time.Second
+	// pollInterval is the time between two checks of a condition.
 	pollInterval = 200 * time.Millisecond
 )
 
-// Cluster is a cluster that a run has claimed. See [Start].
+// Cluster is an existing cluster that a run uses exclusively. See [Start].
 type Cluster struct {
-	config    *rest.Config // the admin's
-	admin     kubernetes.Interface
-	token     string // the subject's
-	displaced *displacement
-	claim     *claim
-	failed    chan struct{} // never closed: no part of it is ours
+	config           *rest.Config // of the Admin role
+	admin            kubernetes.Interface
+	token            string            // of the subject
+	controllerSwitch *controllerSwitch // nil if the controllers were not turned off
+	lock             *namespaceLock
+	failed           chan struct{} // never closed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Start claims the cluster, sees that nobody runs the four controllers on it, and
-// makes an account for those under test. After an error the cluster is as it was.
+// Start acquires an existing cluster for a run.
+// It creates the namespace of the run, ensures that no other instance of the four
+// controllers is active, and creates a ServiceAccount for the subject. If it returns
+// an error, it has restored the state of the cluster.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	config, err := Config(o.Kubeconfig, o.Context)
 	if err != nil {
@@ -89,10 +95,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.Health(ctx); err != nil {
 		return nil, err
 	}
-	if err := takesPods(ctx, c.admin, o.Pods); err != nil {
+	if err := checkCapacity(ctx, c.admin, o.Pods); err != nil {
 		return nil, fmt.Errorf("existing cluster: %w", err)
 	}
-	if c.claim, err = claimCluster(ctx, c.admin, config.Host, o.CleanupCommand); err != nil {
+	if c.lock, err = acquireLock(ctx, c.admin, config.Host, o.CleanupCommand); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -100,23 +106,23 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 			err = errors.Join(err, c.Stop(ctx))
 		}
 	}()
-	if err := c.displace(ctx, o); err != nil {
+	if err := c.turnOffControllers(ctx, o); err != nil {
 		return nil, err
 	}
-	return c, c.makeAccount(ctx)
+	return c, c.createServiceAccount(ctx)
 }
 
-// Config reads a kubeconfig, as kubectl would.
+// Config loads a kubeconfig by the rules of kubectl.
 func Config(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("existing cluster: expected a kubeconfig (--kubeconfig, --context, or KUBECONFIG): %w", err)
+		return nil, fmt.Errorf("existing cluster: loading the kubeconfig (set --kubeconfig, --context or KUBECONFIG): %w", err)
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("existing cluster: reading the certificates of the kubeconfig: %w", err)
+		return nil, fmt.Errorf("existing cluster: reading the certificates in the kubeconfig: %w", err)
 	}
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
@@ -124,54 +130,54 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Version is that of the API server that a kubeconfig leads to.
+// Version returns the version of the API server in a kubeconfig.
 func Version(kubeconfig, context string) (string, error) {
 	config, err := Config(kubeconfig, context)
 	if err != nil {
 		return "", err
 	}
-	config.Timeout = answerWithin
+	config.Timeout = requestTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", fmt.Errorf("existing cluster: %w", err)
 	}
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("existing cluster: the API server at %s does not answer: %w", config.Host, err)
+		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, err)
 	}
 	return version.GitVersion, nil
 }
 
-// makeAccount makes the account of the subject and a token for it.
-func (c *Cluster) makeAccount(ctx context.Context) error {
+// createServiceAccount creates the ServiceAccount of the subject and a token for it.
+func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	accounts := c.admin.CoreV1().ServiceAccounts(Namespace)
-	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: serviceAccount}}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("existing cluster: making the subject's account: %w", err)
+		return fmt.Errorf("existing cluster: creating ServiceAccount %s/%s of the subject: %w", Namespace, serviceAccount, err)
 	}
-	request, err := accounts.CreateToken(ctx, account, &authenticationv1.TokenRequest{
+	request, err := accounts.CreateToken(ctx, serviceAccount, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds()))},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("existing cluster: asking for the subject's token: %w", err)
+		return fmt.Errorf("existing cluster: creating a token for ServiceAccount %s/%s: %w", Namespace, serviceAccount, err)
 	}
 	c.token = request.Status.Token
 	return nil
 }
 
-// Account is who the subject is to the cluster.
+// Account returns the ServiceAccount of the subject, for use in role bindings.
 func Account() rbacv1.Subject {
-	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: account}
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
 }
 
-// Name is "existing".
+// Name returns "existing".
 func (c *Cluster) Name() string { return "existing" }
 
-// Namespace is that of the run, which stands already.
+// Namespace returns the namespace of the run, which [Start] has created.
 func (c *Cluster) Namespace() string { return Namespace }
 
-// Config returns a client configuration for a role. The subject has an account of
-// its own; everybody else is the user of the kubeconfig.
+// Config returns a client configuration for a role.
+// The subject uses its own ServiceAccount. All other roles use the user of the kubeconfig.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	if role != cluster.Subject {
 		return rest.CopyConfig(c.config)
@@ -183,31 +189,31 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return config
 }
 
-// Health asks the API server whether it is ready.
+// Health returns nil if the API server reports that it is ready.
 func (c *Cluster) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var status int
-	answer := c.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
-	if err := answer.Error(); err != nil || status != http.StatusOK {
+	result := c.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
+	if err := result.Error(); err != nil || status != http.StatusOK {
 		return fmt.Errorf("existing cluster: the API server at %s is not ready (status %d): %w", c.config.Host, status, err)
 	}
 	return nil
 }
 
-// Failed is never closed: no part of the cluster is ours to watch.
+// Failed returns a channel that is never closed, because gauntlet runs no component of the cluster.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err is nil.
+// Err returns nil.
 func (c *Cluster) Err() error { return nil }
 
-// Stop removes the run's namespace, and turns the cluster's own controllers on
-// again if they were turned off. It takes up to stopWithin, whatever ctx says.
+// Stop removes the namespace of the run and turns the cluster's own controllers on again.
+// It takes at most stopTimeout, even if ctx is canceled.
 func (c *Cluster) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	return errors.Join(c.claim.release(ctx), c.displaced.undo(ctx))
+	return errors.Join(c.lock.release(ctx), c.controllerSwitch.turnOn(ctx))
 }
 
-// stopWithin bounds the end: pods take their grace period.
-const stopWithin = 2 * time.Minute
+// stopTimeout limits the duration of Stop. It includes the grace period of pods.
+const stopTimeout = 2 * time.Minute

@@ -23,8 +23,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// somebodys is a cluster that this package did not make, and its kubeconfig.
-func somebodys(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
+// startExisting starts an embedded cluster that plays the part of the existing cluster.
+func startExisting(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
@@ -43,8 +43,8 @@ func somebodys(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
 	return c, kubeconfig
 }
 
-// itsOwn runs the four controllers on a cluster, as those that it has itself.
-func itsOwn(t *testing.T, c *embedded.Cluster) *subject.Subject {
+// startOwnControllers runs the four controllers on a cluster, as its own controllers.
+func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")
 	if err != nil {
@@ -78,68 +78,67 @@ func itsOwn(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	return s
 }
 
-// TestClaim: a run has the cluster to itself, acts there under a name of its own,
-// and leaves nothing.
-func TestClaim(t *testing.T) {
+// TestStartLocksCluster checks that a run has exclusive use of the cluster and removes its namespace.
+func TestStartLocksCluster(t *testing.T) {
 	t.Parallel()
-	_, kubeconfig := somebodys(t)
+	_, kubeconfig := startExisting(t)
 	o := existing.Options{Kubeconfig: kubeconfig, Pods: 1_000_000}
 	if _, err := existing.Start(t.Context(), o); !errors.Is(err, existing.ErrNoRoom) {
-		t.Errorf("with more pods than there is room for: error %v, expected %v", err, existing.ErrNoRoom)
+		t.Errorf("Start() with more pods than the nodes have capacity for: error %v, want %v", err, existing.ErrNoRoom)
 	}
 	o.Pods = 10
 	c, err := existing.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const taken = "another run is on it, or one was killed"
-	if _, err := existing.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), taken) {
-		t.Errorf("a second run: error %v, expected %q in it", err, taken)
+	const locked = "another run uses the cluster, or a run was killed"
+	if _, err := existing.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), locked) {
+		t.Errorf("Start() of a second run: error %v, want one that contains %q", err, locked)
 	}
 	admin := kubernetes.NewForConfigOrDie(c.Config(cluster.Admin))
 	if _, err := existing.Clean(t.Context(), admin); !errors.Is(err, existing.ErrInUse) {
-		t.Errorf("cleaning beside a run that goes on: error %v, expected %v", err, existing.ErrInUse)
+		t.Errorf("Clean() during a run: error %v, want %v", err, existing.ErrInUse)
 	}
-	me, err := kubernetes.NewForConfigOrDie(c.Config(cluster.Subject)).AuthenticationV1().SelfSubjectReviews().
+	review, err := kubernetes.NewForConfigOrDie(c.Config(cluster.Subject)).AuthenticationV1().SelfSubjectReviews().
 		Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := me.Status.UserInfo.Username, "system:serviceaccount:gauntlet:subject"; got != want {
-		t.Errorf("the subject is %q to the API server, expected %q", got, want)
+	if got, want := review.Status.UserInfo.Username, "system:serviceaccount:gauntlet:subject"; got != want {
+		t.Errorf("user name of the subject: %q, want %q", got, want)
 	}
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := admin.CoreV1().Namespaces().Get(t.Context(), existing.Namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the namespace is left: error %v", err)
+		t.Errorf("getting the namespace after Stop(): error %v, want NotFound", err)
 	}
 	if removed, err := existing.Clean(t.Context(), admin); removed || err != nil {
-		t.Errorf("cleaning what is clean: %v, %v", removed, err)
+		t.Errorf("Clean() after Stop() = %v, error %v; want false and no error", removed, err)
 	}
 }
 
-// TestDisplace: a cluster that runs the four controllers is refused, unless a
-// program turns them off; it is told to turn them on again.
-func TestDisplace(t *testing.T) {
+// TestControllerSwitch checks that Start rejects a cluster with active controllers unless a program turns them off.
+// Stop calls the program again to turn them on.
+func TestControllerSwitch(t *testing.T) {
 	t.Parallel()
-	c, kubeconfig := somebodys(t)
-	own := itsOwn(t, c)
+	c, kubeconfig := startExisting(t)
+	own := startOwnControllers(t, c)
 	o := existing.Options{Kubeconfig: kubeconfig}
-	want := "somebody runs the " + strings.Join(cluster.SubjectControllers, ", ")
+	want := strings.Join(cluster.SubjectControllers, ", ") + " already active"
 	if _, err := existing.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-		t.Fatalf("error %v, expected %q in it", err, want)
+		t.Fatalf("Start() with active controllers: error %v, want one that contains %q", err, want)
 	}
 
-	o.ControllerSwitch = filepath.Join(t.TempDir(), "displace")
-	said := o.ControllerSwitch + ".said"
-	if err := os.WriteFile(o.ControllerSwitch, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG\" >>"+said+"\n"), 0o700); err != nil {
+	o.ControllerSwitch = filepath.Join(t.TempDir(), "controller-switch")
+	calls := o.ControllerSwitch + ".calls"
+	if err := os.WriteFile(o.ControllerSwitch, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG\" >>"+calls+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var turnedOff errgroup.Group
-	turnedOff.Go(func() error { // a moment after the program has returned
-		err := cluster.Poll(t.Context(), 10*time.Millisecond, "the program to be called", func(context.Context) error {
-			_, err := os.Stat(said)
+	turnedOff.Go(func() error { // the controllers stop shortly after the program has returned
+		err := cluster.Poll(t.Context(), 10*time.Millisecond, "the call of the program", func(context.Context) error {
+			_, err := os.Stat(calls)
 			return err
 		})
 		if err == nil {
@@ -154,14 +153,14 @@ func TestDisplace(t *testing.T) {
 	if err := run.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	got, err := os.ReadFile(said)
+	got, err := os.ReadFile(calls)
 	if want := "off " + kubeconfig + "\non " + kubeconfig + "\n"; string(got) != want {
-		t.Errorf("the program was told %q, expected %q (%v)", got, want, err)
+		t.Errorf("calls of the program: %q, want %q (error %v)", got, want, err)
 	}
 }
 
-// TestRefuses: what cannot be used is refused in one line that says what is wrong.
-func TestRefuses(t *testing.T) {
+// TestStartErrors checks that the error for an unusable kubeconfig is one line with the reason.
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	unreachable := filepath.Join(dir, "unreachable")
@@ -175,15 +174,15 @@ func TestRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, kubeconfig, context, want string
 	}{
-		{"no such file", filepath.Join(dir, "none"), "", "expected a kubeconfig (--kubeconfig, --context, or KUBECONFIG)"},
-		{"no kubeconfig", broken, "", "expected a kubeconfig"},
+		{"no such file", filepath.Join(dir, "none"), "", "loading the kubeconfig (set --kubeconfig, --context or KUBECONFIG)"},
+		{"not a kubeconfig", broken, "", "loading the kubeconfig"},
 		{"no such context", unreachable, "other", `context "other" does not exist`},
-		{"nobody answers", unreachable, "", "the API server at https://127.0.0.1:1 is not ready"},
+		{"unreachable API server", unreachable, "", "the API server at https://127.0.0.1:1 is not ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := existing.Start(t.Context(), existing.Options{Kubeconfig: test.kubeconfig, Context: test.context})
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %v, expected a line with %q", err, test.want)
+				t.Errorf("Start(): error %v, want one line that contains %q", err, test.want)
 			}
 		})
 	}

@@ -23,8 +23,9 @@ import (
 // The tests of this file make real clusters. They need a container engine and a
 // node image (`make engine node-image`), and are skipped where there is none.
 
-// helperVariable makes the test binary a small gauntlet that starts a cluster in
-// the directory the variable names, says its name, and waits.
+// helperVariable is the environment variable that makes the test binary run as a helper program.
+// The helper starts a cluster in the directory that is the value of the variable, prints
+// the name of the cluster, and waits.
 const helperVariable = "GAUNTLET_KIND_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -41,23 +42,23 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// needEngine skips a test where there is nothing to make clusters of. No image is
-// pulled for a test.
-func needEngine(t *testing.T) {
+// requireEngine skips a test if there is no container engine or no node image.
+// It does not pull an image.
+func requireEngine(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("makes a real cluster, which takes a while")
+		t.Skip("-short: the test creates a kind cluster")
 	}
 	var e engine
 	if err := e.check(t.Context()); err != nil {
-		t.Skipf("needs a container engine: %v", err)
+		t.Skipf("the test needs a container engine: %v", err)
 	}
 	for _, image := range []string{BuiltImage, ReleasedImage} {
 		if e.hasImage(t.Context(), image) == nil {
 			return
 		}
 	}
-	t.Skipf("needs a node image: neither %s (`make node-image`) nor %s is here", BuiltImage, ReleasedImage)
+	t.Skipf("the test needs a node image: %s (built by `make node-image`) or %s", BuiltImage, ReleasedImage)
 }
 
 func startCluster(t *testing.T, workers int) *Cluster {
@@ -71,13 +72,13 @@ func startCluster(t *testing.T, workers int) *Cluster {
 		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
-		wantNothingLeft(t, c.ID())
+		assertRemoved(t, c.ID())
 	})
 	return c
 }
 
-// wantNothingLeft demands that the engine knows nothing of a cluster any more.
-func wantNothingLeft(t *testing.T, name string) {
+// assertRemoved checks that List no longer finds a cluster.
+func assertRemoved(t *testing.T, name string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	found, err := List(ctx)
@@ -85,7 +86,7 @@ func wantNothingLeft(t *testing.T, name string) {
 		t.Error(err)
 	}
 	if slices.ContainsFunc(found, func(f Found) bool { return f.Name == name }) {
-		t.Errorf("%s is left in %+v", name, found)
+		t.Errorf("List() still contains cluster %s: %+v", name, found)
 	}
 }
 
@@ -98,9 +99,9 @@ func clientFor(t *testing.T, c *Cluster, role cluster.Role) kubernetes.Interface
 	return client
 }
 
-// Two clusters at once, a single node and one with workers.
+// TestClusters runs two clusters at once: one with a single node and one with two workers.
 func TestClusters(t *testing.T) {
-	needEngine(t)
+	requireEngine(t)
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {
 		t.Parallel()
@@ -108,7 +109,7 @@ func TestClusters(t *testing.T) {
 		testRoles(t, c)
 		testNoSubjectControllers(t, c)
 		testHalt(t, c)
-		testDeathIsNoticed(t, c)
+		testNodeExitIsReported(t, c)
 	})
 	t.Run("two workers", func(t *testing.T) {
 		t.Parallel()
@@ -116,12 +117,12 @@ func TestClusters(t *testing.T) {
 		if err := c.Health(t.Context()); err != nil {
 			t.Error(err)
 		}
-		testPodsReachEachOther(t, c)
-		testNodeComesBack(t, c)
-		testNodeIsCutOff(t, c)
-		testPodsReachEachOther(t, c)
+		testPodNetwork(t, c)
+		testKillAndStartNode(t, c)
+		testCutOffAndReconnect(t, c)
+		testPodNetwork(t, c)
 		if err := c.Err(); err != nil {
-			t.Errorf("a node that was killed on purpose failed the cluster: %v", err)
+			t.Errorf("Err() after KillNode() = %v, want nil", err)
 		}
 		testLogs(t, c)
 	})
@@ -133,12 +134,12 @@ func testRoles(t *testing.T, c *Cluster) {
 	} {
 		review, err := clientFor(t, c, role).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		if err != nil || review.Status.UserInfo.Username != want {
-			t.Errorf("%s is %q, %v; want %q", role, review.Status.UserInfo.Username, err, want)
+			t.Errorf("user name of role %s is %q (error %v), want %q", role, review.Status.UserInfo.Username, err, want)
 		}
 	}
 	_, err := clientFor(t, c, cluster.Subject).CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("the subject lists pods without a right to: %v", err)
+		t.Errorf("listing pods as the subject: error %v, want Forbidden", err)
 	}
 }
 
@@ -146,12 +147,12 @@ func testNoSubjectControllers(t *testing.T, c *Cluster) {
 	admin := clientFor(t, c, cluster.Admin)
 	pods, err := admin.CoreV1().Pods(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{LabelSelector: "component=kube-controller-manager"})
 	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("%d pods of kube-controller-manager, %v", len(pods.Items), err)
+		t.Fatalf("%d pods of kube-controller-manager (error %v), want 1", len(pods.Items), err)
 	}
 	command := strings.Join(pods.Items[0].Spec.Containers[0].Command, " ")
 	for _, want := range append([]string{"--leader-elect=false", "--controllers=*,"}, cluster.SubjectControllers...) {
 		if !strings.Contains(command, want) {
-			t.Errorf("no %q in the command of kube-controller-manager: %s", want, command)
+			t.Errorf("the command of kube-controller-manager does not contain %q: %s", want, command)
 		}
 	}
 	for _, group := range []func() (int, error){
@@ -165,49 +166,49 @@ func testNoSubjectControllers(t *testing.T, c *Cluster) {
 		},
 	} {
 		if n, err := group(); n != 0 || err != nil {
-			t.Errorf("a new cluster holds %d objects that are the subject's to work on, %v", n, err)
+			t.Errorf("a new cluster contains %d Deployments or ReplicaSets (error %v), want 0", n, err)
 		}
 	}
 }
 
-// testDeathIsNoticed kills a node behind the cluster's back.
-func testDeathIsNoticed(t *testing.T, c *Cluster) {
-	if _, err := c.engine.run(t.Context(), engineWorkMax, "kill", c.nodes[0]); err != nil {
+// testNodeExitIsReported kills the container of a node directly, so that the cluster does not expect it.
+func testNodeExitIsReported(t *testing.T, c *Cluster) {
+	if _, err := c.engine.run(t.Context(), engineChangeTimeout, "kill", c.nodes[0]); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-c.Failed():
-	case <-time.After(engineWorkMax):
-		t.Fatal("nobody noticed that the node is gone")
+	case <-time.After(engineChangeTimeout):
+		t.Fatal("Failed() was not closed after the container of a node exited")
 	}
-	if err := c.Err(); !errorHas(err, c.nodes[0]+" ended by itself", "exit status 137") {
-		t.Errorf("the cluster failed with %v", err)
+	if err := c.Err(); !errorHas(err, c.nodes[0]+" stopped unexpectedly", "exit status 137") {
+		t.Errorf("Err() = %v, want the exit of the node", err)
 	}
 	if err := c.Health(t.Context()); !errorHas(err, c.nodes[0]) {
-		t.Errorf("health %v, want the node's death", err)
+		t.Errorf("Health() = %v, want the exit of the node", err)
 	}
 }
 
-// testPodsReachEachOther runs a pod on each worker; one says to the other from
-// where it was reached, which must be the address of the pod and not of its node.
-func testPodsReachEachOther(t *testing.T, c *Cluster) {
+// testPodNetwork runs a pod on each worker and connects from one to the other.
+// The server must see the address of the client pod, not the address of its node.
+func testPodNetwork(t *testing.T, c *Cluster) {
 	pods := clientFor(t, c, cluster.Admin).CoreV1().Pods(metav1.NamespaceDefault)
 	ips := map[string]string{}
 	for _, node := range c.nodes[1:] {
 		ips[node] = runPod(t, c, node)
 	}
 	from, to := c.nodes[1], c.nodes[2]
-	server := inNetworkOf(ips[to], `socat TCP-LISTEN:8080,fork,reuseaddr SYSTEM:'echo from $SOCAT_PEERADDR'`)
-	if _, err := c.engine.run(t.Context(), engineWorkMax, "exec", "--detach", to, "sh", "-c", server); err != nil {
+	server := inPodNetwork(ips[to], `socat TCP-LISTEN:8080,fork,reuseaddr SYSTEM:'echo from $SOCAT_PEERADDR'`)
+	if _, err := c.engine.run(t.Context(), engineChangeTimeout, "exec", "--detach", to, "sh", "-c", server); err != nil {
 		t.Fatal(err)
 	}
-	client := inNetworkOf(ips[from], "socat -T2 - TCP:"+ips[to]+":8080,connect-timeout=2 </dev/null")
-	ctx, cancel := context.WithTimeout(t.Context(), engineWorkMax)
+	client := inPodNetwork(ips[from], "socat -T2 - TCP:"+ips[to]+":8080,connect-timeout=2 </dev/null")
+	ctx, cancel := context.WithTimeout(t.Context(), engineChangeTimeout)
 	defer cancel()
-	err := poll(ctx, "an answer from pod to pod", func(ctx context.Context) error {
-		answer, err := c.engine.run(ctx, engineAnswerMax, "exec", from, "sh", "-c", client)
+	err := poll(ctx, "a response from pod to pod", func(ctx context.Context) error {
+		answer, err := c.engine.run(ctx, engineQueryTimeout, "exec", from, "sh", "-c", client)
 		if want := "from " + ips[from]; err == nil && answer != want {
-			err = fmt.Errorf("the pod on %s says %q, want %q", to, answer, want)
+			err = fmt.Errorf("the pod on node %s answered %q, want %q", to, answer, want)
 		}
 		return err
 	})
@@ -221,10 +222,10 @@ func testPodsReachEachOther(t *testing.T, c *Cluster) {
 	}
 }
 
-// inNetworkOf is a shell's text that runs a command in the network of the pod that has
-// an address, on the node of that pod. Other pods may be there, such as one of the
-// cluster's own DNS that is still on its way out.
-func inNetworkOf(ip, command string) string {
+// inPodNetwork returns a shell script that runs a command in the network namespace of a pod.
+// The script runs on the node of the pod. It finds the pod by its IP address, because
+// the node may run other pods, such as a terminating CoreDNS pod.
+func inPodNetwork(ip, command string) string {
 	return `for ns in $(ls /run/netns); do
   if ip -n "$ns" -o addr show to ` + ip + ` | grep -q .; then exec ip netns exec "$ns" ` + command + `; fi
 done
@@ -252,13 +253,13 @@ func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), engineWorkMax)
+	ctx, cancel := context.WithTimeout(t.Context(), engineChangeTimeout)
 	defer cancel()
 	ip := ""
 	err = poll(ctx, "a pod on "+nodeName, func(ctx context.Context) error {
 		got, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && !cluster.PodReady(got) {
-			err = notReadyBecause(got)
+			err = notReadyError(got)
 		}
 		if err == nil {
 			ip = got.Status.PodIP
@@ -271,14 +272,14 @@ func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	return ip
 }
 
-// testNodeComesBack kills a worker and starts it again.
-func testNodeComesBack(t *testing.T, c *Cluster) {
+// testKillAndStartNode kills a worker and starts it again.
+func testKillAndStartNode(t *testing.T, c *Cluster) {
 	node := c.nodes[2]
 	if err := c.KillNode(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Health(t.Context()); err != nil {
-		t.Errorf("health while a node is down on purpose: %v", err)
+		t.Errorf("Health() after KillNode(): %v, want no error", err)
 	}
 	if err := c.StartNode(t.Context(), node); err != nil {
 		t.Fatal(err)
@@ -287,58 +288,58 @@ func testNodeComesBack(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	if err := c.StartNode(t.Context(), node); err != nil {
-		t.Errorf("starting a node that is up: %v", err)
+		t.Errorf("StartNode() of a running node: %v, want no error", err)
 	}
-	if err := c.KillNode(t.Context(), "nobody"); !errorHas(err, `no node "nobody"`) {
-		t.Errorf("killing a node that is not there: %v", err)
+	if err := c.KillNode(t.Context(), "missing"); !errorHas(err, `node "missing" does not exist`) {
+		t.Errorf("KillNode() of a missing node: error %v, want one that names it", err)
 	}
 }
 
-// testNodeIsCutOff cuts a worker off, so that nothing is heard of it, and reconnects
-// it. What runs there goes on.
-func testNodeIsCutOff(t *testing.T, c *Cluster) {
+// testCutOffAndReconnect cuts a worker off from the network and reconnects it.
+// The kubelet of the worker must keep running.
+func testCutOffAndReconnect(t *testing.T, c *Cluster) {
 	node := c.nodes[1]
-	uptime := func() string {
+	kubeletStart := func() string {
 		t.Helper()
-		out, err := c.engine.run(t.Context(), engineAnswerMax, "exec", node, "sh", "-c", "stat -c %Y /proc/$(pidof kubelet)")
+		out, err := c.engine.run(t.Context(), engineQueryTimeout, "exec", node, "sh", "-c", "stat -c %Y /proc/$(pidof kubelet)")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	before := uptime()
+	before := kubeletStart()
 	if err := c.CutOff(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	reach := func() error { // the control plane's node asks the worker's kubelet
-		ctx, cancel := context.WithTimeout(t.Context(), engineAnswerMax)
+	connectToWorker := func() error { // from the control plane node to the kubelet of the worker
+		ctx, cancel := context.WithTimeout(t.Context(), engineQueryTimeout)
 		defer cancel()
 		_, err := c.ControlPlane().Exec(ctx, "curl", "--silent", "--insecure", "--max-time", "2", "https://"+node+":10250/healthz")
 		return err
 	}
-	report := func() error { // the worker asks the API server
-		_, err := c.engine.run(t.Context(), engineAnswerMax, "exec", node, "curl", "--silent", "--insecure", "--max-time", "2", "https://"+c.nodes[0]+":6443/livez")
+	connectFromWorker := func() error { // from the worker to the API server
+		_, err := c.engine.run(t.Context(), engineQueryTimeout, "exec", node, "curl", "--silent", "--insecure", "--max-time", "2", "https://"+c.nodes[0]+":6443/livez")
 		return err
 	}
-	if reach() == nil {
-		t.Error("it is within reach")
+	if connectToWorker() == nil {
+		t.Error("the kubelet of the worker is reachable after CutOff()")
 	}
-	if report() == nil {
-		t.Error("it reaches the API server")
+	if connectFromWorker() == nil {
+		t.Error("the worker can reach the API server after CutOff()")
 	}
 	if err := c.Health(t.Context()); err != nil {
-		t.Errorf("health while a node is cut off on purpose: %v", err)
+		t.Errorf("Health() after CutOff(): %v, want no error", err)
 	}
-	for range 2 { // once, and when there is nothing to do
+	for range 2 { // the second call has no effect
 		if err := c.Reconnect(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(c.Health(t.Context()), reach(), report(), c.Err()); err != nil {
+	if err := errors.Join(c.Health(t.Context()), connectToWorker(), connectFromWorker(), c.Err()); err != nil {
 		t.Error(err)
 	}
-	if after := uptime(); after != before {
-		t.Errorf("its kubelet was started at %s, before at %s", after, before)
+	if after := kubeletStart(); after != before {
+		t.Errorf("start time of the kubelet is %s, want %s: the kubelet was restarted", after, before)
 	}
 }
 
@@ -348,10 +349,10 @@ func testLogs(t *testing.T, c *Cluster) {
 	}
 	for _, name := range append([]string{"kubelet-control-plane", "kubelet-worker", "kubelet-worker2", "kind"}, components...) {
 		if info, err := os.Stat(filepath.Join(c.logDir, name+".log")); err != nil || info.Size() == 0 {
-			t.Errorf("no log of %s: %v", name, err)
+			t.Errorf("the log of %s is missing or empty: %v", name, err)
 		}
 	}
 	if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the state directory is still there: %v", err)
+		t.Errorf("the state directory was not removed: error %v, want %v", err, os.ErrNotExist)
 	}
 }

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// podSubnet is the addresses of all pods; kube-controller-manager gives each
-	// node a part of it. Clusters do not see each other, so all use the same.
+	// podSubnet is the address range of all pods. kube-controller-manager assigns a
+	// part of it to each node. All clusters use the same range, because they have
+	// separate networks.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is where the control plane's node finds the files of the state
-	// directory that the API server reads.
+	// nodeFilesDir is the directory on the control plane node where sharedDir is
+	// mounted. The API server reads its token file there.
 	nodeFilesDir = "/etc/gauntlet"
 	tokensFile   = "tokens.csv"
 )
 
-// The rate that components which are not under test may call the API server at,
-// requests/s and burst: in effect none, since a throttled scheduler would be a
-// fault that no scenario asked for.
+// The client-side rate limit of the support components, in requests per second and
+// burst. It is so high that it has no effect: a throttled scheduler would be a fault
+// that no scenario contains.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
-// clusterConfig is what kind is told to make. filesDir is the directory, on the
-// engine's machine, that holds tokensFile and nothing else.
+// clusterConfig returns the cluster configuration for kind.
+// filesDir is the directory on this machine that contains only tokensFile.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	patches, err := kubeadmPatches()
 	if err != nil {
@@ -41,7 +42,7 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 			APIServerAddress: "127.0.0.1",
 			PodSubnet:        podSubnet,
 			IPFamily:         v1alpha4.IPv4Family,
-			// Pods are connected by us, the same way on every node image.
+			// connectPods configures the pod network in the same way on every node image.
 			DisableDefaultCNI: true,
 		},
 		Nodes: []v1alpha4.Node{{
@@ -51,8 +52,8 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	}
 	for _, port := range append([]int{etcdPort}, o.Ports...) {
 		config.Nodes[0].ExtraPortMappings = append(config.Nodes[0].ExtraPortMappings, v1alpha4.PortMapping{
-			// The port here is kind's to choose, which it does once: one that the
-			// engine chooses is another when the node was started again.
+			// Without a host port, kind chooses one that remains the same when the node is
+			// restarted. A port that the container engine chooses would change.
 			ContainerPort: int32(port), ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP,
 		})
 	}
@@ -63,17 +64,19 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kubeadmPatches change what kind asks of kubeadm. They name no version of
-// kubeadm's API: kind fits extraArgs to the one that it uses.
+// kubeadmPatches returns the patches for the kubeadm configuration that kind generates.
+// They have no apiVersion: kind converts extraArgs to the kubeadm API version that it
+// uses.
 func kubeadmPatches() ([]string, error) {
-	// The two that are not among "*" are there for nodes to join: the first signs
-	// what a node believes of the cluster.
+	// The last two controllers are not part of "*". Worker nodes need them to join: the
+	// first one signs the cluster-info ConfigMap.
 	controllers := []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"}
 	for _, name := range cluster.SubjectControllers {
 		controllers = append(controllers, "-"+name)
 	}
 	client := map[string]string{
-		// There is one of each, and kube-controller-manager's lease is the subject's.
+		// Each component has one instance and needs no leader election. The subject uses
+		// the Lease of kube-controller-manager.
 		"leader-elect":   "false",
 		"kube-api-qps":   fmt.Sprint(supportQPS),
 		"kube-api-burst": fmt.Sprint(supportBurst),
@@ -82,13 +85,13 @@ func kubeadmPatches() ([]string, error) {
 	for _, patch := range []map[string]any{
 		{
 			"kind": "ClusterConfiguration",
-			// The state is thrown away with the cluster.
+			// The data is removed with the cluster, so etcd need not sync it to disk.
 			"etcd": map[string]any{"local": map[string]any{"extraArgs": map[string]string{"unsafe-no-fsync": "true"}}},
 			"apiServer": map[string]any{
 				"extraArgs": map[string]string{
 					"token-auth-file": nodeFilesDir + "/" + tokensFile,
-					// As in the embedded control plane: a subject's burst is not to be
-					// answered 429 by the server itself.
+					// As in package embedded: the API server must not answer a burst of
+					// the subject with status 429.
 					"max-requests-inflight":          "4000",
 					"max-mutating-requests-inflight": "4000",
 				},
@@ -102,25 +105,25 @@ func kubeadmPatches() ([]string, error) {
 			"scheduler": map[string]any{"extraArgs": client},
 		},
 		{
-			// Nothing here asks for names, and CoreDNS is a Deployment, which only the
-			// subject would bring up.
+			// The workloads need no DNS. CoreDNS is a Deployment, which would become part
+			// of the work of the subject.
 			"kind": "InitConfiguration", "skipPhases": []string{"preflight", "addon/coredns"},
 		},
 		{
-			// Kubelets of 1.35 and later refuse to start on cgroup v1 by default.
+			// By default, the kubelet of 1.35 and later does not start on cgroup v1.
 			"kind": "KubeletConfiguration", "failCgroupV1": false,
 		},
 	} {
 		data, err := yaml.Marshal(patch)
 		if err != nil {
-			return nil, fmt.Errorf("writing kubeadm's configuration: %w", err)
+			return nil, fmt.Errorf("encoding a kubeadm configuration patch: %w", err)
 		}
 		patches = append(patches, string(data))
 	}
 	return patches, nil
 }
 
-// with is a copy of a map with one more entry.
+// with returns a copy of a map with one additional entry.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

@@ -13,35 +13,35 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
-// engine is the container engine, by its command `docker`, which is also how
-// kind uses it: whatever context or host the user's environment names, both
-// mean the same.
+// engine runs commands of the container engine with its command line client `docker`.
+// kind uses the same client, so both use the engine that the user's environment
+// selects.
 type engine struct{}
 
 const program = "docker"
 
-// Bounds on commands of the engine. One that does not answer in time is an
-// error of its own.
+// Timeouts of commands of the engine.
 const (
-	engineAnswerMax = 10 * time.Second // whether it is there
-	engineWorkMax   = time.Minute      // what changes something
-	enginePullMax   = 5 * time.Minute
+	engineQueryTimeout  = 10 * time.Second // commands that only read
+	engineChangeTimeout = time.Minute      // commands that change something
+	enginePullTimeout   = 5 * time.Minute
 )
 
-// check is nil when there is an engine that answers and may be used.
+// check returns nil if the container engine is running and accessible.
 func (e engine) check(ctx context.Context) error {
-	_, err := e.run(ctx, engineAnswerMax, "version", "--format", "{{.Server.Version}}")
+	_, err := e.run(ctx, engineQueryTimeout, "version", "--format", "{{.Server.Version}}")
 	return err
 }
 
-// run runs a command of the engine and returns what it printed. The error has
-// the command, what it complained of, and what to do about it where that is
-// known.
-func (e engine) run(ctx context.Context, bound time.Duration, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("no answer within %s", bound))
+// run runs a command of the engine and returns its standard output.
+// The error contains the command, its standard error and, if the reason is known, the
+// next step.
+func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// Ctrl-C at the terminal is for gauntlet, which then has things to remove.
+	// Ctrl-C at the terminal must reach only gauntlet, which then runs further commands
+	// to clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
@@ -56,23 +56,23 @@ func (e engine) run(ctx context.Context, bound time.Duration, args ...string) (s
 	return "", explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
 }
 
-// lines is run for a command that prints a list.
+// lines runs a command of the engine and returns the lines of its standard output.
 func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
-	out, err := e.run(ctx, engineWorkMax, args...)
+	out, err := e.run(ctx, engineChangeTimeout, args...)
 	if err != nil || out == "" {
 		return nil, err
 	}
 	return strings.Split(out, "\n"), nil
 }
 
-// commandError is a command that failed, with the end of what it complained of.
+// commandError is the error of a failed command with the end of its output.
 type commandError struct {
 	args   []string
 	output string
 	err    error
 }
 
-// outputBytesMax is how much of a command's output goes into an error.
+// outputBytesMax limits the part of a command's output that an error contains.
 const outputBytesMax = 2000
 
 func (e *commandError) Error() string {
@@ -88,47 +88,47 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// The reasons for which an engine does not do as told, that a user can remove.
+// The known reasons for failures of engine commands. Most texts contain the next step.
 var (
-	// ErrNoEngine: there is none on this machine.
-	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH (install Docker Engine; on Debian, `make engine` as root does)")
-	// ErrEngineDown: there is one, or its command at least, and it does not answer.
-	ErrEngineDown = errors.New("the container engine does not answer (start it; `make engine` as root does)")
+	// ErrNoEngine means that no container engine is installed on this machine.
+	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH; install Docker Engine (on Debian, run `make engine` as root)")
+	// ErrEngineDown means that the container engine is installed but does not respond.
+	ErrEngineDown = errors.New("the container engine does not respond; start it (on Debian, run `make engine` as root)")
 
-	errNoPermission  = errors.New("no permission to use the container engine (run as root, or as a member of the group that owns its socket)")
-	errPortTaken     = errors.New("a port was taken by somebody else just before its use, each time (try again)")
-	errNoSubnet      = errors.New("the container engine has no subnet left for another network (`gauntlet clean` removes what clusters left; `docker network prune` what others did)")
-	errNoImage       = errors.New("the engine does not have the image")
-	errNoNode        = errors.New("the image does not start as a node: is it one of kind's?")
-	errNotAnyMore    = errors.New("it is not there any more")
-	errDiskFull      = errors.New("no space is left on the container engine's disk")
-	errTooManyOpened = errors.New("the machine allows too few inotify instances for another node (raise fs.inotify.max_user_instances and max_user_watches)")
+	errNoPermission = errors.New("no permission to use the container engine; run as root, or as a member of the group that owns its socket")
+	errPortInUse    = errors.New("another process uses a port that was free shortly before; try again")
+	errNoSubnet     = errors.New("the container engine has no subnet left for another network; remove leftover clusters with `gauntlet clean`, and other unused networks with `docker network prune`")
+	errNoImage      = errors.New("the container engine does not have the image")
+	errNoNode       = errors.New("the image does not start as a node; use a node image of kind")
+	errNotFound     = errors.New("the container, network or node does not exist")
+	errDiskFull     = errors.New("no space left on the disk of the container engine")
+	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
-// symptoms are what commands say for each reason, the first match counts.
-var symptoms = []struct {
-	words  string
+// errorPatterns maps texts in the output of commands to reasons. The first match counts.
+var errorPatterns = []struct {
+	text   string // in lower case
 	reason error
 }{
 	{"permission denied while trying to connect", errNoPermission},
 	{"dial unix /var/run/docker.sock: connect: permission denied", errNoPermission},
 	{"cannot connect to the docker daemon", ErrEngineDown},
 	{"error during connect", ErrEngineDown},
-	{"no answer within " + engineAnswerMax.String(), ErrEngineDown},
-	{"port is already allocated", errPortTaken},
-	{"address already in use", errPortTaken},
+	{"no answer within " + engineQueryTimeout.String(), ErrEngineDown},
+	{"port is already allocated", errPortInUse},
+	{"address already in use", errPortInUse},
 	{"non-overlapping ipv4 address pool", errNoSubnet},
 	{"all predefined address pools have been fully subnetted", errNoSubnet},
 	{"no space left on device", errDiskFull},
-	{"too many open files", errTooManyOpened},
+	{"too many open files", errInotifyLimit},
 	{"could not find a log line that matches", errNoNode},
 	{"no such image", errNoImage},
-	{"no such network", errNotAnyMore},
-	{"no such container", errNotAnyMore},
+	{"no such network", errNotFound},
+	{"no such container", errNotFound},
 }
 
-// explain puts the reason before the error of a command, where it is known. It
-// takes errors of this package's commands and of kind's.
+// explain prefixes the error of a command with its reason, if the reason is known.
+// It handles errors of commands that this package or kind ran.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -138,24 +138,24 @@ func explain(err error) error {
 	}
 	text := err.Error()
 	if run := kindexec.RunErrorForError(err); run != nil {
-		// kind's own text leaves the command's output out.
-		err = fmt.Errorf("%s: %w", outline(err), &commandError{args: run.Command, output: string(run.Output), err: run.Inner})
+		// The error text of kind does not contain the output of the command.
+		err = fmt.Errorf("%s: %w", failedStep(err), &commandError{args: run.Command, output: string(run.Output), err: run.Inner})
 		text = string(run.Output)
 	}
 	text = strings.ToLower(text)
-	for _, symptom := range symptoms {
-		if strings.Contains(text, symptom.words) {
-			return fmt.Errorf("%w: %w", symptom.reason, err)
+	for _, pattern := range errorPatterns {
+		if strings.Contains(text, pattern.text) {
+			return fmt.Errorf("%w: %w", pattern.reason, err)
 		}
 	}
 	return err
 }
 
-// outline is what kind was doing when a command of its failed.
-func outline(err error) string {
-	doing, _, _ := strings.Cut(err.Error(), ": command ")
-	if strings.HasPrefix(doing, "command ") {
+// failedStep returns the step of kind in which a command failed.
+func failedStep(err error) string {
+	step, _, _ := strings.Cut(err.Error(), ": command ")
+	if strings.HasPrefix(step, "command ") {
 		return "kind"
 	}
-	return doing
+	return step
 }

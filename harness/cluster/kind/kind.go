@@ -1,20 +1,22 @@
-// Package kind is a throw-away cluster made by sigs.k8s.io/kind: real kubelets
-// and real pods, each node a container of the container engine. Its
+// Package kind runs an ephemeral cluster with sigs.k8s.io/kind.
+//
+// The cluster has real kubelets and real pods; each node is a container. Its
 // kube-controller-manager runs without the four controllers under test.
 //
-// Every cluster has a name, a network, keys, tokens and a state directory of its
-// own, so that several can run at once, and it never touches the user's
-// kubeconfig. The network is also the record of whose a cluster is: it is made
-// first and removed last, with labels that say which process made it, so that
-// what a killed gauntlet leaves can be told from what another one is using.
+// Every cluster has its own name, network, keys, tokens and state directory, so
+// several clusters can run at once. The package never changes the user's kubeconfig.
 //
-// The package needs the command `docker`, with an engine on this machine: the
-// API server is reached on 127.0.0.1, and a node mounts a file of the state
-// directory. It does not deploy the controllers under test.
+// The labels of the network identify the process that created the cluster. The network
+// is created first and removed last. So `gauntlet clean` can distinguish the leftovers
+// of a killed process from a cluster that is in use.
 //
-// To read it: start.go is the procedure, config.go what kind and kubeadm are
-// told, network.go how pods are connected, halt.go how parts are out of order for a
-// time, remains.go what outlives a process.
+// The package needs the command `docker` and a container engine on this machine,
+// because it connects to the API server on 127.0.0.1 and mounts a directory into a
+// node. It does not deploy the controllers under test.
+//
+// start.go contains the start procedure, config.go the configuration of kind and
+// kubeadm, network.go the pod network, halt.go the crash and restart of components,
+// and leftovers.go the cleanup after killed processes.
 package kind
 
 import (
@@ -35,17 +37,18 @@ import (
 
 // Cluster is a running kind cluster. See [Start].
 type Cluster struct {
-	name   string // of this cluster, its network, and the stem of its nodes' names
+	name   string // of the cluster and its network, and prefix of the node names
 	engine engine
-	nodes  []string // control plane first; the names of their containers too
+	nodes  []string // names of the nodes and their containers; the control plane is first
 	image  string
-	dir    string // the state
+	dir    string // the state directory
 	logDir string
 	tokens cluster.Tokens
-	// release ends the guard's hold on what must not outlive gauntlet.
-	release func()
+	// unguard makes the guard process no longer remove the cluster.
+	unguard func()
 
-	// host and authority are the API server's; set when kind has made it.
+	// host and authority belong to the API server. They are set when kind has created
+	// the cluster.
 	host      string
 	authority []byte
 
@@ -53,36 +56,36 @@ type Cluster struct {
 	stopOnce sync.Once
 	stopErr  error
 
-	breaking sync.Mutex // held while parts are halted and resumed
+	halting sync.Mutex // held by Halt and Resume
 
-	mu       sync.Mutex
-	halted   map[cluster.Part]bool
-	away     map[string]bool   // nodes that run and of which nothing is heard
-	watches  map[string]*watch // of the nodes' containers
-	stopping bool
-	err      error // why failed is closed
+	mu          sync.Mutex
+	halted      map[cluster.Part]bool
+	unreachable map[string]bool // nodes that run but are silenced or cut off
+	watches     map[string]*nodeWatch
+	stopping    bool
+	err         error // reason for closing failed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Name is "kind".
+// Name returns "kind".
 func (c *Cluster) Name() string { return "kind" }
 
-// ID is the cluster's own name, as `gauntlet down` takes it.
+// ID returns the name of this cluster, which `gauntlet down` accepts.
 func (c *Cluster) ID() string { return c.name }
 
-// Image is the node image.
+// Image returns the node image.
 func (c *Cluster) Image() string { return c.image }
 
-// Nodes are the names of the nodes, the control plane's first.
+// Nodes returns the names of the nodes. The control plane node is first.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.nodes) }
 
-// Kubeconfig is the path of the admin's kubeconfig. It goes with the cluster.
+// Kubeconfig returns the path of the kubeconfig of the Admin role. Stop removes the file.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, kubeconfigFile) }
 
-// Config returns a client configuration for a role, straight to the API server.
-// As on the embedded control plane each role is a user with a token, which, other
-// than a certificate, also gets through the fault proxy.
+// Config returns a client configuration for a role. Requests go directly to the API server.
+// Each role is a user with a token. The fault proxy can forward a token, but not a
+// client certificate.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.host,
@@ -94,17 +97,17 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	}
 }
 
-// Failed is closed when a node ends that was not asked to.
+// Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err is nil until Failed is closed, then which node ended and why.
+// Err returns nil until Failed is closed, and then which node exited and why.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// fail notes the first death that nobody asked for.
+// fail stores the first unexpected failure and closes failed.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +118,8 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// untilFailed returns a context that also ends when the cluster fails, with the
-// reason for a cause.
+// untilFailed returns a context that is also canceled when the cluster fails.
+// The cause of the cancellation is then the error of the cluster.
 func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -129,9 +132,9 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// Health waits until the API server answers ready, which it does when etcd does,
-// every node is well that is not meant to be down, and the kubelet says that the
-// other parts of the control plane are.
+// Health waits until the control plane and the nodes are healthy.
+// /readyz of the API server covers etcd. The other components must be Ready pods. It
+// ignores nodes that are down, silenced or cut off on purpose.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -142,30 +145,30 @@ func (c *Cluster) Health(ctx context.Context) error {
 	if stopping {
 		return errors.New("the cluster has been stopped")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, healthWithin, fmt.Errorf("not within %s", healthWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("timed out after %s", healthTimeout))
 	defer cancel()
-	return c.whole(ctx)
+	return c.awaitHealthy(ctx)
 }
 
-// nodesReady is nil when every node is well that is not meant to be down.
+// nodesReady returns nil if all nodes are healthy, except those that are down on purpose.
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("asking for the nodes: %w", err)
+		return fmt.Errorf("listing the nodes: %w", err)
 	}
 	for i := range nodes.Items {
-		if node := &nodes.Items[i]; !c.isAway(node.Name) {
+		if node := &nodes.Items[i]; !c.isUnavailable(node.Name) {
 			if err := cluster.NodeHealthy(node); err != nil {
-				return fmt.Errorf("%w; the end of its kubelet's log:\n%s", err, c.kubeletLog(ctx, node.Name))
+				return fmt.Errorf("%w; last lines of its kubelet log:\n%s", err, c.kubeletLog(ctx, node.Name))
 			}
 		}
 	}
 	return nil
 }
 
-// Stop writes the logs and removes the cluster: its nodes, its network and its
-// state directory. It goes on when ctx has ended; an engine that hangs makes it
-// give up within logsWithin and 2 * engineWorkMax.
+// Stop writes the logs and removes the nodes, the network and the state directory.
+// It continues after ctx is canceled. If the container engine hangs, it returns after
+// at most logsTimeout + 2 * engineChangeTimeout.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		ctx := context.WithoutCancel(ctx)
@@ -177,38 +180,39 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		err := c.engine.remove(ctx, c.name)
 		err = errors.Join(err, c.unwatchAll(ctx), os.RemoveAll(c.dir))
 		if err != nil {
-			c.stopErr = fmt.Errorf("removing the kind cluster %s (`gauntlet clean` removes what is left of it): %w", c.name, err)
+			c.stopErr = fmt.Errorf("removing kind cluster %s (remove the rest with `gauntlet clean`): %w", c.name, err)
 			return
 		}
-		c.release()
+		c.unguard()
 	})
 	return c.stopErr
 }
 
-// remove removes a cluster's nodes and then its network, which is the record
-// that there is something to remove.
+// remove removes the nodes of a cluster and then its network.
+// The network is last, because List finds a cluster by its network.
 func (e engine) remove(ctx context.Context, name string) error {
 	if err := e.removeNodes(ctx, name); err != nil {
 		return err
 	}
-	if _, err := e.run(ctx, engineWorkMax, "network", "rm", name); err != nil && !errors.Is(err, errNotAnyMore) {
+	if _, err := e.run(ctx, engineChangeTimeout, "network", "rm", name); err != nil && !errors.Is(err, errNotFound) {
 		return err
 	}
 	return nil
 }
 
+// removeNodes removes the containers of the nodes of a cluster.
 func (e engine) removeNodes(ctx context.Context, name string) error {
 	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+nodeLabel+"="+name)
 	if err != nil || len(containers) == 0 {
 		return err
 	}
-	var frozen error // it may go all the same
+	var thawErr error // reported only if the removal fails
 	for _, container := range containers {
-		frozen = errors.Join(frozen, thaw(container))
+		thawErr = errors.Join(thawErr, thaw(container))
 	}
 	args := append([]string{"rm", "--force", "--volumes"}, containers...)
-	if _, err := e.run(ctx, engineWorkMax, args...); err != nil && !errors.Is(err, errNotAnyMore) {
-		return errors.Join(err, frozen)
+	if _, err := e.run(ctx, engineChangeTimeout, args...); err != nil && !errors.Is(err, errNotFound) {
+		return errors.Join(err, thawErr)
 	}
 	return nil
 }

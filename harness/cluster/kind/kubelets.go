@@ -13,27 +13,26 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// Silence freezes the kubelet of a node. The node is none of the cluster's health
-// until it is woken.
+// Silence pauses the kubelet of a node. Health ignores the node until Wake.
 func (c *Cluster) Silence(ctx context.Context, node string) error {
-	c.setAway(node, true)
-	if err := c.tellKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
-		c.setAway(node, false)
+	c.setUnreachable(node, true)
+	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
+		c.setUnreachable(node, false)
 		return err
 	}
 	return nil
 }
 
-// Wake lets the kubelet go on, and waits until its node is well.
+// Wake resumes a paused kubelet and waits until its node is healthy.
 func (c *Cluster) Wake(ctx context.Context, node string) error {
-	if err := c.tellKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGCONT"); err != nil {
+	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGCONT"); err != nil {
 		return err
 	}
-	return c.awaitBack(ctx, node)
+	return c.awaitNodeHealthy(ctx, node)
 }
 
-// Register starts the kubelet of a node again that is gone, which is when it
-// registers, and connects its pods: they get another subnet.
+// Register restarts the kubelet if the Node object was deleted, because a kubelet registers only at its start.
+// It then configures the pod network again, because the node gets another pod subnet.
 func (c *Cluster) Register(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -41,7 +40,7 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	}
 	_, err = client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		err = c.tellKubelet(ctx, node, "restart")
+		err = c.systemctlKubelet(ctx, node, "restart")
 	}
 	if err != nil {
 		return err
@@ -49,11 +48,11 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// tellKubelet has systemd do something to the kubelet of a node.
-func (c *Cluster) tellKubelet(ctx context.Context, node string, what ...string) error {
-	command := append([]string{"exec", node, "systemctl"}, what...)
-	if _, err := c.engine.run(ctx, engineWorkMax, append(command, "kubelet")...); err != nil {
-		return fmt.Errorf("the kubelet of %s: %w", node, err)
+// systemctlKubelet runs a systemctl command for the kubelet of a node.
+func (c *Cluster) systemctlKubelet(ctx context.Context, node string, args ...string) error {
+	command := append([]string{"exec", node, "systemctl"}, args...)
+	if _, err := c.engine.run(ctx, engineChangeTimeout, append(command, "kubelet")...); err != nil {
+		return fmt.Errorf("kubelet of node %s: systemctl %s: %w", node, args[0], err)
 	}
 	return nil
 }

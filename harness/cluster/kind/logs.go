@@ -14,26 +14,26 @@ import (
 	kindlog "sigs.k8s.io/kind/pkg/log"
 )
 
-// Bounds on writing logs. They are for who wants to know more, and must not keep
-// a cluster from being removed.
 const (
-	logsWithin    = 20 * time.Second
+	// logsTimeout limits the time for writing logs, which must not delay the removal of
+	// a cluster for long.
+	logsTimeout   = 20 * time.Second
 	kubeletLines  = 15
 	allLogsSubdir = "kind"
 )
 
-// components are the parts of the control plane that have a log of their own.
+// components lists the components of the control plane, each of which has its own log.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// writeLogs writes the logs of the components and kubelets; of a broken cluster
-// all that there are besides. What cannot be had is left out.
+// writeLogs writes the logs of the components and kubelets, and all other logs if all is set.
+// It omits logs that it cannot read.
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
-	ctx, cancel := context.WithTimeout(ctx, logsWithin)
+	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()
 	var writes errgroup.Group
 	for _, component := range components {
 		writes.Go(func() error {
-			// Of a container that was started again the earlier logs too, in order.
+			// A restarted container has several logs; the oldest is first.
 			script := "cat $(ls -tr /var/log/pods/kube-system_" + component + "-*/*/*.log)"
 			return c.writeLog(ctx, component, c.nodes[0], "sh", "-c", script)
 		})
@@ -49,18 +49,18 @@ func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	}
 }
 
-// writeLog writes what a command on a node prints to a log file. A node without
-// such a log gets no file.
+// writeLog writes the output of a command on a node to a log file.
+// It writes no file if the command fails.
 func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...string) error {
-	out, err := c.engine.run(ctx, logsWithin, append([]string{"exec", node}, command...)...)
+	out, err := c.engine.run(ctx, logsTimeout, append([]string{"exec", node}, command...)...)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(c.logDir, name+".log"), []byte(out+"\n"), 0o600)
 }
 
-// ExportLogs writes all that kind can find out about the cluster into a
-// directory. It gives up when ctx ends.
+// ExportLogs writes all logs that `kind export logs` collects to a directory.
+// It returns early if ctx is canceled.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
@@ -75,9 +75,9 @@ func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	}
 }
 
-// kubeletLog is the end of the log of a node's kubelet, empty if it has none.
+// kubeletLog returns the last lines of the kubelet log of a node, or "" if it cannot be read.
 func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
-	out, err := c.engine.run(ctx, engineAnswerMax, "exec", node,
+	out, err := c.engine.run(ctx, engineQueryTimeout, "exec", node,
 		"journalctl", "--unit", "kubelet", "--no-pager", "--output", "cat", "--lines", fmt.Sprint(kubeletLines))
 	if err != nil {
 		return ""
@@ -85,7 +85,7 @@ func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 	return out
 }
 
-// kindLog takes what kind says to a user, and writes it to a file.
+// kindLog writes the messages of kind to a file.
 type kindLog struct {
 	mu   sync.Mutex
 	file *os.File
@@ -96,7 +96,7 @@ var _ kindlog.Logger = (*kindLog)(nil)
 func openKindLog(path string) (*kindLog, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening kind's log: %w", err)
+		return nil, fmt.Errorf("opening the log file for kind: %w", err)
 	}
 	return &kindLog{file: file}, nil
 }
@@ -119,12 +119,12 @@ func (l *kindLog) Error(message string) { l.line("%s", message) }
 // Errorf writes an error.
 func (l *kindLog) Errorf(format string, args ...any) { l.line(format, args...) }
 
-// V returns the logger for a level: kubeadm's own output is at 3.
+// V returns the logger for a verbosity level. The output of kubeadm has level 3.
 func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }
 
-// kindInfo is the log at one level.
+// kindInfo is the logger for one verbosity level.
 type kindInfo struct {
 	log     *kindLog
 	enabled bool
@@ -140,5 +140,5 @@ func (i kindInfo) Infof(format string, args ...any) {
 	}
 }
 
-// Enabled says whether anything is written.
+// Enabled reports whether messages of this level are written.
 func (i kindInfo) Enabled() bool { return i.enabled }

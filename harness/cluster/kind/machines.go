@@ -15,88 +15,85 @@ import (
 
 var _ cluster.Machines = (*Cluster)(nil)
 
-// KillNode kills a node's container. The cluster has not failed then, and its
-// health does not ask for that node.
+// KillNode kills the container of a node. This is not a failure of the cluster.
+// Health ignores the node until StartNode.
 func (c *Cluster) KillNode(ctx context.Context, node string) error {
-	if err := c.expect(node, true); err != nil {
+	if err := c.setDown(node, true); err != nil {
 		return err
 	}
-	if _, err := c.engine.run(ctx, engineWorkMax, "kill", node); err != nil {
-		return errors.Join(fmt.Errorf("killing the node %s: %w", node, err), c.expect(node, false))
+	if _, err := c.engine.run(ctx, engineChangeTimeout, "kill", node); err != nil {
+		return errors.Join(fmt.Errorf("killing node %s: %w", node, err), c.setDown(node, false))
 	}
 	return nil
 }
 
-// StartNode starts a node's container, connects its pods again, and waits until
-// the node is well.
+// StartNode starts the container of a node, configures its pod network, and waits until the node is healthy.
 func (c *Cluster) StartNode(ctx context.Context, node string) error {
-	if !c.isAway(node) {
+	if !c.isUnavailable(node) {
 		return nil
 	}
-	begun := time.Now()
+	started := time.Now()
 	if c.isDown(node) {
-		if _, err := c.engine.run(ctx, engineWorkMax, "start", node); err != nil {
-			return fmt.Errorf("starting the node %s: %w", node, err)
+		if _, err := c.engine.run(ctx, engineChangeTimeout, "start", node); err != nil {
+			return fmt.Errorf("starting node %s: %w", node, err)
 		}
-		c.setAway(node, true) // it still is when its container is up
+		c.setUnreachable(node, true) // the container runs, but the node is not yet healthy
 		if err := c.watchNode(context.WithoutCancel(ctx), node); err != nil {
-			return fmt.Errorf("starting the node %s: %w", node, err)
+			return fmt.Errorf("starting node %s: %w", node, err)
 		}
 	}
-	if err := c.awaitSign(ctx, node, begun); err != nil {
+	if err := c.awaitHeartbeat(ctx, node, started); err != nil {
 		return err
 	}
 	return c.rejoin(ctx, node)
 }
 
-// rejoin connects the pods of a node whose kubelet was started again, and waits
-// until it is well.
+// rejoin configures the pod network after a kubelet restart and waits until the node is healthy.
 func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not within %s", mendWithin))
+	bounded, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
 	if err := c.connectPods(bounded, client); err != nil {
 		return err
 	}
-	return c.awaitBack(ctx, node)
+	return c.awaitNodeHealthy(ctx, node)
 }
 
-// awaitBack waits until a node is well that was away.
-func (c *Cluster) awaitBack(ctx context.Context, node string) error {
-	if err := cluster.AwaitNode(ctx, c, node, pollInterval, mendWithin); err != nil {
+// awaitNodeHealthy waits until a node is healthy and then includes it in Health again.
+func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
+	if err := cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout); err != nil {
 		return err
 	}
-	c.setAway(node, false)
+	c.setUnreachable(node, false)
 	return nil
 }
 
-// awaitSign waits until the kubelet of a node has been heard of: what the node says
-// of itself may be from before it was lost.
-func (c *Cluster) awaitSign(ctx context.Context, node string, since time.Time) error {
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the given time.
+// Until then, the conditions of the Node object may still be from before the failure.
+func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("not within %s", mendWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
-	return poll(ctx, "a sign of life of "+node, func(ctx context.Context) error {
+	return poll(ctx, "a heartbeat of node "+node, func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
-			return fmt.Errorf("its lease is of %v", renewed)
+			return fmt.Errorf("Lease %s/%s was last renewed at %v", corev1.NamespaceNodeLease, node, renewed)
 		}
 		return nil
 	})
 }
 
-// The shell scripts that have a node's kernel drop all that comes from the cluster's
-// network and all that goes there, its pods' own included, and let it pass again.
-// Every node is on the network by its first interface.
+// These shell scripts start and stop dropping all packets between a node and the cluster
+// network. This includes the packets of its pods. The interface is eth0 on every node.
 const (
 	cutOff = "set -e\n" +
 		"iptables -w -t mangle -I PREROUTING -i eth0 -j DROP\n" +
@@ -105,59 +102,57 @@ const (
 		"while iptables -w -t mangle -D POSTROUTING -o eth0 -j DROP 2>/dev/null; do :; done\n"
 )
 
-// CutOff has the node's own kernel drop every packet. The node is none of the
-// cluster's health until it is reconnected.
+// CutOff makes the kernel of a node drop all packets. Health ignores the node until Reconnect.
 func (c *Cluster) CutOff(ctx context.Context, node string) error {
-	c.setAway(node, true)
+	c.setUnreachable(node, true)
 	if err := c.execOn(ctx, node, "cutting off", cutOff); err != nil {
 		return errors.Join(err, c.Reconnect(context.WithoutCancel(ctx), node))
 	}
 	return nil
 }
 
-// Reconnect lets packets pass again.
+// Reconnect ends CutOff and waits until the node is healthy.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
-	if !c.isAway(node) {
+	if !c.isUnavailable(node) {
 		return nil
 	}
-	begun := time.Now()
+	started := time.Now()
 	if err := c.execOn(ctx, node, "reconnecting", reconnect); err != nil {
 		return err
 	}
-	if err := c.awaitSign(ctx, node, begun); err != nil {
+	if err := c.awaitHeartbeat(ctx, node, started); err != nil {
 		return err
 	}
-	return c.awaitBack(ctx, node)
+	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node.
-func (c *Cluster) execOn(ctx context.Context, node, doing, script string) error {
-	if _, err := c.engine.run(ctx, engineWorkMax, "exec", node, "sh", "-c", script); err != nil {
-		return fmt.Errorf("%s the node %s: %w", doing, node, err)
+// execOn runs a shell script on a node. action describes it in an error.
+func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
+	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
+		return fmt.Errorf("%s node %s: %w", action, node, err)
 	}
 	return nil
 }
 
-// setAway says from now on whether a node is not expected to be well, though its
-// container runs.
-func (c *Cluster) setAway(node string, away bool) {
+// setUnreachable sets whether a node whose container runs is unreachable on purpose.
+func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if away {
-		c.away[node] = true
+	if unreachable {
+		c.unreachable[node] = true
 	} else {
-		delete(c.away, node)
+		delete(c.unreachable, node)
 	}
 }
 
-// isAway reports whether a node is not expected to be well.
-func (c *Cluster) isAway(node string) bool {
+// isUnavailable reports whether a node is unreachable or down on purpose.
+func (c *Cluster) isUnavailable(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.away[node] || c.watches[node] != nil && c.watches[node].down
+	return c.unreachable[node] || c.watches[node] != nil && c.watches[node].down
 }
 
-// isDown reports whether a node's container is meant to be down.
+// isDown reports whether the container of a node is down on purpose.
 func (c *Cluster) isDown(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,13 +160,13 @@ func (c *Cluster) isDown(node string) bool {
 	return w != nil && w.down
 }
 
-// expect says from now on whether the end of a node's container is meant.
-func (c *Cluster) expect(node string, down bool) error {
+// setDown sets whether the container of a node is down on purpose.
+func (c *Cluster) setDown(node string, down bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.watches[node]
 	if w == nil {
-		return fmt.Errorf("no node %q: expected one of %q", node, c.nodes)
+		return fmt.Errorf("node %q does not exist: expected one of %q", node, c.nodes)
 	}
 	w.down = down
 	return nil

@@ -14,18 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// Node is a node of a cluster, reached as a container of the engine: what is done
-// to it so needs no API server and no kubelet.
+// Node is a node of a cluster. Its methods use the container engine, not the API server or the kubelet.
 type Node struct {
 	cluster *Cluster
 	name    string
 }
 
-// ControlPlane is the node of the control plane.
+// ControlPlane returns the control plane node.
 func (c *Cluster) ControlPlane() *Node { return &Node{c, c.nodes[0]} }
 
-// Workers are the nodes that take pods of a workload: the control plane's when it is
-// alone.
+// Workers returns the nodes that run the pods of a workload.
+// In a cluster with a single node, this is the control plane node.
 func (c *Cluster) Workers() []*Node {
 	names := c.nodes[1:]
 	if len(names) == 0 {
@@ -38,23 +37,21 @@ func (c *Cluster) Workers() []*Node {
 	return workers
 }
 
-// Name is the node's.
+// Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
-// APIServer is where the API server is reached from the control plane's own node,
-// as a URL. Its certificate is good for it.
+// APIServer returns the URL of the API server as seen from the control plane node.
+// The certificate of the API server is valid for this address.
 func (n *Node) APIServer() string { return "https://127.0.0.1:6443" }
 
-// Exec runs a command on the node, for no longer than a minute, and returns what
-// it printed.
+// Exec runs a command on the node for at most one minute and returns its standard output.
 func (n *Node) Exec(ctx context.Context, command ...string) (string, error) {
-	return n.cluster.engine.run(ctx, engineWorkMax, append([]string{"exec", n.name}, command...)...)
+	return n.cluster.engine.run(ctx, engineChangeTimeout, append([]string{"exec", n.name}, command...)...)
 }
 
-// Follow starts a command on the node whose output goes to a file of this
-// machine, behind what is there. The process that it returns stands for the
-// command: it ends when the command does, with its exit status. To end it first
-// leaves the command running.
+// Follow starts a command on the node and appends its output to a file on this machine.
+// The returned process is the client of the container engine. It exits together with the
+// command and with the same exit status. Stopping it does not stop the command.
 func (n *Node) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -62,15 +59,15 @@ func (n *Node) Follow(ctx context.Context, name, logPath string, command ...stri
 	}
 	return process.Start(ctx, process.Spec{
 		Name: name, Path: path, Args: append([]string{"exec", n.name}, command...),
-		// As the user has it: which engine is meant stands there.
+		// The user's environment selects the container engine.
 		Env:     os.Environ(),
 		LogPath: logPath,
 	})
 }
 
-// Dial connects to a port of the node, one of the Ports that the cluster was
-// started with. That it connects does not mean that anybody listens: the engine
-// may be asking only then.
+// Dial connects to a port of the node, which must be one of Options.Ports.
+// It may succeed although nothing listens on the port, because the container engine
+// accepts the connection before it forwards it.
 func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	address, err := n.address(ctx, port)
 	if err != nil {
@@ -78,40 +75,39 @@ func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to port %d of %s: %w", port, n.name, err)
+		return nil, fmt.Errorf("connecting to port %d of node %s: %w", port, n.name, err)
 	}
 	return conn, nil
 }
 
-// address is where a port of the node is reached from this machine.
+// address returns the address on this machine that is forwarded to a port of the node.
 func (n *Node) address(ctx context.Context, port int) (string, error) {
-	address, err := n.cluster.engine.run(ctx, engineAnswerMax, "port", n.name, fmt.Sprintf("%d/tcp", port))
+	address, err := n.cluster.engine.run(ctx, engineQueryTimeout, "port", n.name, fmt.Sprintf("%d/tcp", port))
 	if err != nil {
-		return "", fmt.Errorf("asking where port %d of %s is: %w", port, n.name, err)
+		return "", fmt.Errorf("finding the address of port %d of node %s: %w", port, n.name, err)
 	}
 	return address, nil
 }
 
-// LoadImage puts the images of an archive, as `docker save` writes it, onto the
-// node.
+// LoadImage loads the images of a `docker save` archive into the container runtime of the node.
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
 		return fmt.Errorf("loading an image: %w", err)
 	}
 	loaded := make(chan error, 1)
-	go func() { // kind knows no context
+	go func() { // the function of kind accepts no context
 		defer file.Close()
 		loaded <- n.load(file)
 	}()
 	select {
 	case err := <-loaded:
 		if err != nil {
-			return fmt.Errorf("loading the image %s onto %s: %w", archive, n.name, explain(err))
+			return fmt.Errorf("loading image archive %s onto node %s: %w", archive, n.name, explain(err))
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("loading the image %s onto %s: %w", archive, n.name, context.Cause(ctx))
+		return fmt.Errorf("loading image archive %s onto node %s: %w", archive, n.name, context.Cause(ctx))
 	}
 }
 
@@ -125,11 +121,11 @@ func (n *Node) load(archive *os.File) error {
 			return nodeutils.LoadImageArchive(node, archive)
 		}
 	}
-	return errNotAnyMore
+	return errNotFound
 }
 
-// SaveImage writes an image that the engine has to an archive, and reports
-// whether it has it.
+// SaveImage writes an image of the container engine to an archive.
+// It returns false and no error if the engine does not have the image.
 func SaveImage(ctx context.Context, reference, archive string) (bool, error) {
 	var e engine
 	switch err := e.hasImage(ctx, reference); {
@@ -138,8 +134,8 @@ func SaveImage(ctx context.Context, reference, archive string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	if _, err := e.run(ctx, engineWorkMax, "save", "--output", archive, reference); err != nil {
-		return false, fmt.Errorf("saving the image %s: %w", reference, err)
+	if _, err := e.run(ctx, engineChangeTimeout, "save", "--output", archive, reference); err != nil {
+		return false, fmt.Errorf("saving image %s: %w", reference, err)
 	}
 	return true, nil
 }

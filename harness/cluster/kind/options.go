@@ -6,37 +6,36 @@ import (
 	"time"
 )
 
-// Options says what cluster to start.
+// Options configures a kind cluster.
 type Options struct {
-	// Workers is how many nodes there are beside the control plane, 0 to
-	// WorkersMax. Without any, pods run on the control plane's node.
+	// Workers is the number of worker nodes, from 0 to WorkersMax. Without worker
+	// nodes, pods run on the control plane node.
 	Workers int
-	// Image is the node image; empty is a choice, see [ChooseImage].
+	// Image is the node image. If it is empty, [ChooseImage] selects one.
 	Image string
-	// Dir is an existing directory, the cluster's own. The cluster keeps its state
-	// in Dir/cluster, which it makes, and removes when it stops.
+	// Dir is an existing directory that only this cluster uses. The cluster creates
+	// Dir/cluster for its state and removes it when it stops.
 	Dir string
-	// LogDir is where the logs are written. They stay.
+	// LogDir is the directory of the log files. The cluster does not remove them.
 	LogDir string
-	// Within bounds the start, pulling an image not counted, up to an hour; 0 is 5
-	// minutes.
+	// Within limits the duration of the start, without the time to pull an image. The
+	// maximum is one hour; 0 means 5 minutes.
 	Within time.Duration
-	// Keep says that the cluster may outlive this process: it then goes only when
-	// it is stopped or removed (see [Remove]), and what a start that was killed
-	// leaves is still no cluster to keep.
+	// Keep makes the cluster outlive this process. It then exists until it is stopped or
+	// removed; see [Remove]. If the start was killed, the incomplete cluster counts as
+	// left behind.
 	Keep bool
-	// Ports are TCP ports of the control plane's node that can be reached from this
-	// machine; see [Node.Dial].
+	// Ports are TCP ports of the control plane node to forward to this machine; see
+	// [Node.Dial].
 	Ports []int
 }
 
-// WorkersMax is the most workers a cluster may have: each is a container with
-// some 200 MiB of programs in it.
+// WorkersMax limits the number of worker nodes. Each one needs about 200 MiB for its programs.
 const WorkersMax = 20
 
 const (
-	// withinDefault bounds a start. It takes 10 s on two idle cores and a built
-	// image; the rest is for machines that are slow or busy.
+	// withinDefault is the default of Options.Within. A start with a built image takes
+	// 10 s on two idle cores, and longer on a slow or busy machine.
 	withinDefault = 5 * time.Minute
 	withinMax     = time.Hour
 )
@@ -44,21 +43,21 @@ const (
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:
-		return fmt.Errorf("kind cluster: %d workers: want 0 to %d", o.Workers, WorkersMax)
+		return fmt.Errorf("kind cluster: %d workers: expected 0 to %d", o.Workers, WorkersMax)
 	case o.Within < 0 || o.Within > withinMax:
-		return fmt.Errorf("kind cluster: start within %s: want 0 to %s", o.Within, withinMax)
+		return fmt.Errorf("kind cluster: start within %s: expected 0 to %s", o.Within, withinMax)
 	case o.Dir == "" || o.LogDir == "":
-		return fmt.Errorf("kind cluster: needs a directory for its state and one for its logs, has %q and %q", o.Dir, o.LogDir)
+		return fmt.Errorf("kind cluster: expected a state directory and a log directory, found %q and %q", o.Dir, o.LogDir)
 	}
 	for _, port := range o.Ports {
 		if port < 1 || port > 65535 {
-			return fmt.Errorf("kind cluster: port %d: want 1 to 65535", port)
+			return fmt.Errorf("kind cluster: port %d: expected 1 to 65535", port)
 		}
 	}
 	return nil
 }
 
-// absolute makes the directories absolute, as the engine needs them.
+// absolute returns the options with absolute paths, which the container engine requires.
 func (o Options) absolute() (Options, error) {
 	for _, dir := range []*string{&o.Dir, &o.LogDir} {
 		abs, err := filepath.Abs(*dir)

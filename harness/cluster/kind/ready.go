@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// pollInterval is the time between two looks at something not ready yet.
+	// pollInterval is the time between two checks of a condition.
 	pollInterval = 100 * time.Millisecond
-	// healthWithin bounds the answer to a question for the cluster's health.
-	healthWithin = mendWithin
+	// healthTimeout limits the duration of Health.
+	healthTimeout = recoveryTimeout
 )
 
-func poll(ctx context.Context, what string, look func(context.Context) error) error {
-	return cluster.Poll(ctx, pollInterval, what, look)
+func poll(ctx context.Context, description string, condition func(context.Context) error) error {
+	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// awaitReady waits until the cluster does what a cluster is for: kind's own wait
-// asks less, and only warns.
+// awaitReady waits until pods can run on all nodes.
+// The wait of kind checks less and returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) error {
-	if err := poll(ctx, "the API server", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
+	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
 	}
 	if err := c.connectPods(ctx, client); err != nil {
@@ -43,58 +43,60 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	if err := removeDeployments(ctx, client); err != nil {
 		return err
 	}
-	// Kept by kube-controller-manager: that it is there shows that one works.
-	err := poll(ctx, "the default service account", func(ctx context.Context) error {
+	// kube-controller-manager creates this object, so its existence shows that
+	// kube-controller-manager works.
+	err := poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := poll(ctx, "the control plane's pods", func(ctx context.Context) error { return componentsReady(ctx, client, servers+","+clients) }); err != nil {
+	if err := poll(ctx, "the pods of the control plane to be Ready", func(ctx context.Context) error { return componentsReady(ctx, client, servers+","+clients) }); err != nil {
 		return err
 	}
-	return c.tryPods(ctx, client)
+	return c.testPods(ctx, client)
 }
 
+// apiServerReady returns nil if /readyz of the API server succeeds.
 func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
-	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
-		return fmt.Errorf("the API server is not ready: %w: %s", err, strings.TrimSpace(string(answer)))
+		return fmt.Errorf("the API server is not ready: %w: %s", err, strings.TrimSpace(string(body)))
 	}
 	return nil
 }
 
-// The parts of the control plane, as their static pods are labelled: those that
-// serve, and those that only talk to them.
+// The components of the control plane by the label "component" of their static pods.
+// The clients are those of the API server.
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady is nil when the static pods of so many parts, separated by commas,
-// are Ready: their probes ask them for their health.
+// componentsReady returns nil if the static pods of the components are Ready.
+// parts is a comma-separated list. The probes of the pods check the health of the components.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",
 	})
 	if err != nil {
-		return fmt.Errorf("asking for the control plane's pods: %w", err)
+		return fmt.Errorf("listing the pods of the control plane: %w", err)
 	}
 	if want := 1 + strings.Count(parts, ","); len(pods.Items) < want {
-		return fmt.Errorf("%d of %s have registered", len(pods.Items), parts)
+		return fmt.Errorf("found %d control plane pods, expected one for each of %s", len(pods.Items), parts)
 	}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; !cluster.PodReady(pod) {
-			return fmt.Errorf("%s is not Ready: phase %s", pod.Name, pod.Status.Phase)
+			return fmt.Errorf("pod %s/%s is not Ready: phase %s", pod.Namespace, pod.Name, pod.Status.Phase)
 		}
 	}
 	return nil
 }
 
-// awaitNodes waits until every node takes pods.
+// awaitNodes waits until every node is schedulable.
 func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) error {
-	return poll(ctx, "the nodes", func(ctx context.Context) error {
+	return poll(ctx, "the nodes to be schedulable", func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -108,46 +110,47 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 	})
 }
 
-// removeDeployments removes what a node image brings along (a provisioner of
-// volumes): the first subject would bring it up, in the middle of a run.
+// removeDeployments removes the Deployments of the node image, such as a volume provisioner.
+// Otherwise the first subject would create their pods in the middle of a run.
 func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("looking for Deployments that the node image brought along: %w", err)
+		return fmt.Errorf("listing the Deployments of the node image: %w", err)
 	}
 	for _, d := range found.Items {
 		err := client.AppsV1().Deployments(d.Namespace).Delete(ctx, d.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("removing the Deployment %s/%s that the node image brought along: %w", d.Namespace, d.Name, err)
+			return fmt.Errorf("deleting Deployment %s/%s of the node image: %w", d.Namespace, d.Name, err)
 		}
 	}
 	return nil
 }
 
-// tryPods runs a pod on every node that takes any, by way of the scheduler, and
-// removes it: nothing less shows that pods can start.
-func (c *Cluster) tryPods(ctx context.Context, client kubernetes.Interface) error {
+// testPods runs a pod on every node without taints and removes it.
+// The scheduler assigns the pods. This is the only reliable test that pods can start.
+func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("asking for the nodes: %w", err)
+		return fmt.Errorf("listing the nodes: %w", err)
 	}
-	tries, ctx := errgroup.WithContext(ctx)
-	tried := 0
+	tests, ctx := errgroup.WithContext(ctx)
+	tested := 0
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		if len(node.Spec.Taints) > 0 {
 			continue
 		}
-		tried++
-		tries.Go(func() error { return tryPod(ctx, client, node) })
+		tested++
+		tests.Go(func() error { return testPod(ctx, client, node) })
 	}
-	if tried == 0 {
-		return errors.New("no node takes pods")
+	if tested == 0 {
+		return errors.New("no node is schedulable: all nodes have taints")
 	}
-	return tries.Wait()
+	return tests.Wait()
 }
 
-func tryPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node) (err error) {
+// testPod runs a pod on a node, waits until it is Ready, and removes it.
+func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node) (err error) {
 	image, err := PauseImage(node)
 	if err != nil {
 		return err
@@ -162,12 +165,12 @@ func tryPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node)
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("creating a pod on %s: %w", node.Name, err)
+		return fmt.Errorf("creating test pod %s/%s on node %s: %w", metav1.NamespaceDefault, name, node.Name, err)
 	}
-	if err := poll(ctx, "a first pod on "+node.Name, func(ctx context.Context) error {
+	if err := poll(ctx, "the test pod on node "+node.Name+" to be Ready", func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !cluster.PodReady(pod) {
-			err = notReadyBecause(pod)
+			err = notReadyError(pod)
 		}
 		return err
 	}); err != nil {
@@ -175,13 +178,13 @@ func tryPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node)
 	}
 	err = pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
-		return fmt.Errorf("deleting the first pod on %s: %w", node.Name, err)
+		return fmt.Errorf("deleting test pod %s/%s on node %s: %w", metav1.NamespaceDefault, name, node.Name, err)
 	}
 	return nil
 }
 
-// notReadyBecause says what a pod is waiting for, as far as its status tells.
-func notReadyBecause(pod *corev1.Pod) error {
+// notReadyError returns an error with the reason in the status why a pod is not Ready.
+func notReadyError(pod *corev1.Pod) error {
 	why := string(pod.Status.Phase)
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
@@ -193,21 +196,21 @@ func notReadyBecause(pod *corev1.Pod) error {
 			why += ", " + waiting.Reason + " " + waiting.Message
 		}
 	}
-	return fmt.Errorf("the pod %s is %s", pod.Name, why)
+	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// The images that a node brings along, by how their names begin.
+// Name prefixes of images that every node image contains.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"
 )
 
-// PauseImage is the name of an image, there on the node already, whose container
-// does nothing until it is told to end.
+// PauseImage returns the name of the pause image, which the node already has.
+// Its container does nothing until it gets a signal to stop.
 func PauseImage(node *corev1.Node) (string, error) { return imageOf(node, pauseImage) }
 
-// ControllerManagerImage is the name of the image that the control plane's own
-// kube-controller-manager runs from. It has no entrypoint.
+// ControllerManagerImage returns the name of the image of the cluster's own kube-controller-manager.
+// The image has no entrypoint.
 func ControllerManagerImage(node *corev1.Node) (string, error) {
 	return imageOf(node, controllerManagerImage)
 }
@@ -220,5 +223,5 @@ func imageOf(node *corev1.Node, prefix string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("the node image of %s holds no %s", node.Name, strings.TrimSuffix(prefix, ":"))
+	return "", fmt.Errorf("node %s has no image %s", node.Name, strings.TrimSuffix(prefix, ":"))
 }

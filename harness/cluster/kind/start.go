@@ -17,20 +17,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// attemptsMax bounds the starts that a taken port makes begin anew.
+// attemptsMax limits the number of attempts to start if another process binds a port.
 const attemptsMax = 3
 
-// The files in the state directory. Those that a node gets to see are in a
-// directory of their own.
+// The files in the state directory. sharedDir contains the files that are mounted into
+// a node.
 const (
 	sharedDir      = "node"
 	kubeconfigFile = "kubeconfig"
 )
 
-// Start makes a cluster and returns when it is ready: the API server and the
-// rest of the control plane answer ready, every node is Ready, and a pod has run
-// on each that takes pods. On an error nothing is left. Cancelling ctx afterwards
-// does nothing to the cluster: Stop it.
+// Start creates a cluster and returns when it is ready.
+// It is ready when all components of the control plane and all nodes are Ready, and a
+// test pod has run on each node without taints. If Start returns an error, it has
+// removed everything. Canceling ctx after Start has returned has no effect; call
+// [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -50,13 +51,13 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		if err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, errPortTaken) || attempt == attemptsMax {
+		if !errors.Is(err, errPortInUse) || attempt == attemptsMax {
 			return nil, fmt.Errorf("kind cluster: %w", err)
 		}
 	}
 }
 
-// startOnce is one attempt, with a name, a network and tokens of its own.
+// startOnce makes one attempt to start a cluster, with a new name, network and tokens.
 func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := prepare(ctx, opts)
 	if err != nil {
@@ -64,34 +65,34 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Within, fmt.Errorf("not ready within %s", opts.Within))
 	defer cancel()
-	if err := c.bringUp(ctx, opts); err != nil {
+	if err := c.createAndAwait(ctx, opts); err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			err = c.diagnose(context.WithoutCancel(ctx), err)
-			c.fail(err) // which makes Stop write all the logs there are
+			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
+			c.fail(err) // makes Stop write all logs
 		}
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	if opts.Keep {
-		c.release()
+		c.unguard()
 	}
 	return c, nil
 }
 
-// prepare makes the state directory, and the network that says whose the cluster
-// is.
+// prepare creates the state directory and the network, whose labels identify the owner of the cluster.
 func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
 		dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir,
-		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*watch{}, halted: map[cluster.Part]bool{}, away: map[string]bool{},
+		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Part]bool{}, unreachable: map[string]bool{},
 	}
 	c.nodes = nodeNames(c.name, opts.Workers)
-	// Made here and nowhere else, so that it is safe to remove.
+	// Mkdir fails if the directory exists. So Stop removes only a directory that was
+	// created here.
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the state directory: %w", err)
+		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
 	var err error
-	if c.release, err = c.guard(); err != nil {
+	if c.unguard, err = c.guard(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(c.dir))
 	}
 	err = errors.Join(
@@ -101,7 +102,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 		os.WriteFile(filepath.Join(c.dir, sharedDir, tokensFile), c.tokens.File(), 0o600),
 	)
 	if err == nil {
-		err = c.makeNetwork(ctx, opts.Keep)
+		err = c.createNetwork(ctx, opts.Keep)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
@@ -109,7 +110,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// nodeNames are the names that kind gives the nodes.
+// nodeNames returns the names that kind gives to the nodes.
 func nodeNames(name string, workers int) []string {
 	names := []string{name + "-control-plane"}
 	for i := range workers {
@@ -122,9 +123,9 @@ func nodeNames(name string, workers int) []string {
 	return names
 }
 
-// bringUp has kind make the cluster and waits until it is ready. The death of a
-// node ends it at once.
-func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
+// createAndAwait creates the cluster with kind and waits until it is ready.
+// It returns immediately if the container of a node exits.
+func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err := c.create(ctx, opts); err != nil {
 		return err
 	}
@@ -137,38 +138,40 @@ func (c *Cluster) bringUp(ctx context.Context, opts Options) error {
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	if err := c.awaitReady(ctx, client); err != nil {
 		return err
 	}
-	// Written last: to whoever looks, a cluster with a kubeconfig is complete.
+	// The kubeconfig is last, because List considers a cluster with a kubeconfig complete.
 	return cluster.WriteKubeconfig(c.Kubeconfig(), c.Config(cluster.Admin))
 }
 
-// diagnose adds to the error of a start what the kubelets said, if there are any.
-func (c *Cluster) diagnose(ctx context.Context, err error) error {
-	for _, reason := range []error{errPortTaken, errNoSubnet, errDiskFull, ErrEngineDown} {
+// addKubeletLogs adds the last lines of the kubelet logs to the error of a failed start.
+func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
+	for _, reason := range []error{errPortInUse, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
-			return err // nothing that a kubelet knows more about
+			return err // the kubelet logs do not help with these errors
 		}
 	}
 	for _, node := range c.nodes {
 		if log := c.kubeletLog(ctx, node); log != "" {
-			err = fmt.Errorf("%w\nthe end of the kubelet's log on %s:\n%s", err, node, log)
+			err = fmt.Errorf("%w\nlast lines of the kubelet log on node %s:\n%s", err, node, log)
 		}
 	}
 	return err
 }
 
-// creating is held while kind makes a cluster: it takes the name of the network
-// from the environment, which all of this process shares.
+// creating is a lock that is held while kind creates a cluster.
+// kind reads the name of the network from the environment of the process, so only one
+// cluster can be created at a time.
 var creating = make(chan struct{}, 1)
 
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// create has kind make the cluster. kind knows no context: when ctx ends, its
-// nodes are taken from it until it gives up.
+// create creates the cluster with kind.
+// The function of kind accepts no context. If ctx is canceled, create removes the
+// nodes until kind returns an error.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -183,66 +186,67 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), log.file.Close())
 	}
-	made := make(chan error, 1)
+	created := make(chan error, 1)
 	go func() {
 		defer func() { <-creating }()
 		defer log.file.Close()
-		made <- c.createWithKind(log, kindcluster.CreateWithV1Alpha4Config(config))
+		created <- c.createWithKind(log, kindcluster.CreateWithV1Alpha4Config(config))
 	}()
 	select {
-	case err := <-made:
+	case err := <-created:
 		return explain(err)
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			// What is there to be seen goes with the nodes.
-			err = c.diagnose(context.WithoutCancel(ctx), err)
+			// The logs must be read before the nodes are removed.
+			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
 			c.writeLogs(context.WithoutCancel(ctx), true)
 		}
-		return errors.Join(err, c.abandon(ctx, made))
+		return errors.Join(err, c.abortCreate(ctx, created))
 	}
 }
 
+// createWithKind runs kind with the network of this cluster.
 func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) error {
 	before := os.Getenv(networkVariable)
 	if err := os.Setenv(networkVariable, c.name); err != nil {
 		return err
 	}
-	defer os.Setenv(networkVariable, before) // empty is as good as unset
+	defer os.Setenv(networkVariable, before) // kind treats an empty variable as unset
 	provider := kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), kindcluster.ProviderWithDocker())
-	kindsConfig := filepath.Join(c.dir, "kind.kubeconfig")
+	kubeconfig := filepath.Join(c.dir, "kind.kubeconfig")
 	err := provider.Create(c.name, config,
 		kindcluster.CreateWithNodeImage(c.image),
-		kindcluster.CreateWithKubeconfigPath(kindsConfig),
-		kindcluster.CreateWithRetain(true), // for the logs; Stop removes it
+		kindcluster.CreateWithKubeconfigPath(kubeconfig),
+		kindcluster.CreateWithRetain(true), // retains the nodes after an error, for their logs; Stop removes them
 	)
 	if err != nil {
 		return err
 	}
-	made, err := clientcmd.BuildConfigFromFlags("", kindsConfig)
+	created, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig that kind wrote: %w", err)
 	}
-	c.host, c.authority = made.Host, made.CAData
+	c.host, c.authority = created.Host, created.CAData
 	return nil
 }
 
-// abandonMax bounds how long kind may take to notice that its nodes are gone.
-const abandonMax = 30 * time.Second
+// abortTimeout limits the time until kind returns after its nodes were removed.
+const abortTimeout = 30 * time.Second
 
-// abandon removes the nodes until kind has given up making the cluster.
-func (c *Cluster) abandon(ctx context.Context, made <-chan error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abandonMax, fmt.Errorf("it has not within %s", abandonMax))
+// abortCreate removes the nodes repeatedly until kind returns.
+func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("timed out after %s", abortTimeout))
 	defer cancel()
-	return poll(ctx, "kind to give up", func(ctx context.Context) error {
+	return poll(ctx, "kind to return after its nodes were removed", func(ctx context.Context) error {
 		if err := c.engine.removeNodes(ctx, c.name); err != nil {
 			return err
 		}
 		select {
-		case <-made: //nolint:errcheck // it says that its nodes are gone
+		case <-created: //nolint:errcheck // the error only reports the removed nodes
 			return nil
 		default:
-			return errors.New("it is still making the cluster")
+			return errors.New("kind is still creating the cluster")
 		}
 	})
 }

@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// freezers are where the engine keeps the freezer of a container with that ID, by
-// its driver of control groups. Version 2 has none that withstands a kill.
+// freezers lists the possible paths of the cgroup v1 freezer of a container, by container ID.
+// The path depends on the cgroup driver of the engine. cgroup v2 needs no thawing,
+// because SIGKILL also terminates frozen processes there.
 var freezers = []string{
 	"/sys/fs/cgroup/freezer/docker/%s",
 	"/sys/fs/cgroup/freezer/system.slice/docker-%s.scope",
 }
 
-// thaw lets go of what is frozen in a container, named by its whole ID. A runtime
-// that is killed while it starts a pod leaves the pod frozen, which no signal
-// ends, so that the engine waits in vain for the container's end.
+// thaw unfreezes all cgroups in the container of a node, which has the given full ID.
+// If the container runtime of a node is killed while it starts a pod, the pod stays
+// frozen. SIGKILL does not terminate frozen processes, so the container would not stop.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {
@@ -27,7 +28,7 @@ func thaw(container string) error {
 	return errors.Join(errs...)
 }
 
-// thawBelow thaws the control groups of a tree, which may be gone or go meanwhile.
+// thawBelow unfreezes all cgroups below root. It ignores cgroups that no longer exist.
 func thawBelow(root string) error {
 	var errs []error
 	walk := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -39,10 +40,10 @@ func thawBelow(root string) error {
 		}
 		state, err := os.ReadFile(path)
 		if err != nil || strings.TrimSpace(string(state)) == "THAWED" {
-			return nil // it is gone, or there is nothing to do
+			return nil // the cgroup no longer exists or is not frozen
 		}
 		if err := os.WriteFile(path, []byte("THAWED\n"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("thawing what is frozen in a node: %w", err))
+			errs = append(errs, fmt.Errorf("unfreezing a cgroup of a node: %w", err))
 		}
 		return nil
 	})

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestThaw: whatever is frozen below a container is let go, and nothing else is
-// written.
+// TestThaw checks that frozen cgroups are unfrozen and that no other file is written.
 func TestThaw(t *testing.T) {
 	root := t.TempDir()
 	states := map[string]struct{ before, after string }{
@@ -32,11 +31,11 @@ func TestThaw(t *testing.T) {
 	for group, state := range states {
 		for name, want := range map[string]string{"freezer.state": state.after, "tasks": "FROZEN"} {
 			if got, err := os.ReadFile(filepath.Join(root, group, name)); string(got) != want || err != nil {
-				t.Errorf("%s/%s: %q, %v; want %q", group, name, got, err, want)
+				t.Errorf("%s/%s contains %q (error %v), want %q", group, name, got, err, want)
 			}
 		}
 	}
-	if err := thawBelow(filepath.Join(root, "gone")); err != nil {
-		t.Errorf("what is gone: %v", err)
+	if err := thawBelow(filepath.Join(root, "missing")); err != nil {
+		t.Errorf("thawBelow() of a missing cgroup: %v, want no error", err)
 	}
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// watch is a command of the engine that ends when a node's container does.
-type watch struct {
+// nodeWatch is a `docker wait` process, which exits when the container of a node exits.
+type nodeWatch struct {
 	process *process.Process
-	// down says that the node is meant to be down, so that its end is none of the
-	// cluster's.
+	// down means that the node is down on purpose. The exit of its container is then not
+	// a failure of the cluster.
 	down bool
 }
 
-// watchNode has the end of a node's container noticed.
+// watchNode makes the cluster fail if the container of a node exits unexpectedly.
 func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return explain(err)
 	}
 	p, err := process.Start(ctx, process.Spec{
-		Name: "the watch over " + node, Path: path, Args: []string{"wait", node},
-		// As the user has it: which engine is meant stands there.
+		Name: "docker wait " + node, Path: path, Args: []string{"wait", node},
+		// The user's environment selects the container engine.
 		Env:     os.Environ(),
 		LogPath: filepath.Join(c.dir, "wait-"+node+".log"),
 	})
 	if err != nil {
 		return err
 	}
-	w := &watch{process: p}
+	w := &nodeWatch{process: p}
 	c.mu.Lock()
 	c.watches[node] = w
 	c.mu.Unlock()
@@ -45,25 +45,26 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 		down, stopping := w.down, c.stopping
 		c.mu.Unlock()
 		if !down && !stopping {
-			c.fail(c.obituary(context.WithoutCancel(ctx), node))
+			c.fail(c.nodeExitError(context.WithoutCancel(ctx), node))
 		}
 	}()
 	return nil
 }
 
-// obituary says how a node's container ended.
-func (c *Cluster) obituary(ctx context.Context, node string) error {
-	state, err := c.engine.run(ctx, engineAnswerMax, "inspect", "--format",
+// nodeExitError returns an error that describes how the container of a node exited.
+func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
+	state, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format",
 		"{{.State.Status}} since {{.State.FinishedAt}}, exit status {{.State.ExitCode}}, out of memory: {{.State.OOMKilled}}", node)
 	if err != nil {
-		return fmt.Errorf("the node %s ended by itself: %w", node, err)
+		return fmt.Errorf("node %s stopped unexpectedly: %w", node, err)
 	}
-	return fmt.Errorf("the node %s ended by itself: its container is %s", node, state)
+	return fmt.Errorf("node %s stopped unexpectedly: its container is %s", node, state)
 }
 
-// unwatchStopGrace is how long the engine's command may take to end when told to.
+// unwatchStopGrace is the time that `docker wait` has to exit after SIGTERM.
 const unwatchStopGrace = time.Second
 
+// unwatchAll stops all `docker wait` processes.
 func (c *Cluster) unwatchAll(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Command standin is what the pods of a workload run on real kubelets; see package
-// harness/standin.
+// Command standin is the program that workload pods run on real kubelets.
+// See package harness/standin.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 
 func main() {
 	var o standin.Options
-	flag.DurationVar(&o.StartDelay, "start-delay", 0, "the time from the start to being ready")
-	flag.DurationVar(&o.StopDelay, "stop-delay", 0, "the time from SIGTERM to the end")
+	flag.DurationVar(&o.StartDelay, "start-delay", 0, "time from the start until the container is ready")
+	flag.DurationVar(&o.StopDelay, "stop-delay", 0, "time from SIGTERM until the program exits")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)

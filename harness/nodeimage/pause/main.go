@@ -1,6 +1,7 @@
-// Command pause does nothing until it is told to end. It is what holds a pod's
-// network in a node image that is built without a registry, and what the pods of
-// a workload run.
+// Command pause waits until it gets SIGINT or SIGTERM.
+//
+// A node image that is built without a registry uses it as the pod sandbox
+// container. The pods of a workload run it as their only container.
 package main
 
 import (

@@ -14,29 +14,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// What a cluster's network says of the cluster, so that it can be told, whatever
-// happened to the process that made it, whether anybody still needs it.
+// The labels of the network of a cluster. They show whether the cluster is still in use,
+// even after its process was killed.
 const (
 	ownerLabel = "gauntlet.owner" // a process.Identity
-	keepLabel  = "gauntlet.keep"  // "true" if it may outlive its owner
+	keepLabel  = "gauntlet.keep"  // "true" if the cluster may outlive its owner
 	dirLabel   = "gauntlet.dir"   // the state directory
 	imageLabel = "gauntlet.image"
-	// nodeLabel is kind's own label of containers.
+	// nodeLabel is the label that kind sets on the containers of nodes.
 	nodeLabel = "io.x-k8s.kind.cluster"
-	// namePrefix begins the names of all our clusters.
+	// namePrefix is the prefix of the names of all clusters of gauntlet.
 	namePrefix = "gauntlet-"
-	// markerFile in a directory shows that it is the state directory of the cluster
-	// whose name the file holds.
+	// markerFile is a file in the state directory that contains the name of the cluster.
 	markerFile = "kind-cluster"
 )
 
-// makeNetwork makes the cluster's own network and thereby claims its name.
-func (c *Cluster) makeNetwork(ctx context.Context, keep bool) error {
+// createNetwork creates the network of the cluster and thereby reserves its name.
+func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	self, err := process.Self()
 	if err != nil {
 		return err
 	}
-	_, err = c.engine.run(ctx, engineWorkMax, "network", "create", "--driver", "bridge",
+	_, err = c.engine.run(ctx, engineChangeTimeout, "network", "create", "--driver", "bridge",
 		"--label", ownerLabel+"="+self.String(),
 		"--label", keepLabel+"="+fmt.Sprint(keep),
 		"--label", dirLabel+"="+c.dir,
@@ -45,10 +44,10 @@ func (c *Cluster) makeNetwork(ctx context.Context, keep bool) error {
 	return err
 }
 
-// removal is the shell script that does what [engine.remove] does, for a guard.
-// It tries again for as long as nodes are still being made by commands that
-// gauntlet's death did not stop. See [thaw] for the loop in it.
-const removal = `
+// removeScript is a shell script for the guard process that does the same as [engine.remove].
+// It repeats the removal, because commands that survive gauntlet may still create nodes.
+// See [thaw] for the inner loop.
+const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
 	for node in $nodes; do
@@ -62,66 +61,66 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	sleep 1
 done`
 
-// guard has the cluster removed should gauntlet die.
-func (c *Cluster) guard() (release func(), err error) {
+// guard makes the guard process remove the cluster if gauntlet dies before it calls unguard.
+func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		return nil, fmt.Errorf("guarding the cluster: %w", err)
 	}
-	keepDir, err := process.GuardDirectory(c.dir)
+	unguardDir, err := process.GuardDirectory(c.dir)
 	if err != nil {
 		return nil, err
 	}
-	keepCluster, err := process.GuardCommand([]string{shell, "-c", removal, "remove", nodeLabel, c.name}, os.Environ())
+	unguardCluster, err := process.GuardCommand([]string{shell, "-c", removeScript, "remove", nodeLabel, c.name}, os.Environ())
 	if err != nil {
 		return nil, err
 	}
-	return func() { keepCluster(); keepDir() }, nil
+	return func() { unguardCluster(); unguardDir() }, nil
 }
 
-// State is what is to be done with a cluster that is found.
+// State is the state of a cluster that [List] found.
 type State string
 
 const (
-	// InUse says that the process that made it lives.
+	// InUse means that the process that created the cluster is running.
 	InUse State = "in use"
-	// Standing says that it was to stay, and is complete.
+	// Standing means that the cluster is complete and was created with Options.Keep.
 	Standing State = "kept"
-	// LeftBehind says that nobody needs it any more.
+	// LeftBehind means that no process uses the cluster, so that it can be removed.
 	LeftBehind State = "left behind"
-	// Elsewhere says that it was made on another machine or in another container,
-	// where it may still be in use.
+	// Elsewhere means that a process on another machine or in another container created
+	// the cluster. The cluster may be in use there.
 	Elsewhere State = "made elsewhere"
 )
 
-// Found is a cluster, or the rest of one, that the engine knows.
+// Found is a cluster, or the rest of a cluster, that [List] found.
 type Found struct {
 	Name  string
 	State State
-	Owner string // the process.Identity of who made it, empty if unknown
-	Dir   string // its state directory, empty if unknown
+	Owner string // process.Identity of the creator; empty if unknown
+	Dir   string // state directory; empty if unknown
 	Image string
 }
 
-// Kubeconfig is the path of the admin's kubeconfig of a cluster that is complete.
+// Kubeconfig returns the path of the kubeconfig of the Admin role. It exists if the cluster is complete.
 func (f Found) Kubeconfig() string { return filepath.Join(f.Dir, kubeconfigFile) }
 
-// List finds all clusters of the engine that gauntlet made, by name.
+// List returns all clusters of the container engine that gauntlet created, sorted by name.
 func List(ctx context.Context) ([]Found, error) {
 	var e engine
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	// The nodes before the networks: a network is there before the first of its
-	// nodes, so that a node without one is what was left, not what is being made.
+	// List the nodes before the networks. A network is created before its nodes, so a
+	// node without a network is a leftover and not part of a starting cluster.
 	nodes, err := e.lines(ctx, "ps", "--all", "--filter", "label="+nodeLabel, "--format", fmt.Sprintf("{{.Label %q}}", nodeLabel))
 	if err != nil {
-		return nil, fmt.Errorf("looking for nodes: %w", err)
+		return nil, fmt.Errorf("listing the containers of nodes: %w", err)
 	}
 	networks, err := e.lines(ctx, "network", "ls", "--filter", "label="+ownerLabel, "--format",
 		fmt.Sprintf("{{.Name}}\t{{.Label %q}}\t{{.Label %q}}\t{{.Label %q}}\t{{.Label %q}}", ownerLabel, keepLabel, dirLabel, imageLabel))
 	if err != nil {
-		return nil, fmt.Errorf("looking for networks: %w", err)
+		return nil, fmt.Errorf("listing the networks: %w", err)
 	}
 	var all []Found
 	for _, line := range networks {
@@ -132,8 +131,8 @@ func List(ctx context.Context) ([]Found, error) {
 		all = append(all, found)
 	}
 	for _, name := range nodes {
-		known := slices.ContainsFunc(all, func(f Found) bool { return f.Name == name })
-		if strings.HasPrefix(name, namePrefix) && !known {
+		hasNetwork := slices.ContainsFunc(all, func(f Found) bool { return f.Name == name })
+		if strings.HasPrefix(name, namePrefix) && !hasNetwork {
 			all = append(all, Found{Name: name, State: LeftBehind})
 		}
 	}
@@ -141,29 +140,30 @@ func List(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// parseNetwork reads a line of List's question for networks.
+// parseNetwork parses a line of the list of networks.
 func parseNetwork(line string) (Found, error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 5 {
-		return Found{}, fmt.Errorf("the engine describes a network as %q: expected 5 fields", line)
+		return Found{}, fmt.Errorf("parsing the list of networks: expected 5 fields, found %q", line)
 	}
 	f := Found{Name: fields[0], Owner: fields[1], Dir: fields[3], Image: fields[4]}
 	owner, err := process.ParseIdentity(f.Owner)
 	if err != nil {
-		return Found{}, fmt.Errorf("the owner of the network %s: %w", f.Name, err)
+		return Found{}, fmt.Errorf("label %s of network %s: %w", ownerLabel, f.Name, err)
 	}
 	existence, err := owner.Existence()
 	if err != nil {
-		return Found{}, fmt.Errorf("the owner of the network %s: %w", f.Name, err)
+		return Found{}, fmt.Errorf("owner of network %s: %w", f.Name, err)
 	}
-	// What cannot be looked at, another user's file for one, is taken to be there.
+	// A kubeconfig that cannot be accessed, such as the file of another user, counts as
+	// existing.
 	_, err = os.Stat(f.Kubeconfig())
 	f.State = stateOf(existence, fields[2] == "true", !errors.Is(err, fs.ErrNotExist))
 	return f, nil
 }
 
-// stateOf says what a cluster is, given its owner, whether it was to be kept, and
-// whether it was completed.
+// stateOf returns the state of a cluster.
+// keep is Options.Keep, and complete reports whether Start has completed.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:
@@ -177,20 +177,20 @@ func stateOf(owner process.Existence, keep, complete bool) State {
 	}
 }
 
-// Remove removes a cluster that was found, and its state directory.
+// Remove removes a cluster that [List] found, with its state directory.
 func Remove(ctx context.Context, found Found) error {
 	if err := (engine{}).remove(ctx, found.Name); err != nil {
-		return fmt.Errorf("removing the kind cluster %s: %w", found.Name, err)
+		return fmt.Errorf("removing kind cluster %s: %w", found.Name, err)
 	}
 	if found.Dir == "" {
 		return nil
 	}
 	marker, err := os.ReadFile(filepath.Join(found.Dir, markerFile))
 	if err != nil || strings.TrimSpace(string(marker)) != found.Name {
-		return nil // gone already, or not ours to remove
+		return nil // already removed, or not the state directory of this cluster
 	}
 	if err := os.RemoveAll(found.Dir); err != nil {
-		return fmt.Errorf("removing the state of the kind cluster %s: %w", found.Name, err)
+		return fmt.Errorf("removing the state directory of kind cluster %s: %w", found.Name, err)
 	}
 	return nil
 }

@@ -9,9 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestRoom: what the nodes that take pods have room for, but for the pods that are
-// there already.
-func TestRoom(t *testing.T) {
+// TestFreeCapacity checks that only schedulable nodes count and that their existing pods are subtracted.
+func TestFreeCapacity(t *testing.T) {
 	node := func(name string, pods int64, taints ...corev1.Taint) corev1.Node {
 		return corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -22,7 +21,7 @@ func TestRoom(t *testing.T) {
 			},
 		}
 	}
-	there := []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "cp"}}}
+	existingPods := []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "cp"}}}
 	controlPlane := node("cp", 110, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
 	preferred := node("b", 50, corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule})
 	cordoned := node("c", 110)
@@ -33,14 +32,14 @@ func TestRoom(t *testing.T) {
 		want  int
 		err   string
 	}{
-		{"none", nil, 0, "there are none"},
-		{"a control plane alone", []corev1.Node{controlPlane}, 0, "cp is tainted node-role.kubernetes.io/control-plane"},
-		{"cordoned", []corev1.Node{cordoned}, 0, "c is cordoned"},
-		{"pods there", []corev1.Node{controlPlane, node("a", 110), preferred, cordoned}, 158, ""},
+		{"no nodes", nil, 0, "the cluster has no nodes"},
+		{"only a control plane node", []corev1.Node{controlPlane}, 0, "node cp has taint node-role.kubernetes.io/control-plane"},
+		{"only a cordoned node", []corev1.Node{cordoned}, 0, "node c is cordoned"},
+		{"nodes with pods", []corev1.Node{controlPlane, node("a", 110), preferred, cordoned}, 158, ""},
 	} {
-		got, err := room(test.nodes, there)
+		got, err := freeCapacity(test.nodes, existingPods)
 		if got != test.want || fmt.Sprint(err) != test.err && (err != nil || test.err != "") {
-			t.Errorf("%s: %d, %v; want %d, %s", test.name, got, err, test.want, test.err)
+			t.Errorf("%s: freeCapacity() = %d, error %v; want %d, error %q", test.name, got, err, test.want, test.err)
 		}
 	}
 }

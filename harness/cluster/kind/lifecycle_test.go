@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A start that is interrupted, wherever it is, leaves nothing.
+// TestInterruptedStart checks that an interrupted start removes everything, at several steps of kind.
 func TestInterruptedStart(t *testing.T) {
-	needEngine(t)
+	requireEngine(t)
 	t.Parallel()
 	for _, step := range []string{"Preparing nodes", "Starting control-plane"} {
 		t.Run(step, func(t *testing.T) {
@@ -29,37 +29,37 @@ func TestInterruptedStart(t *testing.T) {
 				_ = poll(ctx, step, func(context.Context) error {
 					data, err := os.ReadFile(log)
 					if err == nil && !strings.Contains(string(data), step) {
-						err = errors.New("not yet")
+						err = errors.New("kind has not reached the step")
 					}
 					return err
 				})
 				cancel(errInterrupted)
 			}()
-			begun := time.Now()
+			started := time.Now()
 			c, err := Start(ctx, Options{Dir: dir, LogDir: filepath.Join(dir, "logs")})
 			if c != nil || !errors.Is(err, errInterrupted) {
-				t.Fatalf("Start = %v, %v", c, err)
+				t.Fatalf("Start() = %v, error %v; want %v", c, err, errInterrupted)
 			}
-			t.Logf("over after %s", time.Since(begun).Round(time.Second))
+			t.Logf("Start() returned after %s", time.Since(started).Round(time.Second))
 			found, err := List(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range found {
 				if f.Dir == filepath.Join(dir, "cluster") {
-					t.Errorf("%+v is left", f)
+					t.Errorf("List() still contains the cluster: %+v", f)
 				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "cluster")); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the state directory is still there: %v", err)
+				t.Errorf("the state directory was not removed: error %v, want %v", err, os.ErrNotExist)
 			}
 		})
 	}
 }
 
-// A cluster on which no pod can start is not ready, however it looks.
+// TestNeverReady checks that Start fails if no pod can start, although all nodes are Ready.
 func TestNeverReady(t *testing.T) {
-	needEngine(t) // and not beside others: how long it waits for the making of theirs would count
+	requireEngine(t) // not parallel: the wait until kind has created other clusters would count as start time
 	image, err := ChooseImage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -70,35 +70,36 @@ func TestNeverReady(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+image+"\nRUN rm /opt/cni/bin/ptp\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.run(t.Context(), engineWorkMax, "build", "--quiet", "--tag", broken, dir); err != nil {
+	if _, err := e.run(t.Context(), engineChangeTimeout, "build", "--quiet", "--tag", broken, dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := e.run(context.WithoutCancel(t.Context()), engineWorkMax, "rmi", broken); err != nil {
+		if _, err := e.run(context.WithoutCancel(t.Context()), engineChangeTimeout, "rmi", broken); err != nil {
 			t.Error(err)
 		}
 	})
 	const within = time.Minute
 	logs := filepath.Join(dir, "logs")
 	c, err := Start(t.Context(), Options{Image: broken, Dir: dir, LogDir: logs, Within: within})
-	if c != nil || !errorHas(err, "not ready within "+within.String(), "the end of the kubelet's log on "+namePrefix) {
-		t.Errorf("Start = %v, %v", c, err)
+	if c != nil || !errorHas(err, "not ready within "+within.String(), "last lines of the kubelet log on node "+namePrefix) {
+		t.Errorf("Start() = %v, error %v; want a timeout with the kubelet log", c, err)
 	}
 	t.Log(err)
 	if all, err := filepath.Glob(filepath.Join(logs, allLogsSubdir, namePrefix+"*", "kubelet.log")); err != nil || len(all) != 1 {
-		t.Errorf("the logs of the node were not exported: %v, %v", all, err)
+		t.Errorf("exported kubelet logs: %v (error %v), want 1", all, err)
 	}
 }
 
-// When gauntlet is killed its guard removes the cluster; when both are, what is
-// left is known for what it is, and can be removed.
+// TestKilledGauntlet checks that the guard process removes the cluster of a killed gauntlet.
+// If the guard is killed too, List must report the cluster as left behind, and Remove
+// must remove it.
 func TestKilledGauntlet(t *testing.T) {
-	needEngine(t)
+	requireEngine(t)
 	t.Parallel()
 	for _, test := range []struct {
 		name      string
 		killGuard bool
-	}{{"and its guard lives", false}, {"and its guard too", true}} {
+	}{{"guard is running", false}, {"guard is killed too", true}} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			gauntlet := exec.CommandContext(t.Context(), "/proc/self/exe")
@@ -113,10 +114,10 @@ func TestKilledGauntlet(t *testing.T) {
 			line, err := bufio.NewReader(output).ReadString('\n')
 			name := strings.TrimSpace(line)
 			if err != nil || !strings.HasPrefix(name, namePrefix) {
-				t.Fatalf("the helper said %q: %v", line, err)
+				t.Fatalf("reading the cluster name that the helper prints: got %q, error %v", line, err)
 			}
 			if f := find(t, name); f.State != InUse {
-				t.Errorf("the cluster of a living gauntlet is %q: %+v", f.State, f)
+				t.Errorf("state of the cluster while gauntlet runs is %q, want %q: %+v", f.State, InUse, f)
 			}
 			if test.killGuard {
 				killGuardOf(t, gauntlet.Process.Pid)
@@ -124,26 +125,26 @@ func TestKilledGauntlet(t *testing.T) {
 			if err := gauntlet.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = gauntlet.Wait() // it was killed
+			_ = gauntlet.Wait() // the error is the signal that the test sent
 			if test.killGuard {
 				f := find(t, name)
 				if f.State != LeftBehind {
-					t.Errorf("what a killed gauntlet left is %q: %+v", f.State, f)
+					t.Errorf("state of the cluster after gauntlet was killed is %q, want %q: %+v", f.State, LeftBehind, f)
 				}
 				if err := Remove(t.Context(), f); err != nil {
 					t.Fatal(err)
 				}
-				wantNothingLeft(t, name)
+				assertRemoved(t, name)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), engineWorkMax)
+			ctx, cancel := context.WithTimeout(t.Context(), engineChangeTimeout)
 			defer cancel()
-			err = poll(ctx, "nothing to be left", func(ctx context.Context) error {
+			err = poll(ctx, "the removal of the cluster", func(ctx context.Context) error {
 				found, err := List(ctx)
 				if err == nil && slices.ContainsFunc(found, func(f Found) bool { return f.Name == name }) {
-					err = fmt.Errorf("%+v", found)
+					err = fmt.Errorf("List() still contains the cluster: %+v", found)
 				}
 				if _, stat := os.Stat(filepath.Join(dir, "cluster")); err == nil && !errors.Is(stat, os.ErrNotExist) {
-					err = fmt.Errorf("the state directory is still there: %w", stat)
+					err = fmt.Errorf("the state directory was not removed: %w", stat)
 				}
 				return err
 			})
@@ -162,7 +163,7 @@ func find(t *testing.T, name string) Found {
 	}
 	i := slices.IndexFunc(found, func(f Found) bool { return f.Name == name })
 	if i < 0 {
-		t.Fatalf("no %s in %+v", name, found)
+		t.Fatalf("List() does not contain cluster %s: %+v", name, found)
 	}
 	return found[i]
 }
