@@ -36,11 +36,11 @@ import (
 )
 
 var (
-	providers  = flag.String("provider", "embedded", "the kinds of control plane to run on, separated by commas")
-	nodeImage  = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
-	kubeconfig = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
-	displace   = flag.String("displace", "", "of an existing cluster, a program that turns its own controllers off and on")
-	reportsDir = flag.String("reports", "", "the directory, from the top of the project, for the reports of all runs together; empty is none")
+	providers        = flag.String("provider", "embedded", "the kinds of control plane to run on, separated by commas")
+	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
+	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; it is called with off and on")
+	reportsDir       = flag.String("reports", "", "the directory, from the top of the project, for the reports of all runs together; empty is none")
 )
 
 // root is the top of the project, as the specs see it.
@@ -106,7 +106,7 @@ func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked 
 		Target:    target,
 		Provider:  provider,
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *displace},
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
 		Out:       filepath.Join(root, "out"),
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),

@@ -35,13 +35,13 @@ import (
 )
 
 var (
-	subjects   = flag.String("subject", "ours", "what is under test: ours, upstream, exec:PATH or image:REF, more than one separated by commas")
-	provider   = flag.String("provider", "embedded", "the kind of control plane to run on")
-	nodeImage  = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
-	kubeconfig = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
-	displace   = flag.String("displace", "", "of an existing cluster, a program that turns its own controllers off and on")
-	profile    = flag.String("profile", "", "what goes wrong while specs run: steady, or nothing")
-	reportsDir = flag.String("reports", "", "the directory, if not absolute from the top of the project, for the table in JSON and Markdown; empty is none")
+	subjects         = flag.String("subject", "ours", "what is under test: ours, upstream, exec:PATH or image:REF, more than one separated by commas")
+	provider         = flag.String("provider", "embedded", "the kind of control plane to run on")
+	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
+	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; it is called with off and on")
+	profile          = flag.String("profile", "", "what goes wrong while specs run: steady, or nothing")
+	reportsDir       = flag.String("reports", "", "the directory, if not absolute from the top of the project, for the table in JSON and Markdown; empty is none")
 )
 
 // root is the top of the project, as the specs see it.
@@ -80,7 +80,7 @@ func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 		Target:    parsed,
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *displace},
+		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
 		LogDir:    filepath.Join(root, "out", "conformance", "logs", name),
 		Profile:   chosen,
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),
