@@ -18,21 +18,21 @@ type recording struct{ records []history.Record }
 
 func (r *recording) Append(record history.Record) { r.records = append(r.records, record) }
 
-// faulty is a fault whose methods fail as told.
-type faulty struct{ inject, heal error }
+// fakeFault is a fault whose methods fail as told.
+type fakeFault struct{ inject, heal error }
 
-func (f *faulty) Inject(_ context.Context, env *faults.Env) error {
+func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
 	if f.inject == nil {
 		env.Report.Fired(7, &history.Ref{Resource: "pods", Name: "web"}, "bang")
 	}
 	return f.inject
 }
-func (f *faulty) Heal(context.Context) error { return f.heal }
-func (f *faulty) Summary() string            { return "1 bang" }
+func (f *fakeFault) Heal(context.Context) error { return f.heal }
+func (f *fakeFault) Summary() string            { return "1 bang" }
 
-// TestLife demands that a fault's records stand in the order of its life, and
+// TestRecordOrder demands that a fault's records stand in the order of its life, and
 // that its healing is recorded once, and only if it succeeded.
-func TestLife(t *testing.T) {
+func TestRecordOrder(t *testing.T) {
 	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
 	fired := history.Fault{
 		Index: 3, Name: "faulty", Event: history.FaultFired, Request: 7,
@@ -44,13 +44,13 @@ func TestLife(t *testing.T) {
 	healed := history.Fault{Index: 3, Name: "faulty", Event: history.FaultHealed, Detail: "1 bang"}
 	tests := []struct {
 		name  string
-		fault faulty
+		fault fakeFault
 		want  []history.Fault
 	}{
-		{"well", faulty{}, []history.Fault{injected, fired, healed}},
-		{"not injected", faulty{inject: errors.New("no")}, []history.Fault{injected, failed("injecting fault 3 (faulty): no"), healed}},
+		{"well", fakeFault{}, []history.Fault{injected, fired, healed}},
+		{"not injected", fakeFault{inject: errors.New("no")}, []history.Fault{injected, failed("injecting fault 3 (faulty): no"), healed}},
 		{
-			"not healed", faulty{heal: errors.New("no")},
+			"not healed", fakeFault{heal: errors.New("no")},
 			[]history.Fault{injected, fired, failed("healing fault 3 (faulty): no"), failed("healing fault 3 (faulty): no")},
 		},
 	}
@@ -77,9 +77,9 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestForgive: that the control plane is out of order is a failure of a fault
+// TestTolerateOutage: that the control plane is out of order is a failure of a fault
 // unless another is known to have seen to that.
-func TestForgive(t *testing.T) {
+func TestTolerateOutage(t *testing.T) {
 	for _, forgiving := range []bool{false, true} {
 		var r recording
 		report := faults.NewReporter(&r, 0, "faulty")

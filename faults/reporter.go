@@ -16,8 +16,8 @@ type Reporter struct {
 	index    int
 	name     string
 	once     sync.Once // for the record of healing
-	// forgiving: what fails for want of a control plane is not recorded.
-	forgiving bool
+	// tolerateOutage: what fails for want of a control plane is not recorded.
+	tolerateOutage bool
 }
 
 // NewReporter makes the reporter of the fault at a place in its scenario,
@@ -40,11 +40,11 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 
 // TolerateOutage says that other faults of the run put the control plane out of order: that
 // it is so is from here on no failure of this one.
-func (r *Reporter) TolerateOutage() { r.forgiving = true }
+func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
 // Failed records that the fault could not do what it should, to an object or nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
-	if r.forgiving && cluster.Unavailable(err) {
+	if r.tolerateOutage && cluster.Unavailable(err) {
 		return
 	}
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})

@@ -86,7 +86,7 @@ type name struct {
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	n.env, n.left = env, n.params.Times
-	n.remove = env.Proxy.OnRequest(n.decide)
+	n.remove = env.Proxy.OnRequest(n.match)
 	return nil
 }
 
@@ -108,9 +108,9 @@ func (n *name) Summary() string {
 	return "took " + strings.Join(n.taken, ", ")
 }
 
-// decide has a request that would make a ReplicaSet wait until its name is taken.
+// match has a request that would make a ReplicaSet wait until its name is taken.
 // The API server itself then says that there is one.
-func (n *name) decide(request *history.Request) *proxy.RequestEffect {
+func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
 		!history.MatchOwner(n.params.Owner, request.Object.ControllerRef()) {
@@ -133,7 +133,7 @@ func (n *name) decide(request *history.Request) *proxy.RequestEffect {
 // name is not this fault's to take, and another may be.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
-	set, err := n.other(ctx, request.Object)
+	set, err := n.conflictingSet(ctx, request.Object)
 	if err == nil {
 		set, err = n.env.Admin.AppsV1().ReplicaSets(request.Namespace).Create(ctx, set, metav1.CreateOptions{})
 	}
@@ -143,7 +143,7 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	case err == nil:
 		ref.UID = set.UID
 		n.taken = append(n.taken, set.Name)
-		n.env.Report.Fired(request.ID, ref, "its name was taken by one with "+n.params.says())
+		n.env.Report.Fired(request.ID, ref, "its name was taken by one with "+n.params.detail())
 		return
 	case !apierrors.IsAlreadyExists(err) && ctx.Err() == nil:
 		n.env.Report.Failed(ref, fmt.Errorf("taking the name of %s: %w", ref, err))
@@ -151,15 +151,15 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
-func (p *NameParams) says() string {
+func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template that somebody else controls"
 	}
 	return "another template"
 }
 
-// other is the ReplicaSet that takes the name of one.
-func (n *name) other(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
+// conflictingSet is the ReplicaSet that takes the name of one.
+func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Labels: labels},

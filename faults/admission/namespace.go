@@ -35,9 +35,9 @@ var Namespace = faults.Type{
 // namespaceFinalizer keeps the namespace until the fault is healed.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceWithin bounds how long the namespace takes to be emptied, of pods that
+// namespaceTimeout bounds how long the namespace takes to be emptied, of pods that
 // are slow to go too.
-const namespaceWithin = 2 * time.Minute
+const namespaceTimeout = 2 * time.Minute
 
 // terminating is a namespace on its way out, until Heal.
 type terminating struct {
@@ -54,7 +54,7 @@ func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	n.uid = kept.UID
 	if err := n.namespaces().Delete(ctx, env.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.uid))}); err != nil {
 		err = fmt.Errorf("deleting namespace %s: %w", env.Namespace, err)
-		return errors.Join(err, n.letGo(context.WithoutCancel(ctx)))
+		return errors.Join(err, n.removeFinalizer(context.WithoutCancel(ctx)))
 	}
 	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "terminating")
 	return nil
@@ -65,9 +65,9 @@ func (n *terminating) Heal(ctx context.Context) error {
 	if n.uid == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, namespaceWithin)
+	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
-	if err := n.letGo(ctx); err != nil {
+	if err := n.removeFinalizer(ctx); err != nil {
 		return err
 	}
 	err := cluster.Poll(ctx, inForceInterval, "another namespace "+n.env.Namespace, func(ctx context.Context) error {
@@ -91,8 +91,8 @@ func (n *terminating) Heal(ctx context.Context) error {
 	})
 }
 
-// letGo has the first namespace go as soon as it is empty.
-func (n *terminating) letGo(ctx context.Context) error {
+// removeFinalizer has the first namespace go as soon as it is empty.
+func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {
 			found.Finalizers = slices.DeleteFunc(found.Finalizers, func(f string) bool { return f == namespaceFinalizer })

@@ -36,17 +36,17 @@ type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
 
-var prefixes = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
+var prefixPattern = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
 
 func newPending(params faults.Params) (faults.Fault, error) {
 	var p PendingParams
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if !prefixes.MatchString(p.Prefix) {
+	if !prefixPattern.MatchString(p.Prefix) {
 		return nil, params.Errorf("prefix", "found %q; expected what names of pods begin with, such as web-", p.Prefix)
 	}
-	return &pending{denial: denial{
+	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},
 		expression: fmt.Sprintf("!object.metadata.name.startsWith('%s')", p.Prefix),
 		message:    "pods are kept from nodes",
@@ -68,14 +68,14 @@ const pendingInterval = 100 * time.Millisecond
 
 // pending keeps pods from nodes until Heal.
 type pending struct {
-	denial
+	denyPolicy
 	faults.Background
 	count atomic.Int64
 }
 
 // Inject returns when the API server goes by the policy.
 func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
-	if err := p.impose(ctx, env, "pending"); err != nil {
+	if err := p.create(ctx, env, "pending"); err != nil {
 		return err
 	}
 	p.Begin(ctx, p.run)
@@ -86,7 +86,7 @@ func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
 		return fmt.Errorf("waiting for a look at the pods: %w", err)
 	}
-	return p.lift(ctx)
+	return p.remove(ctx)
 }
 
 func (p *pending) Summary() string { return fmt.Sprintf("kept %d pods from nodes", p.count.Load()) }
@@ -97,7 +97,7 @@ func (p *pending) run(ctx context.Context) {
 	defer ticker.Stop()
 	known, troubled := map[types.UID]bool{}, false
 	for {
-		err := p.look(ctx, known)
+		err := p.reportDenied(ctx, known)
 		if err != nil && !troubled { // once, not at every tick of an outage
 			p.env.Report.Failed(nil, err)
 		}
@@ -110,14 +110,14 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-func (p *pending) look(ctx context.Context, known map[types.UID]bool) error {
+func (p *pending) reportDenied(ctx context.Context, known map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's cache
 	if err != nil {
 		return fmt.Errorf("listing the pods of %s: %w", p.env.Namespace, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if known[pod.UID] || !keptBy(pod, p.name) {
+		if known[pod.UID] || !deniedBy(pod, p.name) {
 			continue
 		}
 		known[pod.UID] = true
@@ -127,9 +127,9 @@ func (p *pending) look(ctx context.Context, known map[types.UID]bool) error {
 	return nil
 }
 
-// keptBy reports whether a pod has no node, and the scheduler says that a policy is
+// deniedBy reports whether a pod has no node, and the scheduler says that a policy is
 // why.
-func keptBy(pod *corev1.Pod, policy string) bool {
+func deniedBy(pod *corev1.Pod, policy string) bool {
 	if pod.Spec.NodeName != "" {
 		return false
 	}

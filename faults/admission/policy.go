@@ -47,7 +47,7 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	resource := schema.ParseGroupResource(p.Resource)
-	return &policy{denied: p.Resource, denial: denial{
+	return &policy{denied: p.Resource, denyPolicy: denyPolicy{
 		resource:   resource,
 		expression: "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
 		message:    "objects with a controller are denied",
@@ -58,19 +58,19 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 
 // policy denies what has a controller, until Heal.
 type policy struct {
-	denial
+	denyPolicy
 	denied string // the resource, with its group
 }
 
 // Inject returns when the API server goes by the policy.
 func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
-	if err := p.impose(ctx, env, "denied"); err != nil {
+	if err := p.create(ctx, env, "denied"); err != nil {
 		return err
 	}
 	env.Report.Fired(0, p.ref(), "denies new "+p.denied+" that have a controller")
 	return nil
 }
 
-func (p *policy) Heal(ctx context.Context) error { return p.lift(ctx) }
+func (p *policy) Heal(ctx context.Context) error { return p.remove(ctx) }
 
 func (p *policy) Summary() string { return "denied new " + p.denied }

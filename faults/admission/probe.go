@@ -19,9 +19,9 @@ const (
 	podResource = "pods"
 	setResource = "replicasets.apps"
 
-	// inForceWithin bounds how long it takes until the API server goes by what was
+	// inForceTimeout bounds how long it takes until the API server goes by what was
 	// made, or removed.
-	inForceWithin   = time.Minute
+	inForceTimeout   = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 
@@ -61,7 +61,7 @@ func probeTemplate() corev1.PodTemplateSpec {
 // awaitRefused returns when the API server refuses a probe for the sake of an obstacle
 // of a name, or no longer for the sake of that one. There may be others.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
-	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
+	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
 	what := map[bool]string{true: name + " to be in force", false: name + " to be in force no more"}[refused]
 	return cluster.Poll(ctx, inForceInterval, what, func(ctx context.Context) error {

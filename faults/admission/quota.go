@@ -63,18 +63,18 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	if err != nil {
 		return fmt.Errorf("counting the pods of %s: %w", env.Namespace, err)
 	}
-	q.hard = int64(counted(pods.Items) + q.params.Left)
+	q.hard = int64(countedPods(pods.Items) + q.params.Left)
 	q.name = fmt.Sprintf("exhausted-%08x", env.Rand.Uint32())
 	ref := &history.Ref{Resource: "resourcequotas", Namespace: env.Namespace, Name: q.name}
-	if ref.UID, err = q.make(ctx); err != nil {
+	if ref.UID, err = q.createQuota(ctx); err != nil {
 		return errors.Join(err, q.Heal(context.WithoutCancel(ctx)))
 	}
 	env.Report.Fired(0, ref, fmt.Sprintf("allows %d pods", q.hard))
 	return nil
 }
 
-// counted is how many of the pods a quota counts: those that have not ended.
-func counted(pods []corev1.Pod) int {
+// countedPods is how many of the pods a quota counts: those that have not ended.
+func countedPods(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {
 		if phase := pods[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
@@ -84,7 +84,7 @@ func counted(pods []corev1.Pod) int {
 	return n
 }
 
-func (q *quota) make(ctx context.Context) (types.UID, error) {
+func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	quotas := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace)
 	made, err := quotas.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: q.name},
@@ -93,7 +93,7 @@ func (q *quota) make(ctx context.Context) (types.UID, error) {
 	if err != nil {
 		return "", fmt.Errorf("making the quota %s: %w", q.name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
+	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
 	return made.UID, cluster.Poll(ctx, inForceInterval, "the quota "+q.name+" to be reckoned up", func(ctx context.Context) error {
 		now, err := quotas.Get(ctx, q.name, metav1.GetOptions{})

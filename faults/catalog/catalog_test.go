@@ -15,23 +15,23 @@ import (
 
 var _ faults.Params = scenario.Params{} // what a scenario gives is what faults take
 
-// asking is Params that only finds out which fields a kind reads.
-type asking struct{ fields *[]string }
+// recordingParams is Params that only finds out which fields a kind reads.
+type recordingParams struct{ fields *[]string }
 
-var errAsked = errors.New("asked")
+var errRecorded = errors.New("asked")
 
-func (a asking) Decode(into any) error {
+func (a recordingParams) Decode(into any) error {
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
 		if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); name != "" {
 			*a.fields = append(*a.fields, name)
 		}
 	}
-	return errAsked
+	return errRecorded
 }
 
-func (a asking) Errorf(string, string, ...any) error { return errAsked }
+func (a recordingParams) Errorf(string, string, ...any) error { return errRecorded }
 
-func (a asking) CheckSteps(string, []scenario.Step) error { return errAsked }
+func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
 // TestDocumented: every kind can be read about, and documents the parameters
 // that it reads, no others.
@@ -55,7 +55,7 @@ func TestDocumented(t *testing.T) {
 				t.Errorf("%s.%s: expected a sentence and bounds", kind.Name, param.Name)
 			}
 		}
-		if _, err := kind.New(asking{&read}); !errors.Is(err, errAsked) {
+		if _, err := kind.New(recordingParams{&read}); !errors.Is(err, errRecorded) {
 			t.Errorf("%s: error %v", kind.Name, err)
 		}
 		if diff := cmp.Diff(documented, read); diff != "" {

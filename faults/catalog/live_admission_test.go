@@ -205,9 +205,9 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// tried is how often what an event tells of has happened: one that was sent as of
+// onceTried is how often what an event tells of has happened: one that was sent as of
 // events.k8s.io counts in its series, and has no count besides.
-func tried(event *corev1.Event) int32 {
+func onceTried(event *corev1.Event) int32 {
 	n := max(1, event.Count)
 	if event.Series != nil {
 		n = max(n, event.Series.Count)
@@ -232,7 +232,7 @@ func TestPodPending(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, event := range events.Items {
-			n += tried(&event)
+			n += onceTried(&event)
 		}
 		return n
 	}

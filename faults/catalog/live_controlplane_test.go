@@ -31,7 +31,7 @@ func TestAPIServerRestart(t *testing.T) {
 	if took := time.Since(begun); took > 25*time.Second {
 		t.Logf("healed after %s: a slow machine?", took)
 	}
-	if err := plane.cluster.Health(t.Context()); err != nil {
+	if err := controlPlane.cluster.Health(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if !l.exists("old") || l.exists("meanwhile") {
@@ -111,10 +111,10 @@ func TestEtcdCompact(t *testing.T) {
 
 // forget has the API server forget what it has in its caches.
 func (l *live) forget() error {
-	if err := plane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
+	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
 	}
-	return plane.cluster.Resume(l.t.Context(), cluster.APIServer)
+	return controlPlane.cluster.Resume(l.t.Context(), cluster.APIServer)
 }
 
 // awaitFired waits until a fault has fired.

@@ -23,7 +23,7 @@ func TestNodeCordon(t *testing.T) {
 	l := startLive(t)
 	l.runPod("settled", ready)
 	heal := l.inject("node-cordon", "{}")
-	homeless := l.homeless()
+	homeless := l.unscheduledPods()
 	if pod := l.pod("settled"); pod == nil || pod.DeletionTimestamp != nil {
 		t.Error("the pod that had its place lost it")
 	}
@@ -42,7 +42,7 @@ func TestNodeTaint(t *testing.T) {
 			if !stays {
 				l.awaitPod("there", gone)
 			}
-			homeless := l.homeless()
+			homeless := l.unscheduledPods()
 			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
 				t.Errorf("what was there is %v", pod)
 			}
@@ -97,7 +97,7 @@ func TestNodeNotReady(t *testing.T) {
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	homeless := l.homeless() // meanwhile a kubelet would long have ended the other
+	homeless := l.unscheduledPods() // meanwhile a kubelet would long have ended the other
 	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
 		t.Errorf("what was deleted is %v", pod)
 	}
@@ -117,7 +117,7 @@ func TestNodeDelete(t *testing.T) {
 	if pod := l.pod("lost"); pod != nil {
 		t.Errorf("the node's pod is still there: %v", pod)
 	}
-	homeless := l.homeless()
+	homeless := l.unscheduledPods()
 	heal()
 	l.awaitPod(homeless, ready)
 	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
@@ -152,9 +152,9 @@ func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav
 	l.awaitPod(name, until)
 }
 
-// homeless creates pods until one finds no place: the scheduler hears of a change
+// unscheduledPods creates pods until one finds no place: the scheduler hears of a change
 // of nodes a moment later.
-func (l *live) homeless() (name string) {
+func (l *live) unscheduledPods() (name string) {
 	l.t.Helper()
 	decided := func(pod *corev1.Pod) bool {
 		return gone(pod) || has(pod, corev1.PodScheduled, corev1.ConditionFalse) || has(pod, corev1.PodScheduled, corev1.ConditionTrue)

@@ -31,8 +31,8 @@ import (
 // which plays the subject. They share one control plane, which the first of them
 // starts; each has a namespace and a proxy of its own.
 
-// plane is the control plane of the live tests.
-var plane struct {
+// controlPlane is the control plane of the live tests.
+var controlPlane struct {
 	once    sync.Once
 	cluster *embedded.Cluster
 	err     error
@@ -44,10 +44,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	planeDir = dir
+	controlPlaneDir = dir
 	code := m.Run()
-	if plane.cluster != nil {
-		if err := plane.cluster.Stop(context.Background()); err != nil {
+	if controlPlane.cluster != nil {
+		if err := controlPlane.cluster.Stop(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var planeDir string
+var controlPlaneDir string
 
 // live is what a live test has.
 type live struct {
@@ -71,15 +71,15 @@ type live struct {
 
 func startLive(t *testing.T) *live {
 	t.Helper()
-	plane.once.Do(func() {
-		plane.cluster, plane.err = embedded.Start(context.WithoutCancel(t.Context()),
-			embedded.Options{Nodes: 1, Dir: planeDir, LogDir: filepath.Join(planeDir, "logs")})
+	controlPlane.once.Do(func() {
+		controlPlane.cluster, controlPlane.err = embedded.Start(context.WithoutCancel(t.Context()),
+			embedded.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
 	})
-	if plane.err != nil {
-		t.Fatal(plane.err)
+	if controlPlane.err != nil {
+		t.Fatal(controlPlane.err)
 	}
 	l := &live{Recording: &historytest.Recording{}, t: t}
-	config := plane.cluster.Config(cluster.Admin)
+	config := controlPlane.cluster.Config(cluster.Admin)
 	l.admin = l.clientOf(config)
 	namespace, err := l.admin.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "live-"}}, metav1.CreateOptions{})
@@ -148,7 +148,7 @@ func (l *live) inject(name, text string) (heal func()) {
 	}
 	env := &faults.Env{
 		Rand:  rand.New(rand.NewPCG(1, 1)),
-		Proxy: l.proxy, Cluster: plane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
+		Proxy: l.proxy, Cluster: controlPlane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(l.Recording, 0, name),
 	}
 	if err := faults.Inject(l.t.Context(), fault, env); err != nil {

@@ -20,8 +20,8 @@ import (
 
 func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
 
-// informed is an informer of ConfigMaps that the subject runs.
-type informed struct {
+// informedSubject is an informer of ConfigMaps that the subject runs.
+type informedSubject struct {
 	*live
 	mu         sync.Mutex
 	present    map[string]bool
@@ -30,9 +30,9 @@ type informed struct {
 }
 
 // inform starts the informer and returns when it has synced.
-func inform(l *live) *informed {
+func inform(l *live) *informedSubject {
 	l.t.Helper()
-	i := &informed{live: l, present: map[string]bool{}, changed: make(chan struct{}, 1)}
+	i := &informedSubject{live: l, present: map[string]bool{}, changed: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactoryWithOptions(l.subject, 0, informers.WithNamespace(l.namespace))
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -50,7 +50,7 @@ func inform(l *live) *informed {
 	return i
 }
 
-func (i *informed) note(obj any, present bool) {
+func (i *informedSubject) note(obj any, present bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -64,14 +64,14 @@ func (i *informed) note(obj any, present bool) {
 	}
 }
 
-func (i *informed) has(name string) bool {
+func (i *informedSubject) has(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.present[name]
 }
 
 // learns waits until the informer has an object, or no longer.
-func (i *informed) learns(name string, present bool) {
+func (i *informedSubject) learns(name string, present bool) {
 	i.t.Helper()
 	timeout := time.After(20 * time.Second)
 	for i.has(name) != present {
@@ -84,7 +84,7 @@ func (i *informed) learns(name string, present bool) {
 }
 
 // firesOnce waits until a fault has fired.
-func (i *informed) firesOnce() {
+func (i *informedSubject) firesOnce() {
 	i.t.Helper()
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }

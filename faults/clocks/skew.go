@@ -72,11 +72,11 @@ type skew struct {
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	s.env, s.moved = env, map[types.UID]bool{}
-	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.tell)
+	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.report)
 	return nil
 }
 
-func (s *skew) tell(request uint64, object *history.Ref) {
+func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object.Namespace != s.env.Namespace || s.moved[object.UID] {

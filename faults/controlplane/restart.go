@@ -20,7 +20,7 @@ var APIServer = faults.Type{
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
 // Etcd is the kind "etcd-restart".
@@ -32,11 +32,11 @@ var Etcd = faults.Type{
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
-// undrawn is why no generated scenario has these faults.
-const undrawn = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
+// notGeneratedReason is why no generated scenario has these faults.
+const notGeneratedReason = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
 
 var restartParams = []faults.Param{
 	{Name: "downtime", Description: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
@@ -70,7 +70,7 @@ type restart struct {
 	params RestartParams
 	part   cluster.Part
 	env    *faults.Env
-	plane  cluster.Restartable
+	cluster  cluster.Restartable
 	faults.Background
 
 	// These are the goroutine's until it has ended, then Heal's.
@@ -83,7 +83,7 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	if !ok {
 		return fmt.Errorf("the %s of a cluster of %s cannot be halted", r.part, env.Cluster.Name())
 	}
-	r.env, r.plane = env, plane
+	r.env, r.cluster = env, plane
 	r.Begin(ctx, r.run)
 	return nil
 }
@@ -107,7 +107,7 @@ func (r *restart) Summary() string {
 func (r *restart) run(ctx context.Context) {
 	begun := r.env.Clock.Now()
 	r.down = true // or may be, should it fail
-	if err := r.plane.Halt(ctx, r.part); err != nil {
+	if err := r.cluster.Halt(ctx, r.part); err != nil {
 		r.env.Report.Failed(nil, err)
 		return
 	}
@@ -129,7 +129,7 @@ func (r *restart) resume(ctx context.Context) error {
 	if !r.down {
 		return nil
 	}
-	if err := r.plane.Resume(ctx, r.part); err != nil {
+	if err := r.cluster.Resume(ctx, r.part); err != nil {
 		return err
 	}
 	r.down = false

@@ -55,12 +55,12 @@ func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
-		give: func(n *corev1.Node) {
+		apply: func(n *corev1.Node) {
 			if !slices.ContainsFunc(n.Spec.Taints, isTaint) {
 				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: effect})
 			}
 		},
-		take: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
+		remove: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
 	}
 }
 
@@ -102,21 +102,21 @@ func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 type marking struct {
 	wanted int // how many nodes are to have it
 	mark   mark
-	marked *marked
+	marked *markedNodes
 	count  int // how many got it
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
-	if m.marked, err = m.mark.giveTo(ctx, env, m.wanted); err != nil {
+	if m.marked, err = m.mark.applyTo(ctx, env, m.wanted); err != nil {
 		return err
 	}
 	m.count = len(m.marked.nodes)
 	for _, node := range m.marked.nodes {
-		env.Report.Fired(0, nodeRef(node), m.mark.given)
+		env.Report.Fired(0, nodeRef(node), m.mark.description)
 	}
 	return nil
 }
 
-func (m *marking) Heal(ctx context.Context) error { return m.marked.takeBack(ctx) }
+func (m *marking) Heal(ctx context.Context) error { return m.marked.removeAll(ctx) }
 
-func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.given) }
+func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.description) }

@@ -29,7 +29,7 @@ var Drain = faults.Type{
 		{Name: "patience", Description: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
 	},
 	New:                newDrain,
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
 // DrainParams are the parameters of a node-drain; [Drain] documents them.
@@ -63,14 +63,14 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 type drain struct {
 	params DrainParams
 	env    *faults.Env
-	marked *marked
+	marked *markedNodes
 	faults.Background
 	evicted atomic.Int64
 }
 
 func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 	d.env = env
-	if d.marked, err = cordoned.giveTo(ctx, env, d.params.Count); err != nil {
+	if d.marked, err = cordoned.applyTo(ctx, env, d.params.Count); err != nil {
 		return err
 	}
 	nodes := slices.Clone(d.marked.nodes)
@@ -82,7 +82,7 @@ func (d *drain) Heal(ctx context.Context) error {
 	if err := d.End(ctx); err != nil {
 		return fmt.Errorf("waiting for the end of a drain: %w", err)
 	}
-	return d.marked.takeBack(ctx)
+	return d.marked.removeAll(ctx)
 }
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }

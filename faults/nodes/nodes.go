@@ -49,64 +49,64 @@ func decodeCount(params faults.Params) (CountParams, error) {
 
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// undrawn is why no generated scenario has the faults that end pods.
-const undrawn = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
+// notGeneratedReason is why no generated scenario has the faults that end pods.
+const notGeneratedReason = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
 
 // state is something that a node is in or not.
 type state struct {
-	given string // what has happened to a node that is in it
-	on    func(*corev1.Node) bool
+	description string // what has happened to a node that is in it
+	in    func(*corev1.Node) bool
 }
 
 // mark is a state that is written on a node, and that keeps pods away.
 type mark struct {
 	state
-	give func(*corev1.Node)
-	take func(*corev1.Node)
+	apply func(*corev1.Node)
+	remove func(*corev1.Node)
 }
 
 // cordoned is the mark of a node that takes no more pods.
 var cordoned = mark{
 	state: state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
-	give:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
-	take:  func(n *corev1.Node) { n.Spec.Unschedulable = false },
+	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
+	remove:  func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// marked is the nodes that a fault has given a mark.
-type marked struct {
+// markedNodes is the nodes that a fault has given a mark.
+type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// giveTo picks nodes and gives them the mark. When one fails it is taken from all.
-func (m mark) giveTo(ctx context.Context, env *faults.Env, count int) (*marked, error) {
+// applyTo picks nodes and gives them the mark. When one fails it is taken from all.
+func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
 		return nil, err
 	}
-	all := &marked{mark: m, env: env}
+	all := &markedNodes{mark: m, env: env}
 	for _, node := range nodes {
 		all.nodes = append(all.nodes, node) // or it may have it, should the answer be an error
-		if err := edit(ctx, env, node, m.give); err != nil {
-			return nil, errors.Join(err, all.takeBack(context.WithoutCancel(ctx)))
+		if err := edit(ctx, env, node, m.apply); err != nil {
+			return nil, errors.Join(err, all.removeAll(context.WithoutCancel(ctx)))
 		}
 	}
 	return all, nil
 }
 
-// takeBack takes the mark from every node. It may be called again for what failed,
+// removeAll takes the mark from every node. It may be called again for what failed,
 // and when there are none.
-func (m *marked) takeBack(ctx context.Context) (err error) {
+func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	if m == nil {
 		return nil
 	}
-	m.nodes, err = each(m.nodes, func(node string) error { return edit(ctx, m.env, node, m.take) })
+	m.nodes, err = forEach(m.nodes, func(node string) error { return edit(ctx, m.env, node, m.remove) })
 	return err
 }
 
-// each does something with every node, and returns those with which it failed.
-func each(nodes []string, do func(node string) error) (left []string, err error) {
+// forEach does something with every node, and returns those with which it failed.
+func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
 		if err := do(node); err != nil {
@@ -124,7 +124,7 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), s.given)
+		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
@@ -136,7 +136,7 @@ func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
 		n := &nodes[i]
-		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !s.on(n) {
+		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !s.in(n) {
 			names = append(names, n.Name)
 		}
 	}

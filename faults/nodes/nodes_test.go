@@ -54,15 +54,15 @@ func TestCandidates(t *testing.T) {
 	nodes := []corev1.Node{
 		node("b", func(*corev1.Node) {}),
 		node("control-plane", func(n *corev1.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} }),
-		node("cordoned", cordoned.give),
-		node("tainted", evicting.give),
-		node("closed", closing.give),
+		node("cordoned", cordoned.apply),
+		node("tainted", evicting.apply),
+		node("closed", closing.apply),
 		node("silent", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 		node("healed", func(n *corev1.Node) {
 			for _, m := range []mark{cordoned, evicting, closing} {
-				m.give(n)
-				m.give(n)
-				m.take(n)
+				m.apply(n)
+				m.apply(n)
+				m.remove(n)
 			}
 		}),
 		node("a", func(*corev1.Node) {}),
@@ -71,13 +71,13 @@ func TestCandidates(t *testing.T) {
 		&cordoned.state:  {"a", "b", "closed", "healed", "silent", "tainted"},
 		&evicting.state:  {"a", "b", "cordoned", "healed", "silent"},
 		&closing.state:   {"a", "b", "cordoned", "healed", "silent"},
-		&powerCut.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&partition.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&silence.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&removal.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&machineStopped.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&nodePartitioned.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&kubeletStopped.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&nodeDeleted.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
-			t.Errorf("to be %s (-want +got):\n%s", given.given, diff)
+			t.Errorf("to be %s (-want +got):\n%s", given.description, diff)
 		}
 	}
 }

@@ -23,7 +23,7 @@ var Churn = faults.Type{
 	Healing:     "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Description: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over); becomes Failed while it is still said to be ready (collapse); becomes Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(actions, ", ") + "; collapse and succeed on embedded only, unready and restart not on existing"},
+		{Name: "action", Description: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over); becomes Failed while it is still said to be ready (collapse); becomes Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only, unready and restart not on existing"},
 		{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 		{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
@@ -61,7 +61,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "action", p.Action, actions); err != nil {
+	if err := faults.OneOf(params, "action", p.Action, churnActions); err != nil {
 		return nil, err
 	}
 	if _, err := labels.Parse(p.Selector); err != nil {
@@ -70,7 +70,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case down != nil && deeds[p.Action].undo == nil:
+	case down != nil && actions[p.Action].undo == nil:
 		return nil, params.Errorf("downtime", "goes with action %s, %s or %s, not %s", actionUnready, actionRestart, actionLinger, p.Action)
 	case down != nil && (*down < everyMin || *down > everyMax):
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
@@ -82,7 +82,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}
 	return &churn{
-		action: p.Action, victims: Victims{Selector: p.Selector, Every: p.Every, Times: p.Times}, orphans: p.Orphans,
+		action: p.Action, targets: Targets{Selector: p.Selector, Every: p.Every, Times: p.Times}, orphans: p.Orphans,
 		grace: p.GracePeriodSeconds, downtime: ptr.Deref(p.Downtime, downtimeDefault),
 	}, nil
 }
@@ -90,7 +90,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 // churn is any of the faults of this package in force.
 type churn struct {
 	action   string // of [deeds]
-	victims  Victims
+	targets  Targets
 	orphans  bool
 	grace    *int64        // of a delete
 	label    string        // of a relabelling
@@ -99,15 +99,15 @@ type churn struct {
 	faults.Background
 
 	fired atomic.Int64
-	// touched are the pods to which something is to be undone, in the order in which
+	// pendingUndos are the pods to which something is to be undone, in the order in which
 	// they are due. They are the goroutine's until it has ended, then Heal's.
-	touched []touchedPod
+	pendingUndos []pendingUndo
 }
 
 // UnsupportedOn refuses what the kubelets or the pods of a provider do not let
 // happen.
 func (c *churn) UnsupportedOn(provider string) error {
-	if on := deeds[c.action].on; on != nil && !slices.Contains(on, provider) {
+	if on := actions[c.action].providers; on != nil && !slices.Contains(on, provider) {
 		return fmt.Errorf("%s: a real kubelet says itself how pods are; expected %s", c.action, strings.Join(on, " or "))
 	}
 	return nil
@@ -130,10 +130,10 @@ func (c *churn) Summary() string { return fmt.Sprintf("%s of %d pods", c.action,
 
 // run touches a pod at every tick.
 func (c *churn) run(ctx context.Context) {
-	ticker := c.env.Clock.NewTicker(c.victims.Every)
+	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()
 	troubled := false
-	for c.victims.Times == 0 || c.fired.Load() < int64(c.victims.Times) {
+	for c.targets.Times == 0 || c.fired.Load() < int64(c.targets.Times) {
 		select {
 		case <-c.Stopping():
 			return
@@ -145,27 +145,27 @@ func (c *churn) run(ctx context.Context) {
 		default:
 		}
 		c.restoreDue(ctx)
-		ref, err := c.touch(ctx)
+		ref, err := c.actOnPod(ctx)
 		switch {
 		case err != nil && !troubled: // once, not at every tick of an outage
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
-			c.env.Report.Fired(0, ref, deeds[c.action].says(c))
+			c.env.Report.Fired(0, ref, actions[c.action].detail(c))
 		}
 		troubled = err != nil
 	}
 }
 
-// failedHow and deletedHow say how.
-func failedHow(c *churn) string {
+// failDetail and deletedHow say how.
+func failDetail(c *churn) string {
 	if c.env.Provider != faults.Simulated {
 		return "given a deadline that is over at once"
 	}
 	return "failed as if evicted"
 }
 
-func deletedHow(c *churn) string {
+func deleteDetail(c *churn) string {
 	if c.grace != nil {
 		return fmt.Sprintf("deleted with a grace period of %d s", *c.grace)
 	}

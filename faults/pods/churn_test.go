@@ -279,9 +279,9 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestGone: a pod that is gone or changed when its turn comes is no failure, and
+// TestPodGone: a pod that is gone or changed when its turn comes is no failure, and
 // counts for nothing.
-func TestGone(t *testing.T) {
+func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
 		apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("changed")),
@@ -353,9 +353,9 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealLetsFinish: what is under way when the fault is healed comes to its
+// TestHealWaitsForAction: what is under way when the fault is healed comes to its
 // end and is recorded; if it does not, Heal says so and gives it up.
-func TestHealLetsFinish(t *testing.T) {
+func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})
 	c.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -24,7 +24,7 @@ var Relabel = faults.Type{
 	Params: append([]faults.Param{
 		{Name: "label", Description: "The key of the label.", Bounds: "a label's key", Default: "app"},
 		{Name: "downtime", Description: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
-	}, victims...),
+	}, targetParams...),
 	New:    NewRelabel,
 	Sample: sampleRelabel,
 }
@@ -36,27 +36,27 @@ var Disown = faults.Type{
 	Healing:     "No more pods are touched; whoever has them by then keeps them.",
 	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "how", Description: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
-	}, victims...),
+		{Name: "how", Description: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownActions, ", ")},
+	}, targetParams...),
 	New:                NewDisown,
 	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
 }
 
-// victims documents the parameters that say which pods are touched, and how often.
-var victims = []faults.Param{
+// targetParams documents the parameters that say which pods are touched, and how often.
+var targetParams = []faults.Param{
 	{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 	{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 	{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Victims are the parameters that say which pods are touched, and how often.
-type Victims struct {
+// Targets are the parameters that say which pods are touched, and how often.
+type Targets struct {
 	Selector string        `yaml:"selector"`
 	Every    time.Duration `yaml:"every"`
 	Times    int           `yaml:"times"`
 }
 
-func (v *Victims) validate(params faults.Params) error {
+func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
 		return params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", v.Selector)
 	}
@@ -73,12 +73,12 @@ func (v *Victims) validate(params faults.Params) error {
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
-	Victims
+	Targets
 }
 
 // NewRelabel makes the fault that params describe.
 func NewRelabel(params faults.Params) (faults.Fault, error) {
-	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Victims: Victims{Every: everyDefault}}
+	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -91,47 +91,47 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return &churn{action: actionRelabel, victims: p.Victims, label: p.Label, downtime: p.Downtime}, nil
+	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
 // The ways to disown a pod.
-var disownings = []string{actionStrip, actionGive}
+var disownActions = []string{actionStrip, actionGive}
 
 // DisownParams are the parameters of a pod-disown; [Disown] documents them.
 type DisownParams struct {
 	How string `yaml:"how"`
-	Victims
+	Targets
 }
 
 // NewDisown makes the fault that params describe.
 func NewDisown(params faults.Params) (faults.Fault, error) {
-	p := DisownParams{Victims: Victims{Every: everyDefault}}
+	p := DisownParams{Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, disownings); err != nil {
+	if err := faults.OneOf(params, "how", p.How, disownActions); err != nil {
 		return nil, err
 	}
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return &churn{action: p.How, victims: p.Victims}, nil
+	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// astray begins the value of a label that was changed.
-const astray = "astray-"
+// changedLabelPrefix begins the value of a label that was changed.
+const changedLabelPrefix = "astray-"
 
-func (c *churn) relabelled() string { return "made astray by its label " + c.label }
+func (c *churn) relabelDetail() string { return "made astray by its label " + c.label }
 
 // relabel changes the value of the label, and keeps the old one in the new.
 func (c *churn) relabel(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	away := victim.DeepCopy()
-	away.Labels[c.label] = astray + away.Labels[c.label]
+	away.Labels[c.label] = changedLabelPrefix + away.Labels[c.label]
 	return c.write(ctx, away)
 }
 
-func (c *churn) labelBack(ctx context.Context, pod *corev1.Pod) error {
-	value, ok := strings.CutPrefix(pod.Labels[c.label], astray)
+func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
+	value, ok := strings.CutPrefix(pod.Labels[c.label], changedLabelPrefix)
 	if !ok || pod.DeletionTimestamp != nil {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (c *churn) labelBack(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// strip removes the controllerRef.
-func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+// removeControllerRef removes the controllerRef.
+func (c *churn) removeControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	stripped := victim.DeepCopy()
 	stripped.OwnerReferences = slices.DeleteFunc(stripped.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller
@@ -150,8 +150,8 @@ func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version,
 	return c.write(ctx, stripped)
 }
 
-// give puts another controllerRef in the place of the one that there is.
-func (c *churn) give(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+// replaceControllerRef puts another controllerRef in the place of the one that there is.
+func (c *churn) replaceControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {
 		return 0, err

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// touchedPod is a pod to which something was done that is to be undone.
-type touchedPod struct {
+// pendingUndo is a pod to which something was done that is to be undone.
+type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
 	due             time.Time // when it is to be undone
@@ -30,7 +30,7 @@ type touchedPod struct {
 // real one looks every second.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
-		return 0, c.tell(ctx, victim, standin.Unready)
+		return 0, c.callStandin(ctx, victim, standin.Unready)
 	}
 	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
 }
@@ -38,11 +38,11 @@ func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Ve
 // makeReady undoes it, unless the pod has come to its end: such a one is never
 // ready again.
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp != nil || finished(pod) {
+	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
 	}
 	if c.env.Provider == faults.Kubelets {
-		return c.tell(ctx, pod, standin.Ready)
+		return c.callStandin(ctx, pod, standin.Ready)
 	}
 	_, err := c.writeReady(ctx, pod, corev1.ConditionTrue, "")
 	return err
@@ -52,7 +52,7 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 // again at the next tick, and by Heal, which reports it.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
-	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
+	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
 		return !p.due.After(now) && c.restore(ctx, p) == nil
 	})
 }
@@ -60,8 +60,8 @@ func (c *churn) restoreDue(ctx context.Context) {
 // restoreAll undoes what was done to every pod.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var all []error
-	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
-		err := c.restoreInReach(ctx, p)
+	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
+		err := c.restoreWhenReachable(ctx, p)
 		if err != nil {
 			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
 		}
@@ -70,27 +70,27 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// reachInterval is the time from one try to the next at what is out of reach.
-const reachInterval = 500 * time.Millisecond
+// unreachableRetryInterval is the time from one try to the next at what is out of reach.
+const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreInReach waits, for as long as ctx allows, for a pod that is out of reach:
+// restoreWhenReachable waits, for as long as ctx allows, for a pod that is out of reach:
 // its container is being started again, or its node is lost.
-func (c *churn) restoreInReach(ctx context.Context, p touchedPod) (err error) {
-	_ = wait.PollUntilContextCancel(ctx, reachInterval, true, func(ctx context.Context) (bool, error) {
+func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
+	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
-		return !isOutOfReach(err), nil
+		return !isUnreachable(err), nil
 	})
 	return err
 }
 
 // restore undoes what was done to a pod, if it is still there.
-func (c *churn) restore(ctx context.Context, p touchedPod) error {
+func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil || pod.UID != p.uid {
 			return err
 		}
-		return deeds[c.action].undo(c, ctx, pod)
+		return actions[c.action].undo(c, ctx, pod)
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -68,9 +68,9 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestUnreadyForGood: what has ended, is gone or was replaced meanwhile is not
+// TestUnreadyNotRestored: what has ended, is gone or was replaced meanwhile is not
 // made ready, and that is no failure; an API server that refuses is one.
-func TestUnreadyForGood(t *testing.T) {
+func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {
 		name    string
@@ -116,9 +116,9 @@ func TestUnreadyForGood(t *testing.T) {
 	}
 }
 
-// TestUnreadyAnswerLost: a pod that became unready by a write whose answer was an
+// TestUnreadyResponseLost: a pod that became unready by a write whose answer was an
 // error is made ready again all the same.
-func TestUnreadyAnswerLost(t *testing.T) {
+func TestUnreadyResponseLost(t *testing.T) {
 	c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 	lost := false
 	c.client.PrependReactor("update", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -58,7 +58,7 @@ func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 		return &proxy.RequestEffect{Fault: env.Report.Name(), Break: proxy.BreakRequest}
 	})
 	c.end(ctx, []string{env.Trigger.Replica})
-	c.Begin(ctx, c.revive)
+	c.Begin(ctx, c.startAfterDowntime)
 	return nil
 }
 

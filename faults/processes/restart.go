@@ -22,7 +22,7 @@ var Restart = faults.Type{
 	Healing:     "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "how", Description: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
+		{Name: "how", Description: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(howNames, ", ")},
 		{Name: "replica", Description: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		downtimeParam,
 		{Name: "times", Description: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
@@ -51,7 +51,7 @@ const (
 )
 
 var (
-	ways     = []string{howKill, howTerminate}
+	howNames     = []string{howKill, howTerminate}
 	replicas = []string{replicaLeader, replicaAll}
 )
 
@@ -70,7 +70,7 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, ways); err != nil {
+	if err := faults.OneOf(params, "how", p.How, howNames); err != nil {
 		return nil, err
 	}
 	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
@@ -129,13 +129,13 @@ func (r *restart) run(ctx context.Context) {
 		if n > 0 && !r.wait(r.params.Every) {
 			return
 		}
-		r.end(ctx, r.victims(ctx))
-		r.revive(ctx)
+		r.end(ctx, r.targets(ctx))
+		r.startAfterDowntime(ctx)
 	}
 }
 
-// revive starts what is down when its time is over.
-func (r *restart) revive(ctx context.Context) {
+// startAfterDowntime starts what is down when its time is over.
+func (r *restart) startAfterDowntime(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
 	}
@@ -145,9 +145,9 @@ func (r *restart) revive(ctx context.Context) {
 	}
 }
 
-// victims are the replicas to be ended. When it is the leader's turn, they are
+// targets are the replicas to be ended. When it is the leader's turn, they are
 // none until there is one.
-func (r *restart) victims(ctx context.Context) []string {
+func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
 	}

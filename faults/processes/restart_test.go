@@ -48,8 +48,8 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// world is a subject and a history in memory: what happens to both, and when.
-type world struct {
+// fakeSubject is a subject and a history in memory: what happens to both, and when.
+type fakeSubject struct {
 	mu      sync.Mutex
 	begun   time.Time
 	log     []string
@@ -58,30 +58,30 @@ type world struct {
 	refuses int           // so many starts fail
 }
 
-func newWorld(leads time.Duration) *world {
-	return &world{begun: time.Now(), running: map[string]bool{"subject-0": true, "subject-1": true}, leads: leads}
+func newFakeSubject(leads time.Duration) *fakeSubject {
+	return &fakeSubject{begun: time.Now(), running: map[string]bool{"subject-0": true, "subject-1": true}, leads: leads}
 }
 
-func (w *world) note(format string, args ...any) {
+func (w *fakeSubject) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%s %s", time.Since(w.begun), fmt.Sprintf(format, args...)))
 }
 
-func (w *world) Append(record history.Record) {
+func (w *fakeSubject) Append(record history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("%s %s", record.Fault.Event, record.Fault.Detail)
 }
 
-func (w *world) Replicas() []string { return []string{"subject-0", "subject-1"} }
+func (w *fakeSubject) Replicas() []string { return []string{"subject-0", "subject-1"} }
 
-func (w *world) Leader(context.Context) (string, error) {
+func (w *fakeSubject) Leader(context.Context) (string, error) {
 	if time.Since(w.begun) < w.leads {
 		return "", nil
 	}
 	return "subject-0", nil
 }
 
-func (w *world) end(replica, how string) (bool, error) {
+func (w *fakeSubject) end(replica, how string) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.running[replica] {
@@ -92,27 +92,27 @@ func (w *world) end(replica, how string) (bool, error) {
 	return true, nil
 }
 
-func (w *world) Kill(_ context.Context, replica string) (bool, error) { return w.end(replica, "kill") }
+func (w *fakeSubject) Kill(_ context.Context, replica string) (bool, error) { return w.end(replica, "kill") }
 
-func (w *world) Terminate(_ context.Context, replica string) (bool, error) {
+func (w *fakeSubject) Terminate(_ context.Context, replica string) (bool, error) {
 	return w.end(replica, "terminate")
 }
 
-func (w *world) Pause(_ context.Context, replica string) (bool, error) {
+func (w *fakeSubject) Pause(_ context.Context, replica string) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("pause %s", replica)
 	return w.running[replica], nil
 }
 
-func (w *world) Resume(_ context.Context, replica string) error {
+func (w *fakeSubject) Resume(_ context.Context, replica string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("resume %s", replica)
 	return nil
 }
 
-func (w *world) Start(_ context.Context, replica string) error {
+func (w *fakeSubject) Start(_ context.Context, replica string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refuses > 0 {
@@ -189,7 +189,7 @@ func TestRestart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(test.leads)
+				w := newFakeSubject(test.leads)
 				w.refuses = test.refuses
 				fault, err := faulttest.Parse(test.kind, test.params)
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 // sampleRestart keeps the downtime within the fault's own time.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
-		How:      faults.Pick(r, ways...),
+		How:      faults.Pick(r, howNames...),
 		Replica:  faults.Pick(r, replicas...),
 		Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond),
 	}

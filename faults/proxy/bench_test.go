@@ -23,9 +23,9 @@ type discard struct{}
 
 func (discard) Append(history.Record) {}
 
-// benchmarkWays runs a benchmark straight at the server and through a proxy, so
+// benchmarkDirectAndProxy runs a benchmark straight at the server and through a proxy, so
 // that the difference is what the proxy costs.
-func benchmarkWays(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
+func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -70,7 +70,7 @@ func BenchmarkCreate(b *testing.B) {
 		w.Header().Set("Content-Type", protobufType)
 		_, _ = w.Write(body)
 	})
-	benchmarkWays(b, handler, func(b *testing.B, client *http.Client, address string) {
+	benchmarkDirectAndProxy(b, handler, func(b *testing.B, client *http.Client, address string) {
 		for b.Loop() {
 			response, err := client.Post(address+"/api/v1/namespaces/ns/pods", protobufType, strings.NewReader(string(body)))
 			if err != nil {
@@ -94,7 +94,7 @@ func BenchmarkEvent(b *testing.B) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	benchmarkWays(b, handler, func(b *testing.B, client *http.Client, address string) {
+	benchmarkDirectAndProxy(b, handler, func(b *testing.B, client *http.Client, address string) {
 		response, err := client.Get(address + "/api/v1/pods?watch=true")
 		if err != nil {
 			b.Fatal(err)

@@ -85,7 +85,7 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	var object history.Object
 	var err error
-	if t.secret() {
+	if t.mayHoldCredentials() {
 		object, err = projectSecret(t.resource, obj)
 	} else {
 		object, err = history.Project(t.resource, obj)
@@ -128,7 +128,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 		request.Object = object
 	case "patch":
 		request.PatchType = contentType
-		if !t.secret() {
+		if !t.mayHoldCredentials() {
 			request.Patch = patch(contentType, body)
 		}
 	case "delete", "deletecollection":
@@ -195,38 +195,38 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// answer is what an API server's answer holds.
-type answer struct {
+// responseContent is what an API server's answer holds.
+type responseContent struct {
 	reason string
 	cause  string
 	object *history.Object
 	list   *history.List
 }
 
-// readAnswer reads the body of an answer to a request that is no watch.
-func (t *target) readAnswer(in encoding, body []byte) (answer, error) {
+// readResponse reads the body of an answer to a request that is no watch.
+func (t *target) readResponse(in encoding, body []byte) (responseContent, error) {
 	if len(body) == 0 {
-		return answer{}, nil
+		return responseContent{}, nil
 	}
 	obj, err := decode(in, body)
 	if err != nil {
-		return answer{}, fmt.Errorf("answer to a %s of %s: %w", t.verb, t.resource, err)
+		return responseContent{}, fmt.Errorf("answer to a %s of %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
-		return answer{reason: string(status.Reason), cause: firstCause(status)}, nil
+		return responseContent{reason: string(status.Reason), cause: firstCause(status)}, nil
 	}
 	switch t.verb {
 	case "list":
 		list, err := t.readList(obj)
 		if err != nil {
-			return answer{}, fmt.Errorf("answer to a list of %s: %w", t.resource, err)
+			return responseContent{}, fmt.Errorf("answer to a list of %s: %w", t.resource, err)
 		}
-		return answer{list: list}, nil
+		return responseContent{list: list}, nil
 	case "deletecollection": // what it deleted is not the resource's state
-		return answer{}, nil
+		return responseContent{}, nil
 	}
 	object, err := t.project(obj)
-	return answer{object: object}, err
+	return responseContent{object: object}, err
 }
 
 // firstCause is the first cause that a Status gives, "" if it gives none.

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestRequests looks at what is kept of each kind of request.
-func TestRequests(t *testing.T) {
+// TestRequestRecords looks at what is kept of each kind of request.
+func TestRequestRecords(t *testing.T) {
 	tests := []struct {
 		name string
 		send func(context.Context, kubernetes.Interface) error
@@ -175,8 +175,8 @@ func TestTokenRequest(t *testing.T) {
 	}
 }
 
-// TestUnreadable forwards what it cannot read, and says so.
-func TestUnreadable(t *testing.T) {
+// TestUnreadableBodies forwards what it cannot read, and says so.
+func TestUnreadableBodies(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, answer string
 		want                             string

@@ -21,28 +21,28 @@ const (
 	// requestBytesMax bounds what is read of a request for the history. The API
 	// server itself takes 3 MiB; what it does with a longer one is up to it.
 	requestBytesMax = 16 << 20
-	// answerBytesMax bounds what is read of an answer for the history; 64 MiB are
+	// responseBytesMax bounds what is read of an answer for the history; 64 MiB are
 	// some 20,000 pods. The rest of a longer one passes unread, and the history
 	// gets a gap.
-	answerBytesMax = 64 << 20
+	responseBytesMax = 64 << 20
 )
 
 // buffers are for answers, which are read as a whole before they are passed on.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// bufferBytesKept bounds the buffers that wait to be used again.
-const bufferBytesKept = 4 << 20
+// pooledBufferBytesMax bounds the buffers that wait to be used again.
+const pooledBufferBytesMax = 4 << 20
 
 // exchange is one request and its answer.
 type exchange struct {
 	proxy   *Proxy
-	gate    *gate
+	instance    *instanceServer
 	writer  http.ResponseWriter
 	request *http.Request
 	target  target
-	// wire is the connection that it came by. Its handing is held while the subject
+	// conn is the connection that it came by. Its handing is held while the subject
 	// is told what the history tells of.
-	wire *wire
+	conn *subjectConn
 	// record is the request in the history: appended, so no longer to be changed.
 	record *history.Request
 	// effect is what a fault does to it, and hook that fault; no fault does nothing.
@@ -52,15 +52,15 @@ type exchange struct {
 
 // serve is the life of a request.
 func (x *exchange) serve() {
-	body, err := x.read()
+	body, err := x.readRequest()
 	if err != nil { // what was not finished was not asked
-		x.breakOff(err)
+		x.abort(err)
 	}
 	x.append(history.Record{Request: x.record})
-	x.consult()
-	if err := x.await(x.effect.Delay); err != nil {
-		x.unanswered(false, 0)
-		x.breakOff(err)
+	x.matchFault()
+	if err := x.delay(x.effect.Delay); err != nil {
+		x.recordNoResponse(false, 0)
+		x.abort(err)
 	}
 	if x.effect.BeforeForward != nil {
 		x.effect.BeforeForward(x.request.Context())
@@ -70,26 +70,26 @@ func (x *exchange) serve() {
 		x.refuse(x.effect.Refuse, history.Response{})
 		return
 	case x.effect.Break != "":
-		x.unanswered(false, 0)
-		x.sever(x.effect.Break)
+		x.recordNoResponse(false, 0)
+		x.abortInjected(x.effect.Break)
 	}
-	lane := x.gate.upstream.enter()
-	defer x.gate.upstream.leave(lane)
+	lane := x.instance.transports.acquire()
+	defer x.instance.transports.release(lane)
 	response, reached, err := x.forward(lane, body)
 	if err != nil {
-		x.unanswered(reached, 0)
-		x.breakOff(err)
+		x.recordNoResponse(reached, 0)
+		x.abort(err)
 	}
 	defer response.Body.Close()
 	switch {
 	case x.effect.Lose != nil:
-		x.lose(response)
+		x.loseResponse(response)
 	case x.target.verb == "watch" && response.StatusCode == http.StatusOK:
 		x.stream(response)
-	case x.target.objects():
-		x.answer(response)
+	case x.target.hasObjectBody():
+		x.relayObject(response)
 	default:
-		x.pass(response)
+		x.relayUnparsed(response)
 	}
 }
 
@@ -107,14 +107,14 @@ func (x *exchange) gap(err error) {
 	}})
 }
 
-// read takes in the request, makes its record and returns its body. An error
+// readRequest takes in the request, makes its record and returns its body. An error
 // means that the subject did not finish it.
-func (x *exchange) read() (io.Reader, error) {
+func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
 	x.record = &history.Request{
 		ID:      x.proxy.lastID.Add(1),
-		Subject: x.gate.subject,
+		Subject: x.instance.subject,
 		Query:   r.URL.RawQuery,
 		Agent:   r.UserAgent(),
 	}
@@ -138,15 +138,15 @@ func (x *exchange) read() (io.Reader, error) {
 		x.gap(err)
 	}
 	if x.target.verb == "update" && x.target.resource != "" {
-		if body, err = x.proxy.skew.restored(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
+		if body, err = x.proxy.skew.restoreBody(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
 	return bytes.NewReader(body), nil
 }
 
-// consult asks the faults, first come first served.
-func (x *exchange) consult() {
+// matchFault asks the faults, first come first served.
+func (x *exchange) matchFault() {
 	for _, h := range x.proxy.requestFaults.current.Load().all {
 		var effect *RequestEffect
 		h.call(func(fault RequestFault) { effect = fault(x.record) })
@@ -165,7 +165,7 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	request, err := x.outgoing(ctx, body)
+	request, err := x.upstreamRequest(ctx, body)
 	if err != nil {
 		return nil, false, err
 	}
@@ -173,10 +173,10 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	return response, connected.Load(), err
 }
 
-// outgoing is the request as it goes to the API server: the subject's own but
+// upstreamRequest is the request as it goes to the API server: the subject's own but
 // for the address and what concerns a single connection. No compression is asked
 // for, since events and lists are to be read.
-func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request, error) {
+func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
 	if x.effect.ListAt != 0 {
@@ -197,51 +197,51 @@ func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request,
 	return request, nil
 }
 
-// unanswered records that the subject gets no answer.
-func (x *exchange) unanswered(reached bool, serverCode int) {
+// recordNoResponse records that the subject gets no answer.
+func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
 	}})
 }
 
-// answer records an answer, then hands it to the subject.
-func (x *exchange) answer(response *http.Response) {
+// relayObject records an answer, then hands it to the subject.
+func (x *exchange) relayObject(response *http.Response) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	defer func() {
-		if buffer.Cap() <= bufferBytesKept {
+		if buffer.Cap() <= pooledBufferBytesMax {
 			buffers.Put(buffer)
 		}
 	}()
 	if response.ContentLength > 0 {
-		buffer.Grow(int(min(response.ContentLength, answerBytesMax)) + bytes.MinRead)
+		buffer.Grow(int(min(response.ContentLength, responseBytesMax)) + bytes.MinRead)
 	}
-	read, err := io.Copy(buffer, io.LimitReader(response.Body, answerBytesMax+1))
+	read, err := io.Copy(buffer, io.LimitReader(response.Body, responseBytesMax+1))
 	if err != nil {
-		x.unanswered(true, response.StatusCode)
-		x.breakOff(fmt.Errorf("reading an answer: %w", err))
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(fmt.Errorf("reading an answer: %w", err))
 	}
-	whole, body := read <= answerBytesMax, buffer.Bytes()
+	whole, body := read <= responseBytesMax, buffer.Bytes()
 	if whole && response.StatusCode < http.StatusBadRequest {
-		if body, x.target.skewed, err = x.proxy.skew.skewed(x.target.shownTo(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
+		if body, x.target.skewed, err = x.proxy.skew.skewBody(x.target.requestRef(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
-	if x.handOver(response, body, whole) && !whole {
-		x.copy(response)
+	if x.deliver(response, body, whole) && !whole {
+		x.copyBody(response)
 	}
 }
 
-// handOver records an answer and hands it over, and reports whether the subject was
+// deliver records an answer and hands it over, and reports whether the subject was
 // there to take it.
-func (x *exchange) handOver(response *http.Response, body []byte, whole bool) bool {
-	x.wire.handing.RLock()
-	defer x.wire.handing.RUnlock()
-	if x.left() {
-		x.unanswered(true, response.StatusCode)
+func (x *exchange) deliver(response *http.Response, body []byte, whole bool) bool {
+	x.conn.delivering.RLock()
+	defer x.conn.delivering.RUnlock()
+	if x.subjectGone() {
+		x.recordNoResponse(true, response.StatusCode)
 		return false
 	}
-	x.recordAnswer(response, body, whole)
+	x.recordResponse(response, body, whole)
 	copyHeader(x.writer.Header(), response.Header)
 	if whole && x.request.Method != http.MethodHead {
 		x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -251,17 +251,17 @@ func (x *exchange) handOver(response *http.Response, body []byte, whole bool) bo
 	return err == nil
 }
 
-// left reports whether the subject is not there any more to be told anything.
-func (x *exchange) left() bool { return x.wire.broken.Load() || x.request.Context().Err() != nil }
+// subjectGone reports whether the subject is not there any more to be told anything.
+func (x *exchange) subjectGone() bool { return x.conn.broken.Load() || x.request.Context().Err() != nil }
 
-// recordAnswer appends an answer, and a list's content behind it.
-func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool) {
-	var content answer
+// recordResponse appends an answer, and a list's content behind it.
+func (x *exchange) recordResponse(response *http.Response, body []byte, whole bool) {
+	var content responseContent
 	var err error
 	if whole {
-		content, err = x.target.readAnswer(encodingOf(response.Header.Get("Content-Type")), body)
+		content, err = x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	} else {
-		err = fmt.Errorf("an answer of more than %d bytes", answerBytesMax)
+		err = fmt.Errorf("an answer of more than %d bytes", responseBytesMax)
 	}
 	if failed := response.StatusCode >= http.StatusBadRequest; err != nil && !failed {
 		x.gap(err) // an error page need not be a Status
@@ -282,30 +282,30 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 		RetryAfter: retryAfter(response.Header),
 		Bytes:      length,
 	}})
-	x.proxy.kinship.learn(content.object)
+	x.proxy.owners.set(content.object)
 	if content.list != nil {
 		content.list.ID = x.record.ID
 		content.list.Subject = x.record.Subject
 		x.append(history.Record{List: content.list})
 		for i := range content.list.Items {
-			x.proxy.kinship.learn(&content.list.Items[i])
+			x.proxy.owners.set(&content.list.Items[i])
 		}
 	}
 }
 
-// pass hands on an answer that is no object as it comes.
-func (x *exchange) pass(response *http.Response) {
+// relayUnparsed hands on an answer that is no object as it comes.
+func (x *exchange) relayUnparsed(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
 		Fault: x.effect.Fault, RetryAfter: retryAfter(response.Header), Bytes: max(0, int(response.ContentLength)),
 	}})
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.WriteHeader(response.StatusCode)
-	x.copy(response)
+	x.copyBody(response)
 }
 
-// copy hands on the rest of an answer, each piece as soon as it is there.
-func (x *exchange) copy(response *http.Response) {
+// copyBody hands on the rest of an answer, each piece as soon as it is there.
+func (x *exchange) copyBody(response *http.Response) {
 	control := http.NewResponseController(x.writer)
 	piece := make([]byte, 32<<10)
 	for {
@@ -317,7 +317,7 @@ func (x *exchange) copy(response *http.Response) {
 		case err == io.EOF:
 			return
 		case err != nil:
-			x.breakOff(fmt.Errorf("reading an answer: %w", err))
+			x.abort(fmt.Errorf("reading an answer: %w", err))
 		}
 		if err := control.Flush(); err != nil {
 			return
@@ -325,13 +325,13 @@ func (x *exchange) copy(response *http.Response) {
 	}
 }
 
-// breakOff ends the exchange as a broken API server would. A stream that the
+// abort ends the exchange as a broken API server would. A stream that the
 // API server reset is reset; when the connection to it broke, or there was none,
 // so does the subject's, and with it everything else on it. It does not return.
-func (x *exchange) breakOff(err error) {
+func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {
-		cutConnection(x.request.Context())
+		resetConnection(x.request.Context())
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -51,7 +51,7 @@ func TestCreate(t *testing.T) {
 			if err != nil || got.Name != "web-1" {
 				t.Fatalf("created %q, error %v", got.Name, err)
 			}
-			answered := projected(t, pod("web-1", 7))
+			answered := project(t, pod("web-1", 7))
 			want := []history.Record{
 				{Seq: 1, Request: &history.Request{
 					ID: 1, Subject: "subject-0", Verb: "create", Resource: "pods", Namespace: "ns", Agent: "tester",
@@ -70,7 +70,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func projected(t *testing.T, p *corev1.Pod) history.Object {
+func project(t *testing.T, p *corev1.Pod) history.Object {
 	t.Helper()
 	object, err := history.Project("pods", p)
 	if err != nil {
@@ -103,11 +103,11 @@ func TestList(t *testing.T) {
 			want := []*history.List{
 				{
 					ID: 1, Subject: "subject-0", Resource: "pods", Version: 9, More: true,
-					Items: []history.Object{projected(t, pod("web-1", 3)), projected(t, pod("web-2", 4))},
+					Items: []history.Object{project(t, pod("web-1", 3)), project(t, pod("web-2", 4))},
 				},
 				{
 					ID: 2, Subject: "subject-0", Resource: "pods", Version: 9, Continued: true,
-					Items: []history.Object{projected(t, pod("web-3", 5))},
+					Items: []history.Object{project(t, pod("web-3", 5))},
 				},
 			}
 			records := f.All()
@@ -175,9 +175,9 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsTheSame compares both ends: path, query and header of the request,
+// TestForwardsUnchanged compares both ends: path, query and header of the request,
 // header and bytes of the answer.
-func TestForwardsTheSame(t *testing.T) {
+func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got, want := r.URL.RequestURI(), "/api/v1/namespaces/ns/pods/a%2Fb?x=%20y&z"; got != want {

@@ -85,12 +85,12 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 		if err := f.proxy.Stop(ctx); err != nil {
 			t.Error(err)
 		}
-		f.demandNoToken(t)
+		f.requireNoToken(t)
 	})
 	return f
 }
 
-func (f *fixture) demandNoToken(t *testing.T) {
+func (f *fixture) requireNoToken(t *testing.T) {
 	t.Helper()
 	for _, record := range f.All() {
 		encoded, err := json.Marshal(record)

@@ -78,9 +78,9 @@ func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	}
 }
 
-// TestJSONFrameNeedsNoMore reads an event of which nothing follows yet: it must
+// TestJSONFrameDoesNotWaitForNext reads an event of which nothing follows yet: it must
 // not wait for the next one.
-func TestJSONFrameNeedsNoMore(t *testing.T) {
+func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	read, write := io.Pipe()
 	defer write.Close()
 	go func() { _, _ = write.Write([]byte(`{"type":"ADDED"}`)) }()

@@ -113,8 +113,8 @@ func TestHoldKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHoldLeavesOthersAlone: streams of other resources pass at once.
-func TestHoldLeavesOthersAlone(t *testing.T) {
+// TestHoldAffectsOneResource: streams of other resources pass at once.
+func TestHoldAffectsOneResource(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
@@ -134,9 +134,9 @@ func TestHoldLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestHealReleases: what a fault holds goes out at once when it is removed, in
+// TestRemoveReleasesHeldEvents: what a fault holds goes out at once when it is removed, in
 // order.
-func TestHealReleases(t *testing.T) {
+func TestRemoveReleasesHeldEvents(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	for i, name := range []string{"a", "b", "free", "c"} {
 		h.server.event(history.Added, pod(name, i+1))
@@ -182,8 +182,8 @@ func TestLongestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestSubjectLeavesHeldStream: a hold does not keep a stream that nobody reads.
-func TestSubjectLeavesHeldStream(t *testing.T) {
+// TestSubjectClosesHeldStream: a hold does not keep a stream that nobody reads.
+func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)

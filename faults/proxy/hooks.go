@@ -40,7 +40,7 @@ type RequestEffect struct {
 	ListAt history.Version
 	// Lose lets the request do its work and keeps the API server's answer from the
 	// subject. It is for requests other than watches.
-	Lose *LostAnswer
+	Lose *LostResponse
 }
 
 // ConnectionBreak is how a request ends without an answer. The zero value breaks nothing.
@@ -55,9 +55,9 @@ const (
 	BreakConnection ConnectionBreak = "connection"
 )
 
-// LostAnswer is what the subject gets in the place of an answer: the Refusal, or the
+// LostResponse is what the subject gets in the place of an answer: the Refusal, or the
 // first half of the answer, or else nothing.
-type LostAnswer struct {
+type LostResponse struct {
 	// After is how long the subject waits for it, from the API server's answer on.
 	// It ends early when the fault is removed.
 	After  time.Duration

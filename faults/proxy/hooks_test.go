@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFaultsInTurn: the first fault that answers has the request, and none is
+// TestFirstMatchingFaultApplies: the first fault that answers has the request, and none is
 // asked once it is removed.
-func TestFaultsInTurn(t *testing.T) {
+func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
 	fault := func(name string, effect *RequestEffect) func() {

@@ -68,11 +68,11 @@ type Proxy struct {
 	watchFaults   *hooks[WatchFault]
 	lastID        atomic.Uint64
 	openStreams   openStreams
-	kinship       *kinship
+	owners       *ownerIndex
 	skew          skewedClock
 
 	mu       sync.RWMutex
-	gates    map[string]*gate
+	instances    map[string]*instanceServer
 	stopped  bool
 	handlers sync.WaitGroup // requests under way
 	servers  sync.WaitGroup
@@ -96,7 +96,7 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	if !pool.AppendCertsFromPEM(options.TargetCA) {
 		return nil, errors.New("fault proxy: the API server's CA: expected certificates in PEM")
 	}
-	certificate, ca, err := newIdentity(options.Clock.Now())
+	certificate, ca, err := newServingCertificate(options.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 		requestFaults: newHooks[RequestFault](),
 		watchFaults:   newHooks[WatchFault](),
 		openStreams:   openStreams{all: map[*stream]bool{}},
-		kinship:       newKinship(),
-		gates:         map[string]*gate{},
+		owners:       newOwnerIndex(),
+		instances:         map[string]*instanceServer{},
 	}, nil
 }
 
@@ -132,15 +132,15 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	switch {
 	case p.stopped:
 		return Endpoint{}, fmt.Errorf("fault proxy of %s: the proxy has stopped", subject)
-	case p.gates[subject] != nil:
+	case p.instances[subject] != nil:
 		return Endpoint{}, fmt.Errorf("fault proxy of %s: it listens already", subject)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("fault proxy of %s: %w", subject, err)
 	}
-	g := p.newGate(subject)
-	p.gates[subject] = g
+	g := p.newInstanceServer(subject)
+	p.instances[subject] = g
 	p.servers.Go(func() {
 		if err := g.serve(listener); err != nil {
 			p.mu.Lock()
@@ -181,7 +181,7 @@ func (p *Proxy) OnWatchEvent(fault WatchFault) (remove func()) {
 func (p *Proxy) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopped = true
-	gates := p.gates
+	gates := p.instances
 	p.mu.Unlock()
 
 	p.cancel()
@@ -201,7 +201,7 @@ func (p *Proxy) Stop(ctx context.Context) error {
 		return fmt.Errorf("fault proxy: requests are still under way: %w", ctx.Err())
 	}
 	for _, g := range gates {
-		g.upstream.closeIdle() // those that the last requests gave back
+		g.transports.closeIdle() // those that the last requests gave back
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestSubjects keeps the instances apart.
-func TestSubjects(t *testing.T) {
+// TestSubjectsAreSeparate keeps the instances apart.
+func TestSubjectsAreSeparate(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	f.do(t, http.MethodGet, "/healthz", "")
 	var err error

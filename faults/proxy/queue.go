@@ -48,15 +48,15 @@ type queue struct {
 	mu       sync.Mutex
 	events   []*event
 	bytes    int
-	changed  chan struct{} // has a token after a push
-	shrunk   chan struct{} // has a token after a pop
+	pushed  chan struct{} // has a token after a push
+	popped   chan struct{} // has a token after a pop
 	bytesMax int
 }
 
 func newQueue(bytesMax int) *queue {
 	return &queue{
-		changed:  make(chan struct{}, 1),
-		shrunk:   make(chan struct{}, 1),
+		pushed:  make(chan struct{}, 1),
+		popped:   make(chan struct{}, 1),
 		bytesMax: bytesMax,
 	}
 }
@@ -66,12 +66,12 @@ func newQueue(bytesMax int) *queue {
 func (q *queue) push(ctx context.Context, e *event) error {
 	for !q.tryPush(e) {
 		select {
-		case <-q.shrunk:
+		case <-q.popped:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	signal(q.changed)
+	signal(q.pushed)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (q *queue) tryPop() *event {
 	q.events[0] = nil
 	q.events = q.events[1:]
 	q.bytes -= len(e.raw)
-	signal(q.shrunk)
+	signal(q.popped)
 	return e
 }
 
@@ -108,7 +108,7 @@ func (q *queue) pop(ctx context.Context) (*event, error) {
 			return e, nil
 		}
 		select {
-		case <-q.changed:
+		case <-q.pushed:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestRefusalCodesRise(t *testing.T) {
+func TestRefusalCodesAscend(t *testing.T) {
 	want := []int{403, 404, 409, 422, 429, 500, 503, 504}
 	if diff := cmp.Diff(want, RefusalCodes()); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)

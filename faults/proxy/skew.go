@@ -26,22 +26,22 @@ type skewedClock struct {
 	ahead atomic.Int64 // in nanoseconds; negative: behind
 
 	mu sync.Mutex
-	// told are those who set the clock, and hear of what it does.
-	told []*SkewReporter
-	// set are the times that the API server really set of objects which the subject
+	// reporters are those who set the clock, and hear of what it does.
+	reporters []*SkewReporter
+	// serverTimes are the times that the API server really set of objects which the subject
 	// was shown with others: what it writes back must not change them.
-	set map[types.UID]setTimes
+	serverTimes map[types.UID]serverTimes
 }
 
-type setTimes struct{ created, deleting metav1.Time }
+type serverTimes struct{ created, deleting metav1.Time }
 
 // SkewReporter is told whenever an object was shown with times that were moved, and in
 // answer to which request. It is called by whoever shows it, from many goroutines.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// shownTo is what an object is shown for: the request, and the resource that it asks
+// requestRef is what an object is shown for: the request, and the resource that it asks
 // for.
-type shownTo struct {
+type requestRef struct {
 	request  uint64
 	resource string
 }
@@ -60,21 +60,21 @@ type shownTo struct {
 // than once; what was being shown meanwhile may still be told of.
 func (p *Proxy) SkewClock(ahead time.Duration, tell SkewReporter) (restore func()) {
 	p.skew.mu.Lock()
-	p.skew.told = append(p.skew.told, &tell)
+	p.skew.reporters = append(p.skew.reporters, &tell)
 	p.skew.mu.Unlock()
 	p.skew.ahead.Add(int64(ahead))
 	return sync.OnceFunc(func() {
 		p.skew.ahead.Add(-int64(ahead))
 		p.skew.mu.Lock()
 		defer p.skew.mu.Unlock()
-		p.skew.told = slices.DeleteFunc(slices.Clone(p.skew.told), func(other *SkewReporter) bool { return other == &tell })
+		p.skew.reporters = slices.DeleteFunc(slices.Clone(p.skew.reporters), func(other *SkewReporter) bool { return other == &tell })
 	})
 }
 
-// tell tells of an object whose times were moved.
-func (s *skewedClock) tell(to shownTo, m metav1.Object) {
+// report tells of an object whose times were moved.
+func (s *skewedClock) report(to requestRef, m metav1.Object) {
 	s.mu.Lock()
-	all := s.told
+	all := s.reporters
 	s.mu.Unlock()
 	ref := history.Ref{Resource: to.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
 	for _, tell := range all {
@@ -83,11 +83,11 @@ func (s *skewedClock) tell(to shownTo, m metav1.Object) {
 	}
 }
 
-// by is how far the clock is ahead at the moment.
-func (s *skewedClock) by() time.Duration { return time.Duration(s.ahead.Load()) }
+// offset is how far the clock is ahead at the moment.
+func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// shown is a time as a clock shows it that is ahead by so much.
-func shown(t time.Time, ahead time.Duration) time.Time {
+// skewTime is a time as a clock shows it that is ahead by so much.
+func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
 	}
@@ -98,24 +98,24 @@ func shown(t time.Time, ahead time.Duration) time.Time {
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// show moves the times of what the subject is about to be shown: an object, or the
+// skewAll moves the times of what the subject is about to be shown: an object, or the
 // items of a list. It reports whether there is anything in it whose times are.
-func (s *skewedClock) show(to shownTo, obj runtime.Object, ahead time.Duration) (bool, error) {
+func (s *skewedClock) skewAll(to requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil
 	}
 	if meta.IsListType(obj) {
-		return true, meta.EachListItem(obj, func(item runtime.Object) error { return s.showOne(to, item, ahead) })
+		return true, meta.EachListItem(obj, func(item runtime.Object) error { return s.skewObject(to, item, ahead) })
 	}
-	return true, s.showOne(to, obj, ahead)
+	return true, s.skewObject(to, obj, ahead)
 }
 
-func (s *skewedClock) showOne(to shownTo, obj runtime.Object, ahead time.Duration) error {
+func (s *skewedClock) skewObject(to requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return fmt.Errorf("moving the times of an object: %w", err)
 	}
-	was := setTimes{created: m.GetCreationTimestamp()}
+	was := serverTimes{created: m.GetCreationTimestamp()}
 	created := was.created
 	times := append(statusTimes(obj), &created)
 	deleting := m.GetDeletionTimestamp()
@@ -123,33 +123,33 @@ func (s *skewedClock) showOne(to shownTo, obj runtime.Object, ahead time.Duratio
 		was.deleting = *deleting
 		times = append(times, deleting)
 	}
-	s.keep(m.GetUID(), was)
+	s.recordServerTimes(m.GetUID(), was)
 	moved := false
 	for _, t := range times {
-		as := metav1.Time{Time: shown(t.Time, ahead)}
+		as := metav1.Time{Time: skewTime(t.Time, ahead)}
 		moved = moved || !as.Equal(t)
 		*t = as
 	}
 	m.SetCreationTimestamp(created)
 	m.SetDeletionTimestamp(deleting)
 	if moved {
-		s.tell(to, m)
+		s.report(to, m)
 	}
 	return nil
 }
 
-// keep notes the times that were really set of an object. One that is said to be
+// recordServerTimes notes the times that were really set of an object. One that is said to be
 // deleted goes on being so, whatever an older version says that is shown after it.
-func (s *skewedClock) keep(uid types.UID, was setTimes) {
+func (s *skewedClock) recordServerTimes(uid types.UID, was serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.set == nil {
-		s.set = map[types.UID]setTimes{}
+	if s.serverTimes == nil {
+		s.serverTimes = map[types.UID]serverTimes{}
 	}
 	if was.deleting.IsZero() {
-		was.deleting = s.set[uid].deleting
+		was.deleting = s.serverTimes[uid].deleting
 	}
-	s.set[uid] = was
+	s.serverTimes[uid] = was
 }
 
 // statusTimes are the times in an object's status that the API server or a node sets.
@@ -188,15 +188,15 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restore gives an object that the subject writes the times that were really set,
+// restoreTimes gives an object that the subject writes the times that were really set,
 // and reports whether they were others.
-func (s *skewedClock) restore(obj runtime.Object) bool {
+func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
-	was, known := s.set[m.GetUID()]
+	was, known := s.serverTimes[m.GetUID()]
 	s.mu.Unlock()
 	if !known {
 		return false
@@ -213,25 +213,25 @@ func (s *skewedClock) restore(obj runtime.Object) bool {
 	return changed
 }
 
-// restored is the body of a request with the times that were really set.
-func (s *skewedClock) restored(in encoding, body []byte) ([]byte, error) {
+// restoreBody is the body of a request with the times that were really set.
+func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
-	unused := len(s.set) == 0
+	unused := len(s.serverTimes) == 0
 	s.mu.Unlock()
 	if unused {
 		return body, nil
 	}
 	obj, err := decode(in, body)
-	if err != nil || !s.restore(obj) {
+	if err != nil || !s.restoreTimes(obj) {
 		return body, err
 	}
 	return encode(in, obj)
 }
 
-// skewed is the body of an answer as the subject is shown it, and whether its times
+// skewBody is the body of an answer as the subject is shown it, and whether its times
 // were moved.
-func (s *skewedClock) skewed(to shownTo, in encoding, body []byte) ([]byte, bool, error) {
-	ahead := s.by()
+func (s *skewedClock) skewBody(to requestRef, in encoding, body []byte) ([]byte, bool, error) {
+	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
 		return body, false, nil
 	}
@@ -239,7 +239,7 @@ func (s *skewedClock) skewed(to shownTo, in encoding, body []byte) ([]byte, bool
 	if err != nil {
 		return body, false, err
 	}
-	moved, err := s.show(to, obj, ahead)
+	moved, err := s.skewAll(to, obj, ahead)
 	if err != nil || !moved {
 		return body, false, err
 	}
@@ -247,10 +247,10 @@ func (s *skewedClock) skewed(to shownTo, in encoding, body []byte) ([]byte, bool
 	return shown, true, err
 }
 
-// skewedEvent is a frame of a watch stream as the subject is shown it, and whether
+// skewEvent is a frame of a watch stream as the subject is shown it, and whether
 // its times were moved.
-func (s *skewedClock) skewedEvent(to shownTo, in encoding, frame []byte) ([]byte, bool, error) {
-	ahead := s.by()
+func (s *skewedClock) skewEvent(to requestRef, in encoding, frame []byte) ([]byte, bool, error) {
+	ahead := s.offset()
 	if ahead == 0 {
 		return frame, false, nil
 	}
@@ -262,7 +262,7 @@ func (s *skewedClock) skewedEvent(to shownTo, in encoding, frame []byte) ([]byte
 	if err != nil {
 		return frame, false, err
 	}
-	if err := s.showOne(to, obj, ahead); err != nil {
+	if err := s.skewObject(to, obj, ahead); err != nil {
 		return frame, false, err
 	}
 	shown, err := encodeEvent(in, history.EventType(event.Type), obj)

@@ -14,11 +14,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-var dawn = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestShown: whole seconds move by themselves, a fraction moves its part of them,
+// TestSkewTimeMovesSecondsInOrder: whole seconds move by themselves, a fraction moves its part of them,
 // and no two times change their order.
-func TestShown(t *testing.T) {
+func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
 		least, most time.Duration
@@ -34,8 +34,8 @@ func TestShown(t *testing.T) {
 		most := 0
 		last := time.Time{}
 		for i := range seconds {
-			at := dawn.Add(time.Duration(i) * time.Second)
-			now := shown(at, test.ahead)
+			at := startTime.Add(time.Duration(i) * time.Second)
+			now := skewTime(at, test.ahead)
 			moved := now.Sub(at)
 			if moved < test.least || moved > test.most || moved%time.Second != 0 {
 				t.Fatalf("%v ahead: %v is shown as %v", test.ahead, at, now)
@@ -51,16 +51,16 @@ func TestShown(t *testing.T) {
 			t.Errorf("%v ahead: %.2f of the seconds are shown as %v more, want %.2f", test.ahead, part, test.most, test.later)
 		}
 	}
-	if at := shown(time.Time{}, time.Hour); !at.IsZero() {
+	if at := skewTime(time.Time{}, time.Hour); !at.IsZero() {
 		t.Errorf("no time is shown as %v", at)
 	}
 }
 
-// TestSkewedBodies: in both encodings the times of the API server and the nodes are
+// TestSkewBodyMovesServerTimesOnly: in both encodings the times of the API server and the nodes are
 // moved and no others, and what is written back is what was set.
-func TestSkewedBodies(t *testing.T) {
-	at := metav1.NewTime(dawn)
-	later := metav1.NewTime(dawn.Add(time.Hour))
+func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
+	at := metav1.NewTime(startTime)
+	later := metav1.NewTime(startTime.Add(time.Hour))
 	set := &appsv1.ReplicaSet{
 		TypeMeta:   metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u1", CreationTimestamp: at, DeletionTimestamp: &later},
@@ -88,7 +88,7 @@ func TestSkewedBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			moved, ok, err := p.skew.skewed(shownTo{7, "things"}, in, body)
+			moved, ok, err := p.skew.skewBody(requestRef{7, "things"}, in, body)
 			if err != nil || !ok {
 				t.Fatalf("%s: moved %t, error %v", name, ok, err)
 			}
@@ -113,8 +113,8 @@ func TestSkewedBodies(t *testing.T) {
 
 		restore()
 		restore()
-		if p.skew.by() != 0 || len(p.skew.told) != 0 {
-			t.Errorf("%s: at the end the clock is %v ahead, and %d are told", name, p.skew.by(), len(p.skew.told))
+		if p.skew.offset() != 0 || len(p.skew.reporters) != 0 {
+			t.Errorf("%s: at the end the clock is %v ahead, and %d are told", name, p.skew.offset(), len(p.skew.reporters))
 		}
 		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, told); diff != "" {
 			t.Errorf("%s: told of (-want +got):\n%s", name, diff)
@@ -124,7 +124,7 @@ func TestSkewedBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written, err := p.skew.restored(in, body)
+		written, err := p.skew.restoreBody(in, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,20 +145,20 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 	}
 }
 
-// TestSkewedStatus: an error, and what is no object, is shown as it is.
-func TestSkewedStatus(t *testing.T) {
+// TestSkewLeavesStatusAndBookmarks: an error, and what is no object, is shown as it is.
+func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 	p := &Proxy{}
 	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("told of %s", ref) })()
 	body, err := encode(jsonEncoding, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown, moved, err := p.skew.skewed(shownTo{}, jsonEncoding, body); moved || err != nil || string(shown) != string(body) {
+	if shown, moved, err := p.skew.skewBody(requestRef{}, jsonEncoding, body); moved || err != nil || string(shown) != string(body) {
 		t.Errorf("a Status is shown as %s, moved %t, error %v", shown, moved, err)
 	}
 	if event, err := encodeEvent(jsonEncoding, "BOOKMARK", &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}); err != nil {
 		t.Error(err)
-	} else if shown, moved, err := p.skew.skewedEvent(shownTo{}, jsonEncoding, event); moved || err != nil || string(shown) != string(event) {
+	} else if shown, moved, err := p.skew.skewEvent(requestRef{}, jsonEncoding, event); moved || err != nil || string(shown) != string(event) {
 		t.Errorf("a bookmark is shown as %s, moved %t, error %v", shown, moved, err)
 	}
 }

@@ -27,11 +27,11 @@ type stream struct {
 	in     encoding
 	source *bufio.Reader
 	queue  *queue
-	// released is when the last wait for a held event was over: whatever arrived
+	// lastRelease is when the last wait for a held event was over: whatever arrived
 	// before it was held until then.
-	released time.Time
-	// forced is how a fault ends the stream, set before it calls cancel.
-	forced atomic.Pointer[streamEnd]
+	lastRelease time.Time
+	// injectedEnd is how a fault ends the stream, set before it calls cancel.
+	injectedEnd atomic.Pointer[streamEnd]
 	cancel context.CancelFunc
 }
 
@@ -50,30 +50,30 @@ func (x *exchange) stream(response *http.Response) {
 	x.writer.WriteHeader(response.StatusCode)
 
 	ctx, cancel := context.WithCancel(x.request.Context())
-	s.open(cancel)
+	s.register(cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		s.read(ctx)
+		s.readEvents(ctx)
 	}()
-	end := s.deliver(ctx)
+	end := s.deliverEvents(ctx)
 	cancel()
 	_ = response.Body.Close() // ends a read under way
 	<-finished
-	end = s.shut(end)
+	end = s.unregister(end)
 	if end.expired {
-		end.err = s.expire()
+		end.err = s.sendExpired()
 	}
 	x.append(history.Record{WatchClosed: &history.WatchClosed{
 		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason,
 	}})
 	if end.err != nil {
-		x.breakOff(end.err)
+		x.abort(end.err)
 	}
 }
 
-// read queues what arrives, until the stream ends or ctx does.
-func (s *stream) read(ctx context.Context) {
+// readEvents queues what arrives, until the stream ends or ctx does.
+func (s *stream) readEvents(ctx context.Context) {
 	next, ok := framings[s.in]
 	if !ok {
 		s.gap(errors.New("a watch stream of an unknown content type"))
@@ -85,7 +85,7 @@ func (s *stream) read(ctx context.Context) {
 		if len(raw) > 0 {
 			e := &event{raw: raw, arrived: arrived}
 			if err == nil && ok {
-				s.examine(e)
+				s.inspect(e)
 			}
 			if e.dropped {
 				continue
@@ -117,10 +117,10 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// examine reads an event and asks the faults about it.
-func (s *stream) examine(e *event) {
+// inspect reads an event and asks the faults about it.
+func (s *stream) inspect(e *event) {
 	var err error
-	if e.raw, s.target.skewed, err = s.proxy.skew.skewedEvent(s.target.shownTo(s.record.ID), s.in, e.raw); err != nil {
+	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
 		s.gap(err)
 		return
 	}
@@ -156,14 +156,14 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliver hands events to the subject in their order, each when it is due, and
+// deliverEvents hands events to the subject in their order, each when it is due, and
 // returns how the stream ended.
-func (s *stream) deliver(ctx context.Context) *streamEnd {
+func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
 	handing := false // from an event until it is flushed
 	defer func() {
 		if handing {
-			s.wire.handing.RUnlock()
+			s.conn.delivering.RUnlock()
 		}
 	}()
 	for {
@@ -171,46 +171,46 @@ func (s *stream) deliver(ctx context.Context) *streamEnd {
 		if e == nil || s.proxy.clock.Now().Before(e.due()) { // what is written need not wait for it
 			err := control.Flush()
 			if handing {
-				s.wire.handing.RUnlock()
+				s.conn.delivering.RUnlock()
 				handing = false
 			}
 			if err != nil {
-				return s.gone()
+				return s.subjectGoneEnd()
 			}
 		}
 		var err error
 		if e == nil {
 			if e, err = s.queue.pop(ctx); err != nil {
-				return s.gone()
+				return s.subjectGoneEnd()
 			}
 		}
-		if err := s.await(ctx, e); err != nil {
-			return s.gone()
+		if err := s.waitUntilDue(ctx, e); err != nil {
+			return s.subjectGoneEnd()
 		}
 		if e.end != nil {
 			return e.end
 		}
 		if !handing {
-			s.wire.handing.RLock()
+			s.conn.delivering.RLock()
 			handing = true
 		}
-		if s.left() || s.hand(e) != nil {
-			return s.gone()
+		if s.subjectGone() || s.deliverEvent(e) != nil {
+			return s.subjectGoneEnd()
 		}
 	}
 }
 
-// gone is the end of a stream that nobody reads any more.
-func (s *stream) gone() *streamEnd {
+// subjectGoneEnd is the end of a stream that nobody reads any more.
+func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
 	return &streamEnd{reason: "the subject went away"}
 }
 
-// await returns when an event is due: its holds are over, or their faults are
+// waitUntilDue returns when an event is due: its holds are over, or their faults are
 // removed. It fails when nobody waits for the event any more.
-func (s *stream) await(ctx context.Context, e *event) error {
+func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
 		faults := s.proxy.watchFaults.current.Load() // before due, so that no removal is missed
@@ -218,7 +218,7 @@ func (s *stream) await(ctx context.Context, e *event) error {
 		left := e.due().Sub(now)
 		if left <= 0 {
 			if waited {
-				s.released = now
+				s.lastRelease = now
 			}
 			if err := s.request.Context().Err(); err != nil {
 				return err // ctx may learn of it later than the body, whose end e may be
@@ -238,16 +238,16 @@ func (s *stream) await(ctx context.Context, e *event) error {
 	}
 }
 
-// hand records a delivery and makes it.
-func (s *stream) hand(e *event) error {
+// deliverEvent records a delivery and makes it.
+func (s *stream) deliverEvent(e *event) error {
 	if e.delivery != nil {
-		e.delivery.Held = max(0, s.released.Sub(e.arrived))
+		e.delivery.Held = max(0, s.lastRelease.Sub(e.arrived))
 		s.append(history.Record{Delivery: e.delivery})
 		switch e.delivery.Type {
 		case history.Added, history.Modified:
-			s.proxy.kinship.learn(&e.delivery.Object)
+			s.proxy.owners.set(&e.delivery.Object)
 		case history.Deleted:
-			s.proxy.kinship.forget(&e.delivery.Object)
+			s.proxy.owners.remove(&e.delivery.Object)
 		}
 	}
 	_, err := s.writer.Write(e.raw)

@@ -55,11 +55,11 @@ func TestWatch(t *testing.T) {
 				t.Errorf("records of an open watch:\n%s", got)
 			}
 			want := []*history.Delivery{
-				{Type: history.Added, Object: projected(t, pod("web-1", 3))},
-				{Type: history.Modified, Object: projected(t, pod("web-1", 4))},
+				{Type: history.Added, Object: project(t, pod("web-1", 3))},
+				{Type: history.Modified, Object: project(t, pod("web-1", 4))},
 				{Type: history.Bookmark, Object: history.Object{Ref: history.Ref{Resource: "pods", Version: 5}}, InitialEventsEnd: true},
 				{Type: history.Bookmark, Object: history.Object{Ref: history.Ref{Resource: "pods", Version: 6}}},
-				{Type: history.Deleted, Object: projected(t, pod("web-1", 7))},
+				{Type: history.Deleted, Object: project(t, pod("web-1", 7))},
 				{Type: history.Error},
 			}
 			server.event(history.Added, pod("web-1", 3))
@@ -146,9 +146,9 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// TestWatchBytes compares what the subject gets with what the API server sent,
+// TestWatchForwardsBytes compares what the subject gets with what the API server sent,
 // byte for byte, readable or not.
-func TestWatchBytes(t *testing.T) {
+func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
 		name, contentType, stream string

@@ -79,7 +79,7 @@ func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	f.env = &faults.Env{Rand: rand.New(rand.NewPCG(seed, 0))}
 	var at []int
 	for i := range matches {
-		if _, _, fires := f.count(f.env.Rand, f.spoil); fires {
+		if _, _, fires := f.count(f.env.Rand, f.effect); fires {
 			at = append(at, i+1)
 		}
 	}
@@ -124,8 +124,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestOnTheWay refuses the second of three creates on its way to a server.
-func TestOnTheWay(t *testing.T) {
+// TestHealReleasesDelayedRequests refuses the second of three creates on its way to a server.
+func TestHealReleasesDelayedRequests(t *testing.T) {
 	reached := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached++

@@ -18,7 +18,7 @@ var Lost = faults.Type{
 	Healing:     "Responses pass again; whoever still waits for a lost one is let go at once.",
 	Providers:   faults.Providers,
 	Params: withMatch(withoutWatch,
-		faults.Param{Name: "how", Description: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(losses, ", ")},
+		faults.Param{Name: "how", Description: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(lossNames, ", ")},
 		faults.Param{Name: "code", Description: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + ", with how error only", Default: "504 (the API server timed out) with how error"},
 		faults.Param{Name: "after", Description: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
 		breaksParam(),
@@ -36,10 +36,10 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// losses are what the subject may get in the place of a response; lostCodes are
+// lossNames are what the subject may get in the place of a response; lostCodes are
 // the errors that the API server may answer with though the work is done.
 var (
-	losses    = []string{lossReset, lossError, lossCut}
+	lossNames    = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 
@@ -71,7 +71,7 @@ func (p *LostParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, withoutWatch); err != nil {
 		return err
 	}
-	if err := faults.OneOf(params, "how", p.How, losses); err != nil {
+	if err := faults.OneOf(params, "how", p.How, lossNames); err != nil {
 		return err
 	}
 	switch {
@@ -83,12 +83,12 @@ func (p *LostParams) validate(params faults.Params) error {
 	if err := validateDuration(params, "after", p.After, 0); err != nil {
 		return err
 	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
 // loss is what the proxy is to do, and that in words.
-func (p *LostParams) loss() (proxy.LostAnswer, string) {
-	loss := proxy.LostAnswer{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
+func (p *LostParams) loss() (proxy.LostResponse, string) {
+	loss := proxy.LostResponse{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
 	switch p.How {
 	case lossError:

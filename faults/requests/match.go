@@ -112,7 +112,7 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 
 // selection counts the requests that match, and says which of them are spoiled.
 type selection struct {
-	match Match
+	matcher Match
 
 	mu             sync.Mutex // requests come from many goroutines
 	matches, fired int
@@ -121,12 +121,12 @@ type selection struct {
 // count takes in a match, and says whether the fault fires at it and what it then
 // does. Every match draws, whether or not the fault can still fire, so that the
 // limit on the number of firings does not shift the draws.
-func (s *selection) count(random *rand.Rand, spoil spoiler) (effect proxy.RequestEffect, did string, fires bool) {
+func (s *selection) count(random *rand.Rand, spoil effectFunc) (effect proxy.RequestEffect, did string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.matches++
 	fires = true
-	switch m := &s.match; {
+	switch m := &s.matcher; {
 	case m.Nth != nil:
 		fires = s.matches == *m.Nth
 	case m.Every != nil:
@@ -135,7 +135,7 @@ func (s *selection) count(random *rand.Rand, spoil spoiler) (effect proxy.Reques
 		fires = random.Float64() < *m.Probability
 	}
 	effect, did = spoil(random)
-	if !fires || (s.match.Times > 0 && s.fired >= s.match.Times) {
+	if !fires || (s.matcher.Times > 0 && s.fired >= s.matcher.Times) {
 		return proxy.RequestEffect{}, "", false
 	}
 	s.fired++

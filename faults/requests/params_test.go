@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// made makes a fault of a kind that spoils creates of pods, of the rest of its
+// newFromYAML makes a fault of a kind that spoils creates of pods, of the rest of its
 // parameters.
-func made(kind faults.Type, rest string) (*fault, error) {
+func newFromYAML(kind faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
 		return nil, err
@@ -42,17 +42,17 @@ func TestEffects(t *testing.T) {
 		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "kept back for 2s"},
 		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "hangs for up to 10m0s, then the connection is reset"},
 		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "hangs for up to 1s, then passes"},
-		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostAnswer{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
-		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostAnswer{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
-		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostAnswer{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
+		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostResponse{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
+		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostResponse{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
+		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostResponse{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
 	}
 	for _, test := range tests {
-		f, err := made(test.kind, test.rest)
+		f, err := newFromYAML(test.kind, test.rest)
 		if err != nil {
 			t.Errorf("%s%s: %v", test.kind.Name, test.rest, err)
 			continue
 		}
-		effect, did := f.spoil(rand.New(rand.NewPCG(1, 1)))
+		effect, did := f.effect(rand.New(rand.NewPCG(1, 1)))
 		if diff := cmp.Diff(test.want, effect); diff != "" || did != test.did {
 			t.Errorf("%s%s does %q, want %q (-want +got):\n%s", test.kind.Name, test.rest, did, test.did, diff)
 		}
@@ -61,14 +61,14 @@ func TestEffects(t *testing.T) {
 
 // TestJitter: delays are spread over all of their bounds, by the seed alone.
 func TestJitter(t *testing.T) {
-	f, err := made(Slow, ", delay: 1s, jitter: 100ms")
+	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	delays := func(seed uint64) (all []time.Duration) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		for range 1000 {
-			effect, _ := f.spoil(random)
+			effect, _ := f.effect(random)
 			all = append(all, effect.Delay)
 		}
 		return all
@@ -110,7 +110,7 @@ func TestBadParams(t *testing.T) {
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {
-		_, err := made(test.kind, test.rest)
+		_, err := newFromYAML(test.kind, test.rest)
 		if want := at(test.rest, test.field) + test.want; err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", test.rest, err, want)
 		}

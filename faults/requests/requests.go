@@ -19,28 +19,28 @@ import (
 // durationMax bounds how long a request is kept waiting.
 const durationMax = 10 * time.Minute
 
-// spoiler decides what becomes of a request that a fault is to spoil, and says in
+// effectFunc decides what becomes of a request that a fault is to spoil, and says in
 // words what that is. It draws from random as often for every request.
-type spoiler func(random *rand.Rand) (effect proxy.RequestEffect, did string)
+type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, did string)
 
 // fault is any of the faults of this package in force.
 type fault struct {
 	selection
-	spoil spoiler
-	// did is what it does to requests, for the tally.
-	did string
+	effect effectFunc
+	// action is what it does to requests, for the tally.
+	action string
 
 	env    *faults.Env
 	remove func()
 }
 
-func newFault(match Match, did string, spoil spoiler) *fault {
-	return &fault{selection: selection{match: match}, did: did, spoil: spoil}
+func newFault(match Match, did string, spoil effectFunc) *fault {
+	return &fault{selection: selection{matcher: match}, action: did, effect: spoil}
 }
 
 func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	f.env = env
-	f.remove = env.Proxy.OnRequest(f.decide)
+	f.remove = env.Proxy.OnRequest(f.match)
 	return nil
 }
 
@@ -55,36 +55,36 @@ func (f *fault) Heal(context.Context) error {
 func (f *fault) Summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%s %d of %d matching requests", f.did, f.fired, f.matches)
+	return fmt.Sprintf("%s %d of %d matching requests", f.action, f.fired, f.matches)
 }
 
-func (f *fault) decide(request *history.Request) *proxy.RequestEffect {
-	if !f.match.matches(request, f.env.Proxy.Controller) {
+func (f *fault) match(request *history.Request) *proxy.RequestEffect {
+	if !f.matcher.matches(request, f.env.Proxy.Controller) {
 		return nil
 	}
-	effect, did, fires := f.count(f.env.Rand, f.spoil)
+	effect, did, fires := f.count(f.env.Rand, f.effect)
 	if !fires {
 		return nil
 	}
 	effect.Fault = f.env.Report.Name()
-	f.env.Report.Fired(request.ID, about(request), did)
+	f.env.Report.Fired(request.ID, objectRef(request), did)
 	return &effect
 }
 
-// about names the object of a request as far as it has a name.
-func about(request *history.Request) *history.Ref {
+// objectRef names the object of a request as far as it has a name.
+func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakages are the ways to break a request off, as scenarios call them.
-var breakages = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
+// breakNames are the ways to break a request off, as scenarios call them.
+var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
 
 // breaksParam documents the parameter breaks.
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",
 		Description: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
-		Bounds:      "one of " + strings.Join(breakages, ", "),
+		Bounds:      "one of " + strings.Join(breakNames, ", "),
 		Default:     string(proxy.BreakConnection),
 	}
 }

@@ -33,7 +33,7 @@ func NewReset(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params, faults.Verbs); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "breaks", p.Breaks, breakages); err != nil {
+	if err := faults.OneOf(params, "breaks", p.Breaks, breakNames); err != nil {
 		return nil, err
 	}
 	return newFault(p.Match, "broke off", func(*rand.Rand) (proxy.RequestEffect, string) {

@@ -113,5 +113,5 @@ func (p *HangParams) validate(params faults.Params) error {
 	if err := faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}); err != nil {
 		return err
 	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }

@@ -93,7 +93,7 @@ func (e *edit) Summary() string {
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer e.tried()
+	defer e.firstStepTried()
 	go func() {
 		select {
 		case <-e.Stopping():
@@ -103,18 +103,18 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}()
 	// An error is in the record of the step that failed.
 	_ = workload.Run(ctx, workload.Env{
-		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: diary{e, env.Report},
+		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 
-// diary takes the records of steps for firings of the fault: the steps that the
+// stepRecorder takes the records of steps for firings of the fault: the steps that the
 // history counts are the scenario's own.
-type diary struct {
+type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
-func (d diary) Append(record history.Record) {
+func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
 	if step == nil {
 		return
@@ -127,7 +127,7 @@ func (d diary) Append(record history.Record) {
 		d.report.Failed(step.Object, errors.New(step.Detail+": "+step.Error))
 	}
 	if step.Event != history.StepBegun {
-		d.edit.tried()
+		d.edit.firstStepTried()
 	}
 }
 
@@ -141,5 +141,5 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// tried says that the first step has been tried.
-func (e *edit) tried() { e.once.Do(func() { close(e.begun) }) }
+// firstStepTried says that the first step has been tried.
+func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

@@ -52,7 +52,7 @@ type bookmarks struct {
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 	b.env = env
-	b.remove = env.Proxy.OnWatchEvent(b.decide)
+	b.remove = env.Proxy.OnWatchEvent(b.match)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (b *bookmarks) Summary() string {
 	return fmt.Sprintf("lost %d bookmarks", b.lost)
 }
 
-func (b *bookmarks) decide(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil
 	}

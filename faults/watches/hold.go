@@ -73,8 +73,8 @@ type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// stallHold is longer than any run: what ends a stall is its healing.
-const stallHold = 1000 * time.Hour
+// holdUntilHealed is longer than any run: what ends a stall is its healing.
+const holdUntilHealed = 1000 * time.Hour
 
 // NewStall makes the fault that params describe.
 func NewStall(params faults.Params) (faults.Fault, error) {
@@ -85,7 +85,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
 		return nil, err
 	}
-	return newHolding(p.Resource, stallHold, "holds the events of this watch until healed"), nil
+	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until healed"), nil
 }
 
 // resourceParam documents the parameter resource.
@@ -97,7 +97,7 @@ func resourceParam(sentence string) faults.Param {
 type holding struct {
 	resource string
 	hold     time.Duration
-	says     string // for the record of the first event held on a stream
+	detail     string // for the record of the first event held on a stream
 	env      *faults.Env
 	remove   func()
 
@@ -107,12 +107,12 @@ type holding struct {
 }
 
 func newHolding(resource string, hold time.Duration, says string) *holding {
-	return &holding{resource: resource, hold: hold, says: says, streams: map[uint64]bool{}}
+	return &holding{resource: resource, hold: hold, detail: says, streams: map[uint64]bool{}}
 }
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 	h.env = env
-	h.remove = env.Proxy.OnWatchEvent(h.decide)
+	h.remove = env.Proxy.OnWatchEvent(h.match)
 	return nil
 }
 
@@ -129,9 +129,9 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))
 }
 
-// decide records the first event held on each stream; the deliveries say how
+// match records the first event held on each stream; the deliveries say how
 // long every one was held.
-func (h *holding) decide(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (h *holding) decide(stream *history.Request, event *history.Delivery) *prox
 	h.mu.Unlock()
 	if first {
 		ref := event.Object.Ref // the event is the proxy's
-		h.env.Report.Fired(stream.ID, &ref, h.says)
+		h.env.Report.Fired(stream.ID, &ref, h.detail)
 	}
 	return &proxy.WatchEffect{Hold: h.hold}
 }

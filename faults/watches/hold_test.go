@@ -42,9 +42,9 @@ func TestDelayParams(t *testing.T) {
 	faulttest.Params(t, Delay, tests)
 }
 
-// TestOnTheWay delays two events of a watch of pods, heals, and wants them both,
+// TestHealReleasesHeldEvents delays two events of a watch of pods, heals, and wants them both,
 // with one record of firing. A watch of services is not concerned.
-func TestOnTheWay(t *testing.T) {
+func TestHealReleasesHeldEvents(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for version := 1; version <= 2; version++ {

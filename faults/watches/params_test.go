@@ -44,9 +44,9 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestMayBeOld: a query that the API server may not answer from an older state is
+// TestMayAnswerAtVersion: a query that the API server may not answer from an older state is
 // left alone.
-func TestMayBeOld(t *testing.T) {
+func TestMayAnswerAtVersion(t *testing.T) {
 	s := &stale{version: 100}
 	for query, want := range map[string]bool{
 		"":                   false,
@@ -68,7 +68,7 @@ func TestMayBeOld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.mayBeOld(values); got != want {
+		if got := s.mayAnswerAtVersion(values); got != want {
 			t.Errorf("%q may be old: %v, want %v", query, got, want)
 		}
 	}

@@ -119,7 +119,7 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-func TestSecret(t *testing.T) {
+func TestMayHoldCredentials(t *testing.T) {
 	tests := []struct {
 		target target
 		want   bool
@@ -132,7 +132,7 @@ func TestSecret(t *testing.T) {
 		{target{resource: "tokenreviews.authentication.k8s.io"}, true},
 	}
 	for _, test := range tests {
-		if got := test.target.secret(); got != test.want {
+		if got := test.target.mayHoldCredentials(); got != test.want {
 			t.Errorf("%+v: secret is %v, want %v", test.target, got, test.want)
 		}
 	}

@@ -21,12 +21,12 @@ type target struct {
 	skewed      bool // the times in what is shown of it are moved
 }
 
-// shownTo is what the answer to a request of that ID is shown for.
-func (t *target) shownTo(request uint64) shownTo { return shownTo{request, t.resource} }
+// requestRef is what the answer to a request of that ID is shown for.
+func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
-// namespaceParts are the subresources of namespaces: only they make the third
+// namespaceSubresources are the subresources of namespaces: only they make the third
 // segment of namespaces/x/y a part of the namespace, and not a resource in it.
-var namespaceParts = []string{"finalize", "status"}
+var namespaceSubresources = []string{"finalize", "status"}
 
 // verbs maps methods to verbs, on a collection and on one object.
 var verbs = map[string]struct{ collection, object string }{
@@ -55,7 +55,7 @@ func classify(method string, u *url.URL) target {
 		segments = segments[1:]
 	}
 	t := target{}
-	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains(namespaceParts, segments[2]) {
+	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains(namespaceSubresources, segments[2]) {
 		t.namespace, segments = segments[1], segments[2:]
 	}
 	t.resource = segments[0]
@@ -109,19 +109,19 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 	return "", nil, false
 }
 
-// streamed are the subresources whose answers are streams of bytes and no
+// streamSubresources are the subresources whose answers are streams of bytes and no
 // objects: they pass through unread.
-var streamed = []string{"log", "proxy", "exec", "attach", "portforward"}
+var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// objects reports whether the answer is an object, a list or a Status, to be
+// hasObjectBody reports whether the answer is an object, a list or a Status, to be
 // read as a whole. So are the errors of watches.
-func (t *target) objects() bool {
-	return t.resource != "" && !slices.Contains(streamed, t.subresource)
+func (t *target) hasObjectBody() bool {
+	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }
 
-// secret reports whether objects of the target can carry credentials, bodies
+// mayHoldCredentials reports whether objects of the target can carry credentials, bodies
 // and annotations of which no history keeps.
-func (t *target) secret() bool {
+func (t *target) mayHoldCredentials() bool {
 	switch t.resource {
 	case "secrets", "tokenreviews.authentication.k8s.io":
 		return true

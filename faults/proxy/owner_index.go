@@ -6,17 +6,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// kinship remembers which owner controls each object that went by, so that a
+// ownerIndex remembers which owner controls each object that went by, so that a
 // request that only names an object can be told by its owner.
-type kinship struct {
+type ownerIndex struct {
 	mu     sync.RWMutex
 	owners map[history.Ref]history.Owner // by resource, namespace and name
 }
 
-func newKinship() *kinship { return &kinship{owners: map[history.Ref]history.Owner{}} }
+func newOwnerIndex() *ownerIndex { return &ownerIndex{owners: map[history.Ref]history.Owner{}} }
 
 // learn takes in an object as the API server has it; nil says nothing.
-func (k *kinship) learn(object *history.Object) {
+func (k *ownerIndex) set(object *history.Object) {
 	if object == nil {
 		return
 	}
@@ -32,7 +32,7 @@ func (k *kinship) learn(object *history.Object) {
 }
 
 // forget takes in that an object is gone.
-func (k *kinship) forget(object *history.Object) {
+func (k *ownerIndex) remove(object *history.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
@@ -45,9 +45,9 @@ func (p *Proxy) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()
 	}
-	p.kinship.mu.RLock()
-	defer p.kinship.mu.RUnlock()
-	owner, ok := p.kinship.owners[history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.Name}]
+	p.owners.mu.RLock()
+	defer p.owners.mu.RUnlock()
+	owner, ok := p.owners.owners[history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.Name}]
 	if !ok {
 		return nil
 	}

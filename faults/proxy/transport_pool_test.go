@@ -9,11 +9,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestBurst sends far more requests at once than a connection to the API server
+// TestBurstOpensConnectionsWhenFull sends far more requests at once than a connection to the API server
 // carries: none waits for another, and a new connection is opened only when the
 // ones there are full.
-func TestBurst(t *testing.T) {
-	const requests = 4*laneMax - 20
+func TestBurstOpensConnectionsWhenFull(t *testing.T) {
+	const requests = 4*streamsPerConn - 20
 	var mu sync.Mutex
 	under := map[net.Conn]int{}
 	total, most := 0, 0
@@ -51,8 +51,8 @@ func TestBurst(t *testing.T) {
 	for err := range failed {
 		t.Error(err)
 	}
-	if most > laneMax {
-		t.Errorf("%d requests at a time over one connection, want %d at most", most, laneMax)
+	if most > streamsPerConn {
+		t.Errorf("%d requests at a time over one connection, want %d at most", most, streamsPerConn)
 	}
 	// A lane whose first requests come all at once may dial more than once.
 	if len(under) < 4 {
@@ -60,17 +60,17 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-func TestLanesAreUsedAgain(t *testing.T) {
-	l := lanes{open: func() *http.Transport { return &http.Transport{} }}
-	var taken []*lane
-	for range laneMax + 1 {
-		taken = append(taken, l.enter())
+func TestPoolReusesConnections(t *testing.T) {
+	l := transportPool{newTransport: func() *http.Transport { return &http.Transport{} }}
+	var taken []*pooledTransport
+	for range streamsPerConn + 1 {
+		taken = append(taken, l.acquire())
 	}
-	if first, last := taken[0], taken[laneMax]; first == last || taken[laneMax-1] != first {
+	if first, last := taken[0], taken[streamsPerConn]; first == last || taken[streamsPerConn-1] != first {
 		t.Error("want a second lane once the first is full, and not before")
 	}
-	l.leave(taken[0])
-	if l.enter() != taken[0] {
+	l.release(taken[0])
+	if l.acquire() != taken[0] {
 		t.Error("want the place that was left to be taken again")
 	}
 	if len(l.all) != 2 {

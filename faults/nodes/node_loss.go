@@ -23,8 +23,8 @@ var NotReady = faults.Type{
 	Healing:            "The kubelets go on; pods that were evicted go.",
 	Providers:          faults.OwnClusters,
 	Params:             []faults.Param{countParam},
-	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, silence) },
-	NotGeneratedReason: undrawn,
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, kubeletStopped) },
+	NotGeneratedReason: notGeneratedReason,
 }
 
 // Delete is the kind "node-delete".
@@ -34,8 +34,8 @@ var Delete = faults.Type{
 	Healing:            "The nodes register again; pods that are gone stay gone.",
 	Providers:          faults.OwnClusters,
 	Params:             []faults.Param{countParam},
-	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, removal) },
-	NotGeneratedReason: undrawn,
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodeDeleted) },
+	NotGeneratedReason: notGeneratedReason,
 }
 
 // Stop is the kind "node-stop".
@@ -43,10 +43,10 @@ var Stop = faults.Type{
 	Name:               "node-stop",
 	Description:        "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
 	Healing:            "They start again; containers of pods that were not evicted begin anew, at other addresses.",
-	Providers:          machines,
+	Providers:          machineProviders,
 	Params:             []faults.Param{countParam},
-	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, powerCut) },
-	NotGeneratedReason: undrawn,
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, machineStopped) },
+	NotGeneratedReason: notGeneratedReason,
 }
 
 // CutOff is the kind "node-cut-off".
@@ -54,53 +54,53 @@ var CutOff = faults.Type{
 	Name:               "node-cut-off",
 	Description:        "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
 	Healing:            "Packets pass again; pods that were evicted go.",
-	Providers:          machines,
+	Providers:          machineProviders,
 	Params:             []faults.Param{countParam},
-	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, partition) },
-	NotGeneratedReason: undrawn,
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodePartitioned) },
+	NotGeneratedReason: notGeneratedReason,
 }
 
-// machines are the providers whose nodes can be lost as machines are.
-var machines = []string{faults.Kubelets}
+// machineProviders are the providers whose nodes can be lost as machines are.
+var machineProviders = []string{faults.Kubelets}
 
-// way is a way for a node to be lost.
-type way struct {
+// lossMode is a way for a node to be lost.
+type lossMode struct {
 	state
 	// lose brings it about. After an error it may have come about all the same.
 	lose func(context.Context, *faults.Env, string) error
-	// back undoes it, and returns when the node is well.
-	back func(context.Context, *faults.Env, string) error
+	// recover undoes it, and returns when the node is well.
+	recover func(context.Context, *faults.Env, string) error
 }
 
-// out is the state of a node of which nothing can be expected: lost in one way it
+// notReady is the state of a node of which nothing can be expected: lost in one way it
 // is not lost in another.
-func out(n *corev1.Node) bool { return !cluster.Ready(n) }
+func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
-	silence = way{
-		state: state{"made not ready", out},
-		lose:  unheard(cluster.Kubelets.Silence),
-		back:  on(cluster.Kubelets.Wake),
+	kubeletStopped = lossMode{
+		state: state{"made not ready", notReady},
+		lose:  withNodeMarkedLost(cluster.Kubelets.Silence),
+		recover:  withCluster(cluster.Kubelets.Wake),
 	}
-	removal = way{
-		state: state{"deleted", out},
-		lose:  remove,
-		back:  on(cluster.Kubelets.Register),
+	nodeDeleted = lossMode{
+		state: state{"deleted", notReady},
+		lose:  deleteNode,
+		recover:  withCluster(cluster.Kubelets.Register),
 	}
-	powerCut = way{
-		state: state{"stopped", out},
-		lose:  unheard(cluster.Machines.KillNode),
-		back:  on(cluster.Machines.StartNode),
+	machineStopped = lossMode{
+		state: state{"stopped", notReady},
+		lose:  withNodeMarkedLost(cluster.Machines.KillNode),
+		recover:  withCluster(cluster.Machines.StartNode),
 	}
-	partition = way{
-		state: state{"cut off", out},
-		lose:  unheard(cluster.Machines.CutOff),
-		back:  on(cluster.Machines.Reconnect),
+	nodePartitioned = lossMode{
+		state: state{"cut off", notReady},
+		lose:  withNodeMarkedLost(cluster.Machines.CutOff),
+		recover:  withCluster(cluster.Machines.Reconnect),
 	}
 )
 
-// on does something to a node that not every cluster can.
-func on[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+// withCluster does something to a node that not every cluster can.
+func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
 		if !ok {
@@ -110,29 +110,29 @@ func on[C any](do func(C, context.Context, string) error) func(context.Context, 
 	}
 }
 
-// unheard does something to a node after which nothing is heard of it, and has it
+// withNodeMarkedLost does something to a node after which nothing is heard of it, and has it
 // known.
-func unheard[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
-		if err := on(do)(ctx, env, node); err != nil {
+		if err := withCluster(do)(ctx, env, node); err != nil {
 			return err
 		}
-		return presumeLost(ctx, env, node)
+		return markNodeLost(ctx, env, node)
 	}
 }
 
-func newLoss(params faults.Params, by way) (faults.Fault, error) {
+func newLoss(params faults.Params, by lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
 		return nil, err
 	}
-	return &loss{params: p, way: by}, nil
+	return &loss{params: p, mode: by}, nil
 }
 
 // loss is nodes that are lost, until Heal.
 type loss struct {
 	params CountParams
-	way    way
+	mode    lossMode
 	env    *faults.Env
 	lost   []string
 	count  int
@@ -140,32 +140,32 @@ type loss struct {
 
 func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
 	l.env = env
-	nodes, err := l.way.pick(ctx, env, l.params.Count)
+	nodes, err := l.mode.pick(ctx, env, l.params.Count)
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
 		l.lost = append(l.lost, node)
-		if err := l.way.lose(ctx, env, node); err != nil {
+		if err := l.mode.lose(ctx, env, node); err != nil {
 			return errors.Join(err, l.Heal(context.WithoutCancel(ctx)))
 		}
 		l.count++
-		env.Report.Fired(0, nodeRef(node), l.way.given)
+		env.Report.Fired(0, nodeRef(node), l.mode.description)
 	}
 	return nil
 }
 
 func (l *loss) Heal(ctx context.Context) (err error) {
-	l.lost, err = each(l.lost, func(node string) error { return l.way.back(ctx, l.env, node) })
+	l.lost, err = forEach(l.lost, func(node string) error { return l.mode.recover(ctx, l.env, node) })
 	return err
 }
 
-func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.way.given, l.count) }
+func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
 
-// presumeLost writes what the node controller writes once it has not heard of a node
+// markNodeLost writes what the node controller writes once it has not heard of a node
 // for long enough: it is not known how the node is, and its pods are not ready. The
 // taints and the evictions that follow are the node controller's own.
-func presumeLost(ctx context.Context, env *faults.Env, name string) error {
+func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -200,8 +200,8 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// remove deletes a node and whatever pods of the run are on it.
-func remove(ctx context.Context, env *faults.Env, name string) error {
+// deleteNode deletes a node and whatever pods of the run are on it.
+func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting the node %s: %w", name, err)
 	}

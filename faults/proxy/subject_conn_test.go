@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// connected returns the two ends of a connection on loopback.
-func connected(t *testing.T) (near *wire, far net.Conn) {
+// connectedPair returns the two ends of a connection on loopback.
+func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -19,43 +19,43 @@ func connected(t *testing.T) (near *wire, far net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := wires{listener}.Accept()
+	conn, err := subjectListener{listener}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { far.Close(); conn.Close() })
-	return conn.(*wire), far
+	return conn.(*subjectConn), far
 }
 
-// TestCutWaits: what the history tells of is on its way before the connection
+// TestResetWaitsForWrites: what the history tells of is on its way before the connection
 // breaks, though it is written a while later.
-func TestCutWaits(t *testing.T) {
-	near, far := connected(t)
-	near.handing.RLock() // the history tells of an answer
+func TestResetWaitsForWrites(t *testing.T) {
+	near, far := connectedPair(t)
+	near.delivering.RLock() // the history tells of an answer
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
-		near.cut(near, nil)
+		near.resetAfterWrites(near, nil)
 	}()
-	<-time.After(10 * stillFor)
+	<-time.After(10 * writeQuietPeriod)
 	if _, err := near.Write([]byte("answer")); err != nil {
 		t.Error(err)
 	}
-	near.handing.RUnlock()
+	near.delivering.RUnlock()
 	<-cut
 	if got, err := io.ReadAll(far); err == nil || string(got) != "answer" {
 		t.Errorf("read %q, error %v; expected the answer, and then a reset", got, err)
 	}
 }
 
-// TestCutLosesPatience: a subject that reads nothing keeps no connection whole.
-func TestCutLosesPatience(t *testing.T) {
-	near, far := connected(t)
-	near.handing.RLock()
-	defer near.handing.RUnlock()
+// TestResetIsBounded: a subject that reads nothing keeps no connection whole.
+func TestResetIsBounded(t *testing.T) {
+	near, far := connectedPair(t)
+	near.delivering.RLock()
+	defer near.delivering.RUnlock()
 	patience := make(chan time.Time)
 	close(patience)
-	near.cut(near, patience)
+	near.resetAfterWrites(near, patience)
 	if got, err := io.ReadAll(far); err == nil {
 		t.Errorf("read %q; expected a reset", got)
 	}

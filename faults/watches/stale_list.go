@@ -65,7 +65,7 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
 		return fmt.Errorf("asking for the current resourceVersion: %w", err)
 	}
-	s.remove = env.Proxy.OnRequest(s.decide)
+	s.remove = env.Proxy.OnRequest(s.match)
 	return nil
 }
 
@@ -82,12 +82,12 @@ func (s *stale) Summary() string {
 	return fmt.Sprintf("%d lists showed version %d", s.lists, s.version)
 }
 
-func (s *stale) decide(request *history.Request) *proxy.RequestEffect {
+func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
 	}
 	query, err := url.ParseQuery(request.Query)
-	if err != nil || !s.mayBeOld(query) {
+	if err != nil || !s.mayAnswerAtVersion(query) {
 		return nil
 	}
 	ref := &history.Ref{Resource: s.resource, Namespace: request.Namespace, Version: s.version}
@@ -105,11 +105,11 @@ func (s *stale) decide(request *history.Request) *proxy.RequestEffect {
 	return nil
 }
 
-// mayBeOld reports whether an API server that has come to the fault's version may
+// mayAnswerAtVersion reports whether an API server that has come to the fault's version may
 // answer the query as of that version. One without a version asks for the newest
 // state, except that a streaming list is refused: what the subject asks for next
 // counts.
-func (s *stale) mayBeOld(query url.Values) bool {
+func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)
 	switch {

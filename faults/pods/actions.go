@@ -14,49 +14,49 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// deed is what a fault does to a pod.
-type deed struct {
-	// says what was done, in words.
-	says func(*churn) string
-	// fits says whether it can befall a live pod; nil is any.
-	fits func(*corev1.Pod) bool
+// action is what a fault does to a pod.
+type action struct {
+	// detail what was done, in words.
+	detail func(*churn) string
+	// applicable says whether it can befall a live pod; nil is any.
+	applicable func(*corev1.Pod) bool
 	// do does it, if the pod is as given. The version is that of the pod afterwards,
 	// 0 if that is not known.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
 	// undo makes of a pod, as it is by then, what it would be without; nil is what
 	// stays.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// on are the providers on which it can be done; nil is all.
-	on []string
+	// providers are the providers on which it can be done; nil is all.
+	providers []string
 }
 
-func saying(words string) func(*churn) string { return func(*churn) string { return words } }
+func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
 // Where not everything can be done: a real kubelet writes its own opinion over
 // anybody else's at once, and the pods of a cluster that somebody else made run no
 // stand-in that could be told anything.
 var (
-	simulated = []string{faults.Simulated}
-	ownPods   = faults.OwnClusters
+	simulatedOnly = []string{faults.Simulated}
+	standinPods   = faults.OwnClusters
 )
 
-// deeds are all of them: the actions of a pod-churn, and what the other kinds do.
-var deeds = map[string]deed{
-	actionDelete: {says: deletedHow, do: (*churn).delete},
-	actionEvict:  {says: saying("evicted through the API"), do: (*churn).evict},
+// actions are all of them: the actions of a pod-churn, and what the other kinds do.
+var actions = map[string]action{
+	actionDelete: {detail: deleteDetail, do: (*churn).delete},
+	actionEvict:  {detail: fixedDetail("evicted through the API"), do: (*churn).evict},
 	actionFail: {
-		says: failedHow,
-		fits: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
+		detail: failDetail,
+		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
 		do:   (*churn).failOrExpire,
 	},
-	actionCollapse: {says: saying("failed, and still said to be ready"), fits: cluster.PodReady, do: (*churn).collapse, on: simulated},
-	actionSucceed:  {says: saying("succeeded"), do: (*churn).succeed, on: simulated},
-	actionUnready:  {says: saying("made unready"), fits: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, on: ownPods},
-	actionRestart:  {says: saying("restarted its containers"), fits: restartable, do: (*churn).restart, undo: (*churn).started, on: ownPods},
-	actionLinger:   {says: saying("deleted, and kept by a finalizer"), do: (*churn).linger, undo: (*churn).letGo},
-	actionRelabel:  {says: (*churn).relabelled, fits: nil, do: (*churn).relabel, undo: (*churn).labelBack},
-	actionStrip:    {says: saying("stripped of its controller"), fits: controlled, do: (*churn).strip},
-	actionGive:     {says: saying("given to another controller"), fits: controlled, do: (*churn).give},
+	actionCollapse: {detail: fixedDetail("failed, and still said to be ready"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
+	actionSucceed:  {detail: fixedDetail("succeeded"), do: (*churn).succeed, providers: simulatedOnly},
+	actionUnready:  {detail: fixedDetail("made unready"), applicable: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, providers: standinPods},
+	actionRestart:  {detail: fixedDetail("restarted its containers"), applicable: restartable, do: (*churn).restart, undo: (*churn).afterRestart, providers: standinPods},
+	actionLinger:   {detail: fixedDetail("deleted, and kept by a finalizer"), do: (*churn).deleteWithFinalizer, undo: (*churn).removeFinalizer},
+	actionRelabel:  {detail: (*churn).relabelDetail, applicable: nil, do: (*churn).relabel, undo: (*churn).restoreLabel},
+	actionStrip:    {detail: fixedDetail("stripped of its controller"), applicable: controlled, do: (*churn).removeControllerRef},
+	actionGive:     {detail: fixedDetail("given to another controller"), applicable: controlled, do: (*churn).replaceControllerRef},
 }
 
 // The actions of a pod-churn, and the deeds of the other kinds.
@@ -76,7 +76,7 @@ const (
 	actionGive  = "give"
 )
 
-var actions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
+var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict asks for an eviction, as a drain does. A disruption budget may refuse it.
 func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
@@ -111,7 +111,7 @@ func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Versio
 // and not ready until they are.
 func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
-		return 0, c.tell(ctx, victim, standin.Die)
+		return 0, c.callStandin(ctx, victim, standin.Die)
 	}
 	restarted := victim.DeepCopy()
 	for i := range restarted.Status.ContainerStatuses {
@@ -132,9 +132,9 @@ func restartable(pod *corev1.Pod) bool {
 	})
 }
 
-// started writes that the containers are started again, which a real kubelet does
+// afterRestart writes that the containers are started again, which a real kubelet does
 // itself in its own time.
-func (c *churn) started(ctx context.Context, pod *corev1.Pod) error {
+func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Provider == faults.Kubelets {
 		return nil
 	}
@@ -144,8 +144,8 @@ func (c *churn) started(ctx context.Context, pod *corev1.Pod) error {
 // lingerFinalizer keeps a pod that is deleted.
 const lingerFinalizer = "gauntlet/linger"
 
-// linger deletes a pod that takes its time to go: a finalizer holds it.
-func (c *churn) linger(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+// deleteWithFinalizer deletes a pod that takes its time to go: a finalizer holds it.
+func (c *churn) deleteWithFinalizer(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	kept := victim.DeepCopy()
 	kept.Finalizers = append(kept.Finalizers, lingerFinalizer)
 	if _, err := c.write(ctx, kept); err != nil {
@@ -154,7 +154,7 @@ func (c *churn) linger(ctx context.Context, victim *corev1.Pod) (history.Version
 	return c.delete(ctx, victim)
 }
 
-func (c *churn) letGo(ctx context.Context, pod *corev1.Pod) error {
+func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	free := pod.DeepCopy()
 	free.Finalizers = slices.DeleteFunc(free.Finalizers, func(f string) bool { return f == lingerFinalizer })
 	_, err := c.write(ctx, free)

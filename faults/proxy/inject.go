@@ -16,9 +16,9 @@ import (
 
 // This file does to requests and their answers what faults ask for.
 
-// await waits for so long, or until the fault that asks for it is removed. It
+// delay waits for so long, or until the fault that asks for it is removed. It
 // fails when nobody waits for the answer any more.
-func (x *exchange) await(d time.Duration) error {
+func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -49,34 +49,34 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 	contentType, body, err := encodeStatus(x.request.Header.Values("Accept"), status)
 	if err != nil {
-		x.unanswered(record.Reached, record.ServerCode)
-		x.breakOff(err)
+		x.recordNoResponse(record.Reached, record.ServerCode)
+		x.abort(err)
 	}
 	record.Bytes = len(body)
-	x.wire.handing.RLock()
+	x.conn.delivering.RLock()
 	x.append(history.Record{Response: &record})
 	err = writeStatus(x.writer, contentType, body, status)
-	x.wire.handing.RUnlock()
+	x.conn.delivering.RUnlock()
 	if err != nil {
-		x.breakOff(err)
+		x.abort(err)
 	}
 }
 
-// lose takes the API server's answer and gives the subject something else.
-func (x *exchange) lose(response *http.Response) {
-	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+// loseResponse takes the API server's answer and gives the subject something else.
+func (x *exchange) loseResponse(response *http.Response) {
+	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // it is lost without our doing
-		x.unanswered(true, response.StatusCode)
-		x.breakOff(fmt.Errorf("reading an answer: %w", err))
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(fmt.Errorf("reading an answer: %w", err))
 	}
 	loss := x.effect.Lose
-	if err := x.await(loss.After); err != nil {
-		x.unanswered(true, response.StatusCode)
-		x.breakOff(err)
+	if err := x.delay(loss.After); err != nil {
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(err)
 	}
 	// What cannot be read says less of what was done; the subject never sees it.
-	content, _ := x.target.readAnswer(encodingOf(response.Header.Get("Content-Type")), body)
-	x.proxy.kinship.learn(content.object)
+	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
+	x.proxy.owners.set(content.object)
 	record := history.Response{
 		ID: x.record.ID, ServerCode: response.StatusCode, Reached: true, Fault: x.effect.Fault, Object: content.object,
 	}
@@ -89,13 +89,13 @@ func (x *exchange) lose(response *http.Response) {
 	}
 	x.append(history.Record{Response: &record})
 	if loss.Cut {
-		x.handHalf(response, body)
+		x.writeHalf(response, body)
 	}
-	x.sever(loss.Break)
+	x.abortInjected(loss.Break)
 }
 
-// handHalf hands over an answer that promises to be whole and is not.
-func (x *exchange) handHalf(response *http.Response, body []byte) {
+// writeHalf hands over an answer that promises to be whole and is not.
+func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.writer.WriteHeader(response.StatusCode)
@@ -105,16 +105,16 @@ func (x *exchange) handHalf(response *http.Response, body []byte) {
 	_ = http.NewResponseController(x.writer).Flush() // as above
 }
 
-// sever ends the exchange without an answer. It does not return.
-func (x *exchange) sever(how ConnectionBreak) {
+// abortInjected ends the exchange without an answer. It does not return.
+func (x *exchange) abortInjected(how ConnectionBreak) {
 	if how == BreakConnection {
-		x.breakOff(errSevered)
+		x.abort(errInjectedBreak)
 	}
-	x.breakOff(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errSevered})
+	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errSevered is why a fault breaks something off.
-var errSevered = errors.New("a fault broke it off")
+// errInjectedBreak is why a fault breaks something off.
+var errInjectedBreak = errors.New("a fault broke it off")
 
 // listAt makes the query of a list ask for the state at an older version, which
 // the API server then answers from etcd's history: nothing of it is made up.

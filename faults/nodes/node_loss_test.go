@@ -18,36 +18,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// losing is a cluster that notes how its nodes are lost.
-type losing struct {
+// fakeCluster is a cluster that notes how its nodes are lost.
+type fakeCluster struct {
 	cluster.Cluster
 	cluster.Kubelets
 	cluster.Machines
 	done []string
 }
 
-func (l *losing) note(what, node string) error {
+func (l *fakeCluster) note(what, node string) error {
 	l.done = append(l.done, what+" "+node)
 	return nil
 }
 
-func (l *losing) Name() string                                   { return "losing" }
-func (l *losing) Silence(_ context.Context, node string) error   { return l.note("silence", node) }
-func (l *losing) Wake(_ context.Context, node string) error      { return l.note("wake", node) }
-func (l *losing) Register(_ context.Context, node string) error  { return l.note("register", node) }
-func (l *losing) KillNode(_ context.Context, node string) error  { return l.note("kill", node) }
-func (l *losing) StartNode(_ context.Context, node string) error { return l.note("start", node) }
-func (l *losing) CutOff(_ context.Context, node string) error    { return l.note("cut off", node) }
-func (l *losing) Reconnect(_ context.Context, node string) error { return l.note("reconnect", node) }
+func (l *fakeCluster) Name() string                                   { return "losing" }
+func (l *fakeCluster) Silence(_ context.Context, node string) error   { return l.note("silence", node) }
+func (l *fakeCluster) Wake(_ context.Context, node string) error      { return l.note("wake", node) }
+func (l *fakeCluster) Register(_ context.Context, node string) error  { return l.note("register", node) }
+func (l *fakeCluster) KillNode(_ context.Context, node string) error  { return l.note("kill", node) }
+func (l *fakeCluster) StartNode(_ context.Context, node string) error { return l.note("start", node) }
+func (l *fakeCluster) CutOff(_ context.Context, node string) error    { return l.note("cut off", node) }
+func (l *fakeCluster) Reconnect(_ context.Context, node string) error { return l.note("reconnect", node) }
 
-// bare is a cluster on whose nodes nobody can lay hands.
-type bare struct{ cluster.Cluster }
+// clusterWithoutNodes is a cluster on whose nodes nobody can lay hands.
+type clusterWithoutNodes struct{ cluster.Cluster }
 
-func (bare) Name() string { return "bare" }
+func (clusterWithoutNodes) Name() string { return "bare" }
 
-// TestLost: a node is lost in each way, it and its pods count as not ready then, and
+// TestNodeLoss: a node is lost in each way, it and its pods count as not ready then, and
 // it is had back. One that is lost already is not picked.
-func TestLost(t *testing.T) {
+func TestNodeLoss(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []corev1.NodeCondition {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
 	}
@@ -62,11 +62,11 @@ func TestLost(t *testing.T) {
 		{Delete, []string{"register up"}, true},
 	} {
 		t.Run(test.kind.Name, func(t *testing.T) {
-			env, admin := lostEnv(test.kind.Name,
+			env, admin := lossEnv(test.kind.Name,
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "up"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionTrue)}},
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionUnknown)}},
 			)
-			nodes := &losing{}
+			nodes := &fakeCluster{}
 			env.Cluster = nodes
 			fault, err := faulttest.Parse(test.kind, "count: 2")
 			if err != nil {
@@ -95,15 +95,15 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestLostOutOfReach: a cluster that cannot lose nodes says so, and nothing is
+// TestNodeLossUnsupported: a cluster that cannot lose nodes says so, and nothing is
 // written of them.
-func TestLostOutOfReach(t *testing.T) {
+func TestNodeLossUnsupported(t *testing.T) {
 	for _, kind := range []faults.Type{NotReady, Stop, CutOff} {
-		env, admin := lostEnv(kind.Name, &corev1.Node{
+		env, admin := lossEnv(kind.Name, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "up"},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		})
-		env.Cluster = bare{}
+		env.Cluster = clusterWithoutNodes{}
 		fault, err := faulttest.Parse(kind, "{}")
 		if err != nil {
 			t.Fatal(err)
@@ -120,9 +120,9 @@ func TestLostOutOfReach(t *testing.T) {
 	}
 }
 
-// lostEnv is where a fault befalls nodes, on one of which, "up", pod a of the
+// lossEnv is where a fault befalls nodes, on one of which, "up", pod a of the
 // namespace ns is ready.
-func lostEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
+func lossEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
 	admin := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},
 		Spec:       corev1.PodSpec{NodeName: "up"},

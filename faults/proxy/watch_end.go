@@ -41,7 +41,7 @@ func (p *Proxy) EndWatches(fault string, ending WatchEnding, concerns func(*hist
 	defer p.openStreams.mu.Unlock()
 	var ended []*history.Request
 	for s := range p.openStreams.all {
-		if concerns(s.record) && s.forced.CompareAndSwap(nil, newForcedEnd(fault, ending)) {
+		if concerns(s.record) && s.injectedEnd.CompareAndSwap(nil, newInjectedEnd(fault, ending)) {
 			s.cancel()
 			ended = append(ended, s.record)
 		}
@@ -49,13 +49,13 @@ func (p *Proxy) EndWatches(fault string, ending WatchEnding, concerns func(*hist
 	return ended
 }
 
-func newForcedEnd(fault string, ending WatchEnding) *streamEnd {
+func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {
 	case EndReset:
-		end.err = http2.StreamError{Code: http2.ErrCodeInternal, Cause: errSevered}
+		end.err = http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak}
 	case EndDisconnected:
-		end.err = errSevered
+		end.err = errInjectedBreak
 	case EndExpired:
 		end.expired = true
 	}
@@ -68,8 +68,8 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// open makes a stream one that can be ended, which cancels its context.
-func (s *stream) open(cancel context.CancelFunc) {
+// register makes a stream one that can be ended, which cancels its context.
+func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()
@@ -77,21 +77,21 @@ func (s *stream) open(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// shut makes it one that cannot be ended any more, and returns how it ends: as it
+// unregister makes it one that cannot be ended any more, and returns how it ends: as it
 // did, unless a fault came first.
-func (s *stream) shut(end *streamEnd) *streamEnd {
+func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()
 	delete(streams.all, s)
 	streams.mu.Unlock()
-	if forced := s.forced.Load(); forced != nil && end.err == nil && s.request.Context().Err() == nil {
+	if forced := s.injectedEnd.Load(); forced != nil && end.err == nil && s.request.Context().Err() == nil {
 		return forced
 	}
 	return end
 }
 
-// expire tells the subject that its watch has become too old.
-func (s *stream) expire() error {
+// sendExpired tells the subject that its watch has become too old.
+func (s *stream) sendExpired() error {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure,

@@ -17,14 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// gate is one subject instance's way in: a listener, by which its requests are
+// instanceServer is one subject instance's way in: a listener, by which its requests are
 // known, and connections of its own to the API server, as it would have without
 // a proxy.
-type gate struct {
+type instanceServer struct {
 	proxy    *Proxy
 	subject  string
 	server   *http.Server
-	upstream lanes
+	transports transportPool
 }
 
 // streamsMax is how many requests a subject may have under way on a connection:
@@ -34,12 +34,12 @@ const streamsMax = 1000
 // connKey finds a request's connection in its context.
 type connKey struct{}
 
-// newGate makes what serves a subject instance, not yet serving.
-func (p *Proxy) newGate(subject string) *gate {
-	g := &gate{proxy: p, subject: subject}
+// newInstanceServer makes what serves a subject instance, not yet serving.
+func (p *Proxy) newInstanceServer(subject string) *instanceServer {
+	g := &instanceServer{proxy: p, subject: subject}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true) // every API server speaks it; a lane of HTTP/1.1 would take one request at a time
-	g.upstream.open = func() *http.Transport {
+	g.transports.newTransport = func() *http.Transport {
 		return &http.Transport{
 			Protocols:          protocols,
 			DialContext:        p.dial,
@@ -67,19 +67,19 @@ func (p *Proxy) newGate(subject string) *gate {
 }
 
 // ServeHTTP is the life of a request.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.proxy.enter() {
 		panic(http.ErrAbortHandler)
 	}
 	defer g.proxy.handlers.Done()
-	x := &exchange{proxy: g.proxy, gate: g, writer: w, request: r}
-	x.wire, _ = wireOf(r.Context())
+	x := &exchange{proxy: g.proxy, instance: g, writer: w, request: r}
+	x.conn, _ = connOf(r.Context())
 	x.serve()
 }
 
 // serve accepts connections until the server is closed.
-func (g *gate) serve(listener net.Listener) error {
-	err := g.server.ServeTLS(wires{listener}, "", "")
+func (g *instanceServer) serve(listener net.Listener) error {
+	err := g.server.ServeTLS(subjectListener{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -87,9 +87,9 @@ func (g *gate) serve(listener net.Listener) error {
 }
 
 // close breaks all connections, on both sides.
-func (g *gate) close() error {
+func (g *instanceServer) close() error {
 	err := g.server.Close()
-	g.upstream.closeIdle()
+	g.transports.closeIdle()
 	return err
 }
 
@@ -113,9 +113,9 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// newIdentity makes what the proxy shows on loopback, and in PEM the authority by
+// newServingCertificate makes what the proxy shows on loopback, and in PEM the authority by
 // which subjects know it.
-func newIdentity(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
+func newServingCertificate(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
 	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {
 		return tls.Certificate{}, nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// proxying is an API server that has pod a, and notes what its stand-in is told.
-type proxying struct {
+// standinServer is an API server that has pod a, and notes what its stand-in is told.
+type standinServer struct {
 	mu    sync.Mutex
 	told  []string
 	calls int
@@ -25,7 +25,7 @@ type proxying struct {
 	absent map[int]bool
 }
 
-func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := pod("a")
@@ -46,10 +46,10 @@ func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTell: on real kubelets it is the containers themselves that are told to be
+// TestStandinCalls: on real kubelets it is the containers themselves that are told to be
 // unready or to die. One that is out of reach is none that was touched, and is tried
 // again when all is undone; one that dies its kubelet starts again.
-func TestTell(t *testing.T) {
+func TestStandinCalls(t *testing.T) {
 	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"
 	for _, test := range []struct {
 		params string
@@ -60,7 +60,7 @@ func TestTell(t *testing.T) {
 		{"{action: restart, downtime: 1h, times: 1}", nil, []string{of + "/die"}},
 		{"{action: unready, downtime: 1h, times: 1}", map[int]bool{1: true, 3: true}, []string{of + "/unready", of + "/ready", of + "/ready"}},
 	} {
-		server := &proxying{absent: test.absent}
+		server := &standinServer{absent: test.absent}
 		listener := httptest.NewServer(server)
 		t.Cleanup(listener.Close)
 		c := startChurning(t, test.params, 1)

@@ -14,19 +14,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// touch picks a pod and does to it what the fault does. The reference is nil if
+// actOnPod picks a pod and does to it what the fault does. The reference is nil if
 // there was none, or if it was gone or changed before it could be touched: the
 // next tick finds another.
-func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
+func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector:   c.victims.Selector,
+		LabelSelector:   c.targets.Selector,
 		ResourceVersion: "0", // the API server's cache will do; what is stale in it conflicts
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
 	}
 	live := candidates(list.Items, c.orphans)
-	live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !c.fits(p) })
+	live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !c.applicable(p) })
 	if len(live) == 0 {
 		return nil, nil
 	}
@@ -34,14 +34,14 @@ func (c *churn) touch(ctx context.Context) (*history.Ref, error) {
 	ref := &history.Ref{
 		Resource: "pods", Namespace: victim.Namespace, Name: victim.Name, UID: victim.UID,
 	}
-	ref.Version, err = deeds[c.action].do(c, ctx, victim)
-	if deeds[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		c.touched = append(c.touched, touchedPod{ // be the answer lost, it may have been done
+	ref.Version, err = actions[c.action].do(c, ctx, victim)
+	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // be the answer lost, it may have been done
 			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOutOfReach(err):
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isUnreachable(err):
 		return nil, nil
 	case err != nil:
 		return ref, fmt.Errorf("%s of %s: %w", c.action, ref, err)
@@ -56,7 +56,7 @@ func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var live []*corev1.Pod
 	for i := range pods {
 		p := &pods[i]
-		if p.DeletionTimestamp == nil && !finished(p) && (orphans || metav1.GetControllerOf(p) != nil) {
+		if p.DeletionTimestamp == nil && !isTerminal(p) && (orphans || metav1.GetControllerOf(p) != nil) {
 			live = append(live, p)
 		}
 	}
@@ -64,17 +64,17 @@ func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	return live
 }
 
-// finished reports whether a pod has come to its end: it never runs again.
-func finished(pod *corev1.Pod) bool {
+// isTerminal reports whether a pod has come to its end: it never runs again.
+func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// fits says whether the deed can befall a pod.
-func (c *churn) fits(pod *corev1.Pod) bool {
-	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], astray)) {
+// applicable says whether the deed can befall a pod.
+func (c *churn) applicable(pod *corev1.Pod) bool {
+	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
 	}
-	fits := deeds[c.action].fits
+	fits := actions[c.action].applicable
 	return fits == nil || fits(pod)
 }
 

@@ -28,9 +28,9 @@ func createOnce(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// TestServerBreaks looks at the ways in which an API server can fail to answer:
+// TestServerFailures looks at the ways in which an API server can fail to answer:
 // how they look to the subject and how they are recorded.
-func TestServerBreaks(t *testing.T) {
+func TestServerFailures(t *testing.T) {
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
@@ -41,13 +41,13 @@ func TestServerBreaks(t *testing.T) {
 		{
 			name:  "nobody listens",
 			dead:  true,
-			looks: connectionLost,
+			looks: isConnectionLost,
 			want:  "response 0 server 0 reached false",
 		},
 		{
 			name:    "it resets the stream",
 			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			looks:   streamReset,
+			looks:   isStreamReset,
 			want:    "response 0 server 0 reached true",
 		},
 		{
@@ -58,7 +58,7 @@ func TestServerBreaks(t *testing.T) {
 				w.(http.Flusher).Flush()
 				panic(http.ErrAbortHandler)
 			},
-			looks: streamReset,
+			looks: isStreamReset,
 			want:  "response 0 server 201 reached true",
 		},
 		{
@@ -67,7 +67,7 @@ func TestServerBreaks(t *testing.T) {
 				tcp.Reset(r.Context().Value(connKey{}).(net.Conn))
 				panic(http.ErrAbortHandler)
 			},
-			looks: connectionLost,
+			looks: isConnectionLost,
 			want:  "response 0 server 0 reached true",
 		},
 	}
@@ -88,21 +88,21 @@ func TestServerBreaks(t *testing.T) {
 	}
 }
 
-// connectionLost is how a dead API server looks to a client.
-func connectionLost(err error) bool {
+// isConnectionLost is how a dead API server looks to a client.
+func isConnectionLost(err error) bool {
 	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "unexpected EOF")
 }
 
-// streamReset is how a request that the API server gave up looks to a client.
-func streamReset(err error) bool {
+// isStreamReset is how a request that the API server gave up looks to a client.
+func isStreamReset(err error) bool {
 	var reset http2.StreamError
 	return errors.As(err, &reset)
 }
 
-// TestSubjectGoesAway cancels a request: the API server is told, the outcome is
+// TestSubjectCancelsRequest cancels a request: the API server is told, the outcome is
 // recorded as unknown.
-func TestSubjectGoesAway(t *testing.T) {
+func TestSubjectCancelsRequest(t *testing.T) {
 	arrived, told := make(chan struct{}), make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(arrived)

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denial is a ValidatingAdmissionPolicy on what is created in the run's namespace.
-type denial struct {
+// denyPolicy is a ValidatingAdmissionPolicy on what is created in the run's namespace.
+type denyPolicy struct {
 	// resource is what is denied, with a subresource behind a slash; expression, in
 	// CEL, says what of it is let in.
 	resource            schema.GroupResource
@@ -29,23 +29,23 @@ type denial struct {
 	name string // of the policy and its binding, "" before there is one
 }
 
-// impose makes the policy, of a name that begins as given, and returns when the API
+// create makes the policy, of a name that begins as given, and returns when the API
 // server goes by it. After an error there is none.
-func (d *denial) impose(ctx context.Context, env *faults.Env, begins string) error {
+func (d *denyPolicy) create(ctx context.Context, env *faults.Env, begins string) error {
 	d.env = env
 	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // nobody else's: it is in no namespace
-	err := d.make(ctx)
+	err := d.createPolicy(ctx)
 	if err == nil {
 		err = awaitRefused(ctx, env, d.probe, d.name, true)
 	}
 	if err != nil {
-		return errors.Join(err, d.lift(context.WithoutCancel(ctx)))
+		return errors.Join(err, d.remove(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// make makes the policy and binds it to the namespace.
-func (d *denial) make(ctx context.Context) error {
+// createPolicy makes the policy and binds it to the namespace.
+func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
 	if _, err := api.ValidatingAdmissionPolicies().Create(ctx, d.spec(meta), metav1.CreateOptions{}); err != nil {
@@ -67,7 +67,7 @@ func (d *denial) make(ctx context.Context) error {
 	return nil
 }
 
-func (d *denial) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
+func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{d.resource.Group}, APIVersions: []string{"v1"}, Resources: []string{d.resource.Resource}},
@@ -82,9 +82,9 @@ func (d *denial) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPo
 	}
 }
 
-// lift removes the policy, if there is one, and returns when the API server has
+// remove removes the policy, if there is one, and returns when the API server has
 // heard of it.
-func (d *denial) lift(ctx context.Context) error {
+func (d *denyPolicy) remove(ctx context.Context) error {
 	if d.name == "" {
 		return nil
 	}
@@ -99,6 +99,6 @@ func (d *denial) lift(ctx context.Context) error {
 	return awaitRefused(ctx, d.env, d.probe, d.name, false)
 }
 
-func (d *denial) ref() *history.Ref {
+func (d *denyPolicy) ref() *history.Ref {
 	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
 }

@@ -124,13 +124,13 @@ func (e *end) run(context.Context) {
 // or the next that open. It reports whether it was not told to stop first.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
-		defer e.env.Proxy.OnWatchEvent(e.blind)()
+		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()
 		if !e.wait(e.params.Blind) {
 			return false
 		}
 	}
 	for {
-		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.concerns)
+		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.matches)
 		for _, watch := range ended {
 			e.ended.Add(1)
 			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "the watch ends: "+e.params.How)
@@ -144,13 +144,13 @@ func (e *end) round() bool {
 	}
 }
 
-func (e *end) concerns(watch *history.Request) bool { return watch.Resource == e.params.Resource }
+func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
-func (e *end) blind(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
-	if !e.concerns(watch) {
+func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
+	if !e.matches(watch) {
 		return nil
 	}
-	return &proxy.WatchEffect{Hold: stallHold}
+	return &proxy.WatchEffect{Hold: holdUntilHealed}
 }
 
 // wait reports whether it was not told to stop before the time was over.

@@ -20,38 +20,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// spoil is a fault that does the same to every request.
-func spoil(effect RequestEffect) RequestFault {
+// applyToAll is a fault that does the same to every request.
+func applyToAll(effect RequestEffect) RequestFault {
 	effect.Fault = "spoil"
 	return func(*history.Request) *RequestEffect { return &effect }
 }
 
-// podMaker makes the pod that it is asked for, and counts.
-func podMaker(made *atomic.Int32) http.Handler {
+// podCreator makes the pod that it is asked for, and counts.
+func podCreator(made *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made.Add(1)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	})
 }
 
-// TestLose: the API server does the work, and the subject gets something else.
-func TestLose(t *testing.T) {
+// TestLostResponse: the API server does the work, and the subject gets something else.
+func TestLostResponse(t *testing.T) {
 	tests := []struct {
 		name string
-		loss LostAnswer
+		loss LostResponse
 		want history.Response
 		told string // what is in the error
 	}{
-		{"request reset", LostAnswer{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"connection reset", LostAnswer{Break: BreakConnection}, history.Response{}, "connection"},
-		{"cut", LostAnswer{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"error", LostAnswer{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
+		{"request reset", LostResponse{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"connection reset", LostResponse{Break: BreakConnection}, history.Response{}, "connection"},
+		{"cut", LostResponse{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"error", LostResponse{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var made atomic.Int32
-			f := start(t, clock.RealClock{}, podMaker(&made))
-			f.proxy.OnRequest(spoil(RequestEffect{Lose: &test.loss}))
+			f := start(t, clock.RealClock{}, podCreator(&made))
+			f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &test.loss}))
 			_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.told) || made.Load() != 1 {
 				t.Errorf("%d pods made, error %v, want one with %q", made.Load(), err, test.told)
@@ -69,16 +69,16 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// TestFirst: what a fault does first is done when the request reaches the API
+// TestBeforeForward: what a fault does first is done when the request reaches the API
 // server, which then answers it itself.
-func TestFirst(t *testing.T) {
+func TestBeforeForward(t *testing.T) {
 	done := false
 	var before atomic.Bool
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		before.Store(done)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -87,13 +87,13 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestCut: half of the answer arrives, and its length is that of the whole.
-func TestCut(t *testing.T) {
+// TestLostResponseCutInHalf: half of the answer arrives, and its length is that of the whole.
+func TestLostResponseCutInHalf(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{Lose: &LostAnswer{Cut: true, Break: BreakRequest}}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &LostResponse{Cut: true, Break: BreakRequest}}))
 	client := f.client(t, contentTypes["json"])
 	stream, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Stream(t.Context())
 	if err != nil {
@@ -114,15 +114,15 @@ func TestDelay(t *testing.T) {
 			t.Run(fmt.Sprintf("removed %v, %s", removed, breakage), func(t *testing.T) {
 				var made atomic.Int32
 				c := testingclock.NewFakeClock(time.Now())
-				f := start(t, c, podMaker(&made))
-				remove := f.proxy.OnRequest(spoil(RequestEffect{Delay: time.Minute, Break: breakage}))
+				f := start(t, c, podCreator(&made))
+				remove := f.proxy.OnRequest(applyToAll(RequestEffect{Delay: time.Minute, Break: breakage}))
 				client := f.client(t, contentTypes["json"])
 				told := make(chan error, 1)
 				go func() {
 					_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
 					told <- err
 				}()
-				f.awaitWaiter(t, c)
+				f.awaitClockWaiter(t, c)
 				select {
 				case err := <-told:
 					t.Fatalf("it was not kept back: %v", err)
@@ -142,8 +142,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// awaitWaiter returns when the proxy waits for the clock.
-func (f *fixture) awaitWaiter(t *testing.T, c *testingclock.FakeClock) {
+// awaitClockWaiter returns when the proxy waits for the clock.
+func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
@@ -160,7 +160,7 @@ func (f *fixture) awaitWaiter(t *testing.T, c *testingclock.FakeClock) {
 func TestListAt(t *testing.T) {
 	var asked string
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
-	f.proxy.OnRequest(spoil(RequestEffect{ListAt: 42}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{ListAt: 42}))
 	f.do(t, http.MethodGet, "/api/v1/pods?limit=5&resourceVersion=0", "")
 	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
 		t.Errorf("the API server is asked for %s, want %s", asked, want)
@@ -182,7 +182,7 @@ func TestRetryAfterRead(t *testing.T) {
 // TestController: an object's owner is known from the request's body, or else
 // from what went by.
 func TestController(t *testing.T) {
-	k := &Proxy{kinship: newKinship()}
+	k := &Proxy{owners: newOwnerIndex()}
 	owned := &history.Object{
 		Ref:    history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1", UID: "u", Version: 3},
 		Owners: []history.Owner{{Kind: "Node", Name: "n"}, {Kind: "ReplicaSet", Name: "web", Controller: true}},
@@ -197,9 +197,9 @@ func TestController(t *testing.T) {
 	}{
 		{"never seen", func() {}, byName, ""},
 		{"in the body", func() {}, byBody, "web"},
-		{"seen", func() { k.kinship.learn(owned) }, byName, "web"},
-		{"released", func() { k.kinship.learn(&history.Object{Ref: owned.Ref}) }, byName, ""},
-		{"gone", func() { k.kinship.learn(owned); k.kinship.forget(owned) }, byName, ""},
+		{"seen", func() { k.owners.set(owned) }, byName, "web"},
+		{"released", func() { k.owners.set(&history.Object{Ref: owned.Ref}) }, byName, ""},
+		{"gone", func() { k.owners.set(owned); k.owners.remove(owned) }, byName, ""},
 	}
 	for _, step := range steps {
 		step.do()

@@ -12,28 +12,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// wire is a connection of the subject, below TLS. The history tells of an answer
+// subjectConn is a connection of the subject, below TLS. The history tells of an answer
 // before it is handed over, so a connection may be broken only when whatever was
 // told of has left: else the subject would be held to know what never came.
-type wire struct {
+type subjectConn struct {
 	net.Conn
-	// handing is held for reading from the record of what the subject is told until
+	// delivering is held for reading from the record of what the subject is told until
 	// it is flushed, and for writing while the connection is broken.
-	handing sync.RWMutex
+	delivering sync.RWMutex
 	// writes counts the writes begun and ended: it is even when none is under way.
 	writes atomic.Int64
 	// broken: it was cut, though its requests may not have been told.
 	broken atomic.Bool
 }
 
-func (w *wire) Write(b []byte) (int, error) {
+func (w *subjectConn) Write(b []byte) (int, error) {
 	w.writes.Add(1)
 	defer w.writes.Add(1)
 	return w.Conn.Write(b)
 }
 
 // SetLinger lets [tcp.Reset] do its work.
-func (w *wire) SetLinger(seconds int) error {
+func (w *subjectConn) SetLinger(seconds int) error {
 	lingering, ok := w.Conn.(interface{ SetLinger(int) error })
 	if !ok {
 		return errors.ErrUnsupported
@@ -42,25 +42,25 @@ func (w *wire) SetLinger(seconds int) error {
 }
 
 const (
-	// stillFor is for how long nothing must be written for the HTTP/2 server, which
+	// writeQuietPeriod is for how long nothing must be written for the HTTP/2 server, which
 	// flushes what it was handed a moment later, to count as done.
-	stillFor = 10 * time.Millisecond
-	// drainMax bounds the wait: a subject that stands still reads nothing.
-	drainMax = time.Second
+	writeQuietPeriod = 10 * time.Millisecond
+	// writeDrainTimeout bounds the wait: a subject that stands still reads nothing.
+	writeDrainTimeout = time.Second
 )
 
-// cut breaks the connection as a process that dies breaks it, with whatever else
+// resetAfterWrites breaks the connection as a process that dies breaks it, with whatever else
 // is under way on it, but not before what the history tells of is on its way, or
 // patience is over. No caller may be handing anything over itself.
-func (w *wire) cut(conn net.Conn, patience <-chan time.Time) {
-	tick := time.NewTicker(stillFor)
+func (w *subjectConn) resetAfterWrites(conn net.Conn, patience <-chan time.Time) {
+	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()
-	locked := w.handing.TryLock()
+	locked := w.delivering.TryLock()
 	for written := int64(-1); ; {
 		select {
 		case <-patience:
 		case <-tick.C:
-			if locked = locked || w.handing.TryLock(); !locked {
+			if locked = locked || w.delivering.TryLock(); !locked {
 				continue
 			}
 			now := w.writes.Load()
@@ -74,35 +74,35 @@ func (w *wire) cut(conn net.Conn, patience <-chan time.Time) {
 	w.broken.Store(true)
 	tcp.Reset(conn)
 	if locked {
-		w.handing.Unlock()
+		w.delivering.Unlock()
 	}
 }
 
-// wires is a listener whose connections are wires.
-type wires struct{ net.Listener }
+// subjectListener is a listener whose connections are wires.
+type subjectListener struct{ net.Listener }
 
-func (l wires) Accept() (net.Conn, error) {
+func (l subjectListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &wire{Conn: conn}, nil
+	return &subjectConn{Conn: conn}, nil
 }
 
-// wireOf returns the wire that a request came by, nil if it came by none, and its
+// connOf returns the wire that a request came by, nil if it came by none, and its
 // connection.
-func wireOf(ctx context.Context) (*wire, net.Conn) {
+func connOf(ctx context.Context) (*subjectConn, net.Conn) {
 	conn, ok := ctx.Value(connKey{}).(*tls.Conn)
 	if !ok {
 		return nil, nil
 	}
-	w, _ := conn.NetConn().(*wire)
+	w, _ := conn.NetConn().(*subjectConn)
 	return w, conn
 }
 
-// cutConnection breaks the connection that a request came on.
-func cutConnection(ctx context.Context) {
-	if w, conn := wireOf(ctx); w != nil {
-		w.cut(conn, time.After(drainMax))
+// resetConnection breaks the connection that a request came on.
+func resetConnection(ctx context.Context) {
+	if w, conn := connOf(ctx); w != nil {
+		w.resetAfterWrites(conn, time.After(writeDrainTimeout))
 	}
 }
