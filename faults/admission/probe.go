@@ -21,7 +21,7 @@ const (
 
 	// inForceTimeout bounds how long it takes until the API server goes by what was
 	// made, or removed.
-	inForceTimeout   = time.Minute
+	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 

@@ -67,10 +67,10 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 
 // restart is a restart in force, until the part is back at work.
 type restart struct {
-	params RestartParams
-	part   cluster.Part
-	env    *faults.Env
-	cluster  cluster.Restartable
+	params  RestartParams
+	part    cluster.Part
+	env     *faults.Env
+	cluster cluster.Restartable
 	faults.Background
 
 	// These are the goroutine's until it has ended, then Heal's.

@@ -78,24 +78,24 @@ func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
 	kubeletStopped = lossMode{
-		state: state{"made not ready", notReady},
-		lose:  withNodeMarkedLost(cluster.Kubelets.Silence),
-		recover:  withCluster(cluster.Kubelets.Wake),
+		state:   state{"made not ready", notReady},
+		lose:    withNodeMarkedLost(cluster.Kubelets.Silence),
+		recover: withCluster(cluster.Kubelets.Wake),
 	}
 	nodeDeleted = lossMode{
-		state: state{"deleted", notReady},
-		lose:  deleteNode,
-		recover:  withCluster(cluster.Kubelets.Register),
+		state:   state{"deleted", notReady},
+		lose:    deleteNode,
+		recover: withCluster(cluster.Kubelets.Register),
 	}
 	machineStopped = lossMode{
-		state: state{"stopped", notReady},
-		lose:  withNodeMarkedLost(cluster.Machines.KillNode),
-		recover:  withCluster(cluster.Machines.StartNode),
+		state:   state{"stopped", notReady},
+		lose:    withNodeMarkedLost(cluster.Machines.KillNode),
+		recover: withCluster(cluster.Machines.StartNode),
 	}
 	nodePartitioned = lossMode{
-		state: state{"cut off", notReady},
-		lose:  withNodeMarkedLost(cluster.Machines.CutOff),
-		recover:  withCluster(cluster.Machines.Reconnect),
+		state:   state{"cut off", notReady},
+		lose:    withNodeMarkedLost(cluster.Machines.CutOff),
+		recover: withCluster(cluster.Machines.Reconnect),
 	}
 )
 
@@ -132,7 +132,7 @@ func newLoss(params faults.Params, by lossMode) (faults.Fault, error) {
 // loss is nodes that are lost, until Heal.
 type loss struct {
 	params CountParams
-	mode    lossMode
+	mode   lossMode
 	env    *faults.Env
 	lost   []string
 	count  int

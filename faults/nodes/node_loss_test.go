@@ -38,7 +38,9 @@ func (l *fakeCluster) Register(_ context.Context, node string) error  { return l
 func (l *fakeCluster) KillNode(_ context.Context, node string) error  { return l.note("kill", node) }
 func (l *fakeCluster) StartNode(_ context.Context, node string) error { return l.note("start", node) }
 func (l *fakeCluster) CutOff(_ context.Context, node string) error    { return l.note("cut off", node) }
-func (l *fakeCluster) Reconnect(_ context.Context, node string) error { return l.note("reconnect", node) }
+func (l *fakeCluster) Reconnect(_ context.Context, node string) error {
+	return l.note("reconnect", node)
+}
 
 // clusterWithoutNodes is a cluster on whose nodes nobody can lay hands.
 type clusterWithoutNodes struct{ cluster.Cluster }

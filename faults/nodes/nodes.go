@@ -55,21 +55,21 @@ const notGeneratedReason = "what they do to young pods upstream does not survive
 // state is something that a node is in or not.
 type state struct {
 	description string // what has happened to a node that is in it
-	in    func(*corev1.Node) bool
+	in          func(*corev1.Node) bool
 }
 
 // mark is a state that is written on a node, and that keeps pods away.
 type mark struct {
 	state
-	apply func(*corev1.Node)
+	apply  func(*corev1.Node)
 	remove func(*corev1.Node)
 }
 
 // cordoned is the mark of a node that takes no more pods.
 var cordoned = mark{
-	state: state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
+	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
-	remove:  func(n *corev1.Node) { n.Spec.Unschedulable = false },
+	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
 // markedNodes is the nodes that a fault has given a mark.

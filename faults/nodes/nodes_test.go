@@ -68,13 +68,13 @@ func TestCandidates(t *testing.T) {
 		node("a", func(*corev1.Node) {}),
 	}
 	for given, want := range map[*state][]string{
-		&cordoned.state:  {"a", "b", "closed", "healed", "silent", "tainted"},
-		&evicting.state:  {"a", "b", "cordoned", "healed", "silent"},
-		&closing.state:   {"a", "b", "cordoned", "healed", "silent"},
+		&cordoned.state:        {"a", "b", "closed", "healed", "silent", "tainted"},
+		&evicting.state:        {"a", "b", "cordoned", "healed", "silent"},
+		&closing.state:         {"a", "b", "cordoned", "healed", "silent"},
 		&machineStopped.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
 		&nodePartitioned.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&kubeletStopped.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&nodeDeleted.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&kubeletStopped.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&nodeDeleted.state:     {"a", "b", "closed", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
 			t.Errorf("to be %s (-want +got):\n%s", given.description, diff)

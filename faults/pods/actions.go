@@ -45,9 +45,9 @@ var actions = map[string]action{
 	actionDelete: {detail: deleteDetail, do: (*churn).delete},
 	actionEvict:  {detail: fixedDetail("evicted through the API"), do: (*churn).evict},
 	actionFail: {
-		detail: failDetail,
+		detail:     failDetail,
 		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
-		do:   (*churn).failOrExpire,
+		do:         (*churn).failOrExpire,
 	},
 	actionCollapse: {detail: fixedDetail("failed, and still said to be ready"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
 	actionSucceed:  {detail: fixedDetail("succeeded"), do: (*churn).succeed, providers: simulatedOnly},

@@ -51,7 +51,7 @@ const (
 )
 
 var (
-	howNames     = []string{howKill, howTerminate}
+	howNames = []string{howKill, howTerminate}
 	replicas = []string{replicaLeader, replicaAll}
 )
 

@@ -92,7 +92,9 @@ func (w *fakeSubject) end(replica, how string) (bool, error) {
 	return true, nil
 }
 
-func (w *fakeSubject) Kill(_ context.Context, replica string) (bool, error) { return w.end(replica, "kill") }
+func (w *fakeSubject) Kill(_ context.Context, replica string) (bool, error) {
+	return w.end(replica, "kill")
+}
 
 func (w *fakeSubject) Terminate(_ context.Context, replica string) (bool, error) {
 	return w.end(replica, "terminate")

@@ -35,11 +35,11 @@ const pooledBufferBytesMax = 4 << 20
 
 // exchange is one request and its answer.
 type exchange struct {
-	proxy   *Proxy
-	instance    *instanceServer
-	writer  http.ResponseWriter
-	request *http.Request
-	target  target
+	proxy    *Proxy
+	instance *instanceServer
+	writer   http.ResponseWriter
+	request  *http.Request
+	target   target
 	// conn is the connection that it came by. Its handing is held while the subject
 	// is told what the history tells of.
 	conn *subjectConn
@@ -252,7 +252,9 @@ func (x *exchange) deliver(response *http.Response, body []byte, whole bool) boo
 }
 
 // subjectGone reports whether the subject is not there any more to be told anything.
-func (x *exchange) subjectGone() bool { return x.conn.broken.Load() || x.request.Context().Err() != nil }
+func (x *exchange) subjectGone() bool {
+	return x.conn.broken.Load() || x.request.Context().Err() != nil
+}
 
 // recordResponse appends an answer, and a list's content behind it.
 func (x *exchange) recordResponse(response *http.Response, body []byte, whole bool) {

@@ -21,9 +21,9 @@ import (
 // known, and connections of its own to the API server, as it would have without
 // a proxy.
 type instanceServer struct {
-	proxy    *Proxy
-	subject  string
-	server   *http.Server
+	proxy      *Proxy
+	subject    string
+	server     *http.Server
 	transports transportPool
 }
 

@@ -68,15 +68,15 @@ type Proxy struct {
 	watchFaults   *hooks[WatchFault]
 	lastID        atomic.Uint64
 	openStreams   openStreams
-	owners       *ownerIndex
+	owners        *ownerIndex
 	skew          skewedClock
 
-	mu       sync.RWMutex
-	instances    map[string]*instanceServer
-	stopped  bool
-	handlers sync.WaitGroup // requests under way
-	servers  sync.WaitGroup
-	failures []error // of servers that ended by themselves
+	mu        sync.RWMutex
+	instances map[string]*instanceServer
+	stopped   bool
+	handlers  sync.WaitGroup // requests under way
+	servers   sync.WaitGroup
+	failures  []error // of servers that ended by themselves
 }
 
 // Endpoint is where a subject instance finds the API server.
@@ -118,8 +118,8 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 		requestFaults: newHooks[RequestFault](),
 		watchFaults:   newHooks[WatchFault](),
 		openStreams:   openStreams{all: map[*stream]bool{}},
-		owners:       newOwnerIndex(),
-		instances:         map[string]*instanceServer{},
+		owners:        newOwnerIndex(),
+		instances:     map[string]*instanceServer{},
 	}, nil
 }
 

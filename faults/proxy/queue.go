@@ -48,14 +48,14 @@ type queue struct {
 	mu       sync.Mutex
 	events   []*event
 	bytes    int
-	pushed  chan struct{} // has a token after a push
+	pushed   chan struct{} // has a token after a push
 	popped   chan struct{} // has a token after a pop
 	bytesMax int
 }
 
 func newQueue(bytesMax int) *queue {
 	return &queue{
-		pushed:  make(chan struct{}, 1),
+		pushed:   make(chan struct{}, 1),
 		popped:   make(chan struct{}, 1),
 		bytesMax: bytesMax,
 	}

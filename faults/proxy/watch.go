@@ -32,7 +32,7 @@ type stream struct {
 	lastRelease time.Time
 	// injectedEnd is how a fault ends the stream, set before it calls cancel.
 	injectedEnd atomic.Pointer[streamEnd]
-	cancel context.CancelFunc
+	cancel      context.CancelFunc
 }
 
 // stream serves the answer to a watch, from its header to its end.

@@ -39,7 +39,7 @@ type LostParams struct {
 // lossNames are what the subject may get in the place of a response; lostCodes are
 // the errors that the API server may answer with though the work is done.
 var (
-	lossNames    = []string{lossReset, lossError, lossCut}
+	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 

@@ -97,7 +97,7 @@ func resourceParam(sentence string) faults.Param {
 type holding struct {
 	resource string
 	hold     time.Duration
-	detail     string // for the record of the first event held on a stream
+	detail   string // for the record of the first event held on a stream
 	env      *faults.Env
 	remove   func()
 
