@@ -25,8 +25,8 @@ var controller = metav1.NewControllerRef(&corev1.ReplicationController{
 	ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-web"},
 }, corev1.SchemeGroupVersion.WithKind("ReplicationController"))
 
-// TestCreate follows one create: it is recorded before the API server sees it,
-// its answer before the client does.
+// TestCreate checks that a create is recorded before the API server receives it, and its
+// response before the client does.
 func TestCreate(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestServerErrors passes the API server's own errors on, with their reasons.
+// TestServerErrors checks that the proxy forwards the API server's errors and records their
+// reasons.
 func TestServerErrors(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/plain") {
@@ -148,7 +149,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// do sends a request of JSON over HTTP/1.1 and reads the answer.
+// do sends a JSON request over HTTP/1.1 and reads the response.
 func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -175,8 +176,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsUnchanged compares both ends: path, query and header of the request,
-// header and bytes of the answer.
+// TestForwardsUnchanged compares path, query and headers of the request, and headers and
+// bytes of the response, on both sides of the proxy.
 func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFirstMatchingFaultApplies: the first fault that answers has the request, and none is
-// asked once it is removed.
+// TestFirstMatchingFaultApplies checks that the first fault with an effect applies, and that
+// a removed fault is not called.
 func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
@@ -44,7 +44,7 @@ func TestFirstMatchingFaultApplies(t *testing.T) {
 	}
 }
 
-// TestRemoveWaits: when remove has returned, no call is under way.
+// TestRemoveWaits checks that remove returns after the call in flight.
 func TestRemoveWaits(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	called, proceed := make(chan struct{}), make(chan struct{})
@@ -72,7 +72,7 @@ func TestRemoveWaits(t *testing.T) {
 	select {
 	case <-removed:
 		t.Error("remove did not wait")
-	case <-time.After(time.Millisecond): // too short a wait can only hide the error
+	case <-time.After(time.Millisecond): // a wait that is too short can only hide an error
 	}
 	close(proceed)
 	<-removed

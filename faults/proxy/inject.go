@@ -14,10 +14,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file does to requests and their answers what faults ask for.
+// This file applies the effects of faults to requests and responses.
 
-// delay waits for so long, or until the fault that asks for it is removed. It
-// fails when nobody waits for the answer any more.
+// delay waits for the given time, or until the fault is removed. It returns an error if the
+// subject cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -25,7 +25,7 @@ func (x *exchange) delay(d time.Duration) error {
 	timer := x.proxy.clock.NewTimer(d)
 	defer timer.Stop()
 	for {
-		faults := x.proxy.requestFaults.current.Load() // before isRemoved, so that no removal is missed
+		faults := x.proxy.requestFaults.current.Load() // loaded before isRemoved, so that no removal is missed
 		if x.hook.isRemoved() {
 			return nil
 		}
@@ -39,8 +39,8 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse answers in the API server's place. The record says what the API server
-// did about the request, if anything.
+// refuse answers the request with an error. The given record says whether the API server
+// received the request, and with which status it answered.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
@@ -62,19 +62,20 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 }
 
-// loseResponse takes the API server's answer and gives the subject something else.
+// loseResponse reads the API server's response and gives the subject the replacement.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-	if err != nil { // it is lost without our doing
+	if err != nil { // the response is lost without the fault
 		x.recordNoResponse(true, response.StatusCode)
-		x.abort(fmt.Errorf("reading an answer: %w", err))
+		x.abort(fmt.Errorf("reading a response: %w", err))
 	}
 	loss := x.effect.Lose
 	if err := x.delay(loss.After); err != nil {
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(err)
 	}
-	// What cannot be read says less of what was done; the subject never sees it.
+	// A decoding error leaves the object out of the record. It is not a gap, because the
+	// subject does not receive the response.
 	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	x.proxy.owners.set(content.object)
 	record := history.Response{
@@ -94,18 +95,18 @@ func (x *exchange) loseResponse(response *http.Response) {
 	x.abortInjected(loss.Break)
 }
 
-// writeHalf hands over an answer that promises to be whole and is not.
+// writeHalf writes the first half of a response with the Content-Length of the whole.
 func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.writer.WriteHeader(response.StatusCode)
 	if _, err := x.writer.Write(body[:len(body)/2]); err != nil {
-		return // the subject went away, as it is about to be made to
+		return // the subject closed the request; the exchange ends anyway
 	}
 	_ = http.NewResponseController(x.writer).Flush() // as above
 }
 
-// abortInjected ends the exchange without an answer. It does not return.
+// abortInjected ends the exchange without a response. It does not return.
 func (x *exchange) abortInjected(how ConnectionBreak) {
 	if how == BreakConnection {
 		x.abort(errInjectedBreak)
@@ -113,23 +114,22 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errInjectedBreak is why a fault breaks something off.
-var errInjectedBreak = errors.New("a fault broke it off")
+// errInjectedBreak is the error of a stream or connection that a fault breaks.
+var errInjectedBreak = errors.New("broken by an injected fault")
 
-// listAt makes the query of a list ask for the state at an older version, which
-// the API server then answers from etcd's history: nothing of it is made up.
+// listAt changes the query of a list so that the API server answers with an older version
+// from etcd. The subject thus receives a state that existed.
 func listAt(query url.Values, version history.Version) string {
 	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
 	query.Set("resourceVersionMatch", "Exact")
 	return query.Encode()
 }
 
-// retryAfter reads for how many seconds an answer asks the client to wait; nil if
-// it does not ask.
+// retryAfter returns the seconds of a Retry-After header, nil if there are none.
 func retryAfter(header http.Header) *int {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil {
-		return nil // none, or a date, which client-go does not read either
+		return nil // no header, or a date, which client-go does not read either
 	}
 	return &seconds
 }

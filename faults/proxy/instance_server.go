@@ -17,9 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// instanceServer is one subject instance's way in: a listener, by which its requests are
-// known, and connections of its own to the API server, as it would have without
-// a proxy.
+// instanceServer serves one replica of the subject. Its listener identifies the replica. It
+// has its own connections to the API server, as the replica would have without a proxy.
 type instanceServer struct {
 	proxy      *Proxy
 	subject    string
@@ -27,33 +26,33 @@ type instanceServer struct {
 	transports transportPool
 }
 
-// streamsMax is how many requests a subject may have under way on a connection:
-// enough for the largest burst of a controller, so that it does not dial more.
+// streamsMax is the number of concurrent requests on one connection of the subject. It
+// exceeds the largest burst of a controller, so that no burst opens a second connection.
 const streamsMax = 1000
 
-// connKey finds a request's connection in its context.
+// connKey is the context key of a request's connection.
 type connKey struct{}
 
-// newInstanceServer makes what serves a subject instance, not yet serving.
+// newInstanceServer returns a server for one replica; serve starts it.
 func (p *Proxy) newInstanceServer(subject string) *instanceServer {
-	g := &instanceServer{proxy: p, subject: subject}
+	s := &instanceServer{proxy: p, subject: subject}
 	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true) // every API server speaks it; a lane of HTTP/1.1 would take one request at a time
-	g.transports.newTransport = func() *http.Transport {
+	protocols.SetHTTP2(true) // every API server supports HTTP/2; an HTTP/1.1 connection carries one request at a time
+	s.transports.newTransport = func() *http.Transport {
 		return &http.Transport{
 			Protocols:          protocols,
 			DialContext:        p.dial,
 			TLSClientConfig:    &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:  true,
 			DisableCompression: true,
-			MaxConnsPerHost:    1, // a lane: who comes while it is dialled waits for it
-			// What client-go uses: without a proxy, the subject itself would notice a
-			// dead connection that soon.
+			MaxConnsPerHost:    1, // requests wait while the connection is dialed
+			// The defaults of client-go: without a proxy the subject would detect a dead
+			// connection after the same time.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		}
 	}
-	g.server = &http.Server{
-		Handler:           g,
+	s.server = &http.Server{
+		Handler:           s,
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsMax},
 		ReadHeaderTimeout: 30 * time.Second,
@@ -61,45 +60,45 @@ func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // a killed subject breaks its connections; that is no news
+		ErrorLog: log.New(io.Discard, "", 0), // a killed subject breaks its connections, which is expected
 	}
-	return g
+	return s
 }
 
-// ServeHTTP is the life of a request.
-func (g *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.proxy.enter() {
+// ServeHTTP handles one request.
+func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.proxy.enter() {
 		panic(http.ErrAbortHandler)
 	}
-	defer g.proxy.handlers.Done()
-	x := &exchange{proxy: g.proxy, instance: g, writer: w, request: r}
+	defer s.proxy.handlers.Done()
+	x := &exchange{proxy: s.proxy, instance: s, writer: w, request: r}
 	x.conn, _ = connOf(r.Context())
 	x.serve()
 }
 
 // serve accepts connections until the server is closed.
-func (g *instanceServer) serve(listener net.Listener) error {
-	err := g.server.ServeTLS(subjectListener{listener}, "", "")
+func (s *instanceServer) serve(listener net.Listener) error {
+	err := s.server.ServeTLS(subjectListener{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("fault proxy of %s: %w", g.subject, err)
+	return fmt.Errorf("fault proxy of %s: %w", s.subject, err)
 }
 
-// close breaks all connections, on both sides.
-func (g *instanceServer) close() error {
-	err := g.server.Close()
-	g.transports.closeIdle()
+// close breaks the connections to the subject and to the API server.
+func (s *instanceServer) close() error {
+	err := s.server.Close()
+	s.transports.closeIdle()
 	return err
 }
 
-// hopByHop are the header fields that concern one connection only.
+// hopByHop are the headers that apply to a single connection.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// copyHeader copies what concerns the two ends.
+// copyHeader copies the end-to-end headers.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		if !slices.Contains(hopByHop, name) {
@@ -113,8 +112,8 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// newServingCertificate makes what the proxy shows on loopback, and in PEM the authority by
-// which subjects know it.
+// newServingCertificate returns the proxy's certificate for 127.0.0.1 and the CA, in PEM,
+// that subjects verify it with.
 func newServingCertificate(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
 	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {

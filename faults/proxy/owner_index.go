@@ -6,41 +6,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownerIndex remembers which owner controls each object that went by, so that a
-// request that only names an object can be told by its owner.
+// ownerIndex stores the controlling owner of each object that the subject has received. A
+// fault can thus match a request by owner if the request contains only the object's name.
 type ownerIndex struct {
 	mu     sync.RWMutex
-	owners map[history.Ref]history.Owner // by resource, namespace and name
+	owners map[history.Ref]history.Owner // keyed by resource, namespace and name
 }
 
 func newOwnerIndex() *ownerIndex { return &ownerIndex{owners: map[history.Ref]history.Owner{}} }
 
-// learn takes in an object as the API server has it; nil says nothing.
-func (k *ownerIndex) set(object *history.Object) {
+// set stores the owner of an object that the API server sent. A nil object changes nothing.
+func (i *ownerIndex) set(object *history.Object) {
 	if object == nil {
 		return
 	}
 	key := history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name}
 	owner := object.ControllerRef()
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if owner == nil {
-		delete(k.owners, key)
+		delete(i.owners, key)
 	} else {
-		k.owners[key] = *owner
+		i.owners[key] = *owner
 	}
 }
 
-// forget takes in that an object is gone.
-func (k *ownerIndex) remove(object *history.Object) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
+// remove deletes the entry of a deleted object.
+func (i *ownerIndex) remove(object *history.Object) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 }
 
-// Controller returns the owner that controls the object which a request is
-// about: the one that its body names, or else the one that the object had when it
-// last went by. It is nil if there is none, or the object never went by.
+// Controller returns the owner that controls the object of a request, or nil. It uses the
+// controllerRef in the request body. Without a body it uses the controllerRef of the
+// object's version that the subject received last.
 func (p *Proxy) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()

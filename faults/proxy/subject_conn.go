@@ -12,73 +12,72 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// subjectConn is a connection of the subject, below TLS. The history tells of an answer
-// before it is handed over, so a connection may be broken only when whatever was
-// told of has left: else the subject would be held to know what never came.
+// subjectConn is a TCP connection of the subject. The history records a response before it
+// is delivered. The connection is therefore reset only after all recorded responses are
+// written: otherwise the history would claim that the subject received them.
 type subjectConn struct {
 	net.Conn
-	// delivering is held for reading from the record of what the subject is told until
-	// it is flushed, and for writing while the connection is broken.
+	// delivering is read-locked from the record of a response or event until it is flushed,
+	// and write-locked while the connection is reset.
 	delivering sync.RWMutex
-	// writes counts the writes begun and ended: it is even when none is under way.
+	// writes counts the starts and ends of writes. It is even when no write is in progress.
 	writes atomic.Int64
-	// broken: it was cut, though its requests may not have been told.
+	// broken is set when the connection is reset; requests on it may not have noticed.
 	broken atomic.Bool
 }
 
-func (w *subjectConn) Write(b []byte) (int, error) {
-	w.writes.Add(1)
-	defer w.writes.Add(1)
-	return w.Conn.Write(b)
+func (c *subjectConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	defer c.writes.Add(1)
+	return c.Conn.Write(b)
 }
 
-// SetLinger lets [tcp.Reset] do its work.
-func (w *subjectConn) SetLinger(seconds int) error {
-	lingering, ok := w.Conn.(interface{ SetLinger(int) error })
+// SetLinger implements the method that [tcp.Reset] requires.
+func (c *subjectConn) SetLinger(seconds int) error {
+	lingerer, ok := c.Conn.(interface{ SetLinger(int) error })
 	if !ok {
 		return errors.ErrUnsupported
 	}
-	return lingering.SetLinger(seconds)
+	return lingerer.SetLinger(seconds)
 }
 
 const (
-	// writeQuietPeriod is for how long nothing must be written for the HTTP/2 server, which
-	// flushes what it was handed a moment later, to count as done.
+	// writeQuietPeriod is the time without writes after which everything counts as flushed.
+	// The HTTP/2 server writes a response shortly after the handler flushes it.
 	writeQuietPeriod = 10 * time.Millisecond
-	// writeDrainTimeout bounds the wait: a subject that stands still reads nothing.
+	// writeDrainTimeout limits the wait for flushes, because a paused subject does not read.
 	writeDrainTimeout = time.Second
 )
 
-// resetAfterWrites breaks the connection as a process that dies breaks it, with whatever else
-// is under way on it, but not before what the history tells of is on its way, or
-// patience is over. No caller may be handing anything over itself.
-func (w *subjectConn) resetAfterWrites(conn net.Conn, patience <-chan time.Time) {
+// resetAfterWrites resets the connection, with all requests on it, after the recorded
+// responses are written or timeout fires. The caller must not hold delivering.
+func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()
-	locked := w.delivering.TryLock()
+	locked := c.delivering.TryLock()
 	for written := int64(-1); ; {
 		select {
-		case <-patience:
+		case <-timeout:
 		case <-tick.C:
-			if locked = locked || w.delivering.TryLock(); !locked {
+			if locked = locked || c.delivering.TryLock(); !locked {
 				continue
 			}
-			now := w.writes.Load()
-			if still := now == written && now%2 == 0; !still {
+			now := c.writes.Load()
+			if quiet := now == written && now%2 == 0; !quiet {
 				written = now
 				continue
 			}
 		}
 		break
 	}
-	w.broken.Store(true)
+	c.broken.Store(true)
 	tcp.Reset(conn)
 	if locked {
-		w.delivering.Unlock()
+		c.delivering.Unlock()
 	}
 }
 
-// subjectListener is a listener whose connections are wires.
+// subjectListener wraps each accepted connection in a subjectConn.
 type subjectListener struct{ net.Listener }
 
 func (l subjectListener) Accept() (net.Conn, error) {
@@ -89,20 +88,19 @@ func (l subjectListener) Accept() (net.Conn, error) {
 	return &subjectConn{Conn: conn}, nil
 }
 
-// connOf returns the wire that a request came by, nil if it came by none, and its
-// connection.
+// connOf returns the subjectConn and the TLS connection of a request, nil if there are none.
 func connOf(ctx context.Context) (*subjectConn, net.Conn) {
 	conn, ok := ctx.Value(connKey{}).(*tls.Conn)
 	if !ok {
 		return nil, nil
 	}
-	w, _ := conn.NetConn().(*subjectConn)
-	return w, conn
+	c, _ := conn.NetConn().(*subjectConn)
+	return c, conn
 }
 
-// resetConnection breaks the connection that a request came on.
+// resetConnection resets the connection of a request.
 func resetConnection(ctx context.Context) {
-	if w, conn := connOf(ctx); w != nil {
-		w.resetAfterWrites(conn, time.After(writeDrainTimeout))
+	if c, conn := connOf(ctx); c != nil {
+		c.resetAfterWrites(conn, time.After(writeDrainTimeout))
 	}
 }

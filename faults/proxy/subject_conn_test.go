@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connectedPair returns the two ends of a connection on loopback.
+// connectedPair returns the two ends of a loopback connection.
 func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,11 +27,11 @@ func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	return conn.(*subjectConn), far
 }
 
-// TestResetWaitsForWrites: what the history tells of is on its way before the connection
-// breaks, though it is written a while later.
+// TestResetWaitsForWrites checks that a recorded response is written before the connection
+// is reset.
 func TestResetWaitsForWrites(t *testing.T) {
 	near, far := connectedPair(t)
-	near.delivering.RLock() // the history tells of an answer
+	near.delivering.RLock() // as if the history recorded a response
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
@@ -44,11 +44,11 @@ func TestResetWaitsForWrites(t *testing.T) {
 	near.delivering.RUnlock()
 	<-cut
 	if got, err := io.ReadAll(far); err == nil || string(got) != "answer" {
-		t.Errorf("read %q, error %v; expected the answer, and then a reset", got, err)
+		t.Errorf("read %q, error %v; expected the response, and then a reset", got, err)
 	}
 }
 
-// TestResetIsBounded: a subject that reads nothing keeps no connection whole.
+// TestResetIsBounded checks that a subject that does not read cannot prevent a reset.
 func TestResetIsBounded(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock()

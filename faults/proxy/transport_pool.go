@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// streamsPerConn is how many requests, watches included, go over one connection to the
-// API server at a time, which allows 100 streams on each. The transport's own
-// ways to keep to that limit do not do: by default each request of a burst that
-// finds no stream free dials, which makes dozens of handshakes for 1000 pods, and
-// StrictMaxConcurrentRequests counts waiting requests as streams, and so comes to
-// a standstill once 100 wait.
+// streamsPerConn is the number of concurrent requests, watches included, on one connection
+// to the API server. The API server allows 100 streams. The limits of http.Transport do not
+// work here: by default each request of a burst that finds no free stream dials, which makes
+// dozens of TLS handshakes for 1000 pods. StrictMaxConcurrentRequests counts waiting
+// requests as streams and blocks when 100 requests wait.
 const streamsPerConn = 80
 
-// transportPool are the connections of one subject instance to the API server. When all
-// are full another is opened, so that no request ever waits for another: a slow
-// create must not keep back the renewal of a lease.
+// transportPool holds one replica's connections to the API server. It opens another
+// connection when all are full, so that no request waits for another: a slow create must not
+// delay the renewal of a lease.
 type transportPool struct {
 	newTransport func() *http.Transport
 
@@ -23,38 +22,39 @@ type transportPool struct {
 	all []*pooledTransport
 }
 
-// pooledTransport is a transport that is given no more requests than one connection takes.
+// pooledTransport is a transport with one connection and at most streamsPerConn requests.
 type pooledTransport struct {
 	*http.Transport
 	inUse int
 }
 
-// acquire returns a lane that has room, to be left when the answer has been read.
-func (l *transportPool) acquire() *pooledTransport {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, candidate := range l.all {
+// acquire returns a transport with a free stream. The caller releases it after it has read
+// the response.
+func (p *transportPool) acquire() *pooledTransport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, candidate := range p.all {
 		if candidate.inUse < streamsPerConn {
 			candidate.inUse++
 			return candidate
 		}
 	}
-	opened := &pooledTransport{Transport: l.newTransport(), inUse: 1}
-	l.all = append(l.all, opened)
+	opened := &pooledTransport{Transport: p.newTransport(), inUse: 1}
+	p.all = append(p.all, opened)
 	return opened
 }
 
-func (l *transportPool) release(left *pooledTransport) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left.inUse--
+func (p *transportPool) release(t *pooledTransport) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.inUse--
 }
 
-// closeIdle closes the connections that carry nothing.
-func (l *transportPool) closeIdle() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, one := range l.all {
+// closeIdle closes the connections without requests.
+func (p *transportPool) closeIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.all {
 		one.CloseIdleConnections()
 	}
 }

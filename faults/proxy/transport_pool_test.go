@@ -9,9 +9,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestBurstOpensConnectionsWhenFull sends far more requests at once than a connection to the API server
-// carries: none waits for another, and a new connection is opened only when the
-// ones there are full.
+// TestBurstOpensConnectionsWhenFull sends more requests at once than one connection carries.
+// No request may wait for another, and a connection may be opened only when all others are
+// full.
 func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 	const requests = 4*streamsPerConn - 20
 	var mu sync.Mutex
@@ -41,7 +41,7 @@ func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 		})
 	}
 	select {
-	case <-all: // every one is at the API server, though none has been answered
+	case <-all: // the API server has received every request and answered none
 	case err := <-failed:
 		t.Error(err)
 	}
@@ -52,11 +52,11 @@ func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 		t.Error(err)
 	}
 	if most > streamsPerConn {
-		t.Errorf("%d requests at a time over one connection, want %d at most", most, streamsPerConn)
+		t.Errorf("%d concurrent requests on one connection, want at most %d", most, streamsPerConn)
 	}
-	// A lane whose first requests come all at once may dial more than once.
+	// A transport whose first requests arrive at the same time may dial more than once.
 	if len(under) < 4 {
-		t.Errorf("%d requests at a time over %d connections, want 4 at least", requests, len(under))
+		t.Errorf("%d concurrent requests on %d connections, want at least 4", requests, len(under))
 	}
 }
 
@@ -67,13 +67,13 @@ func TestPoolReusesConnections(t *testing.T) {
 		taken = append(taken, l.acquire())
 	}
 	if first, last := taken[0], taken[streamsPerConn]; first == last || taken[streamsPerConn-1] != first {
-		t.Error("want a second lane once the first is full, and not before")
+		t.Error("expected a second transport only after the first is full")
 	}
 	l.release(taken[0])
 	if l.acquire() != taken[0] {
-		t.Error("want the place that was left to be taken again")
+		t.Error("expected the released stream to be used again")
 	}
 	if len(l.all) != 2 {
-		t.Errorf("%d lanes, want 2", len(l.all))
+		t.Errorf("%d transports, want 2", len(l.all))
 	}
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// streamEnd is how a watch stream ended.
+// streamEnd describes how a watch stream ended.
 type streamEnd struct {
 	reason string
-	err    error // what broke it; nil if the API server ended it properly
-	// expired: the subject is told that it must list anew.
+	err    error // the error that broke the stream; nil if the API server ended the watch
+	// expired sends the subject a 410, which makes it list again.
 	expired bool
 }
 
-// stream carries the events of one watch. A reader takes them from the API
-// server as they come; the handler's goroutine hands them on when they are due.
+// stream carries the events of one watch. A reader goroutine queues them as they arrive from
+// the API server. The handler's goroutine delivers each when its hold is over.
 type stream struct {
 	*exchange
 	in     encoding
 	source *bufio.Reader
 	queue  *queue
-	// lastRelease is when the last wait for a held event was over: whatever arrived
-	// before it was held until then.
+	// lastRelease is the end of the last wait for a held event. Events that arrived before it
+	// were held until then.
 	lastRelease time.Time
-	// injectedEnd is how a fault ends the stream, set before it calls cancel.
+	// injectedEnd is the end that a fault injects. It is set before the fault calls cancel.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }
 
-// stream serves the answer to a watch, from its header to its end.
+// stream relays the response to a watch, from its header to its end.
 func (x *exchange) stream(response *http.Response) {
 	s := &stream{
 		exchange: x,
@@ -58,7 +58,7 @@ func (x *exchange) stream(response *http.Response) {
 	}()
 	end := s.deliverEvents(ctx)
 	cancel()
-	_ = response.Body.Close() // ends a read under way
+	_ = response.Body.Close() // ends a blocked read
 	<-finished
 	end = s.unregister(end)
 	if end.expired {
@@ -72,11 +72,11 @@ func (x *exchange) stream(response *http.Response) {
 	}
 }
 
-// readEvents queues what arrives, until the stream ends or ctx does.
+// readEvents queues the events that arrive until the stream ends or ctx is done.
 func (s *stream) readEvents(ctx context.Context) {
 	next, ok := framings[s.in]
 	if !ok {
-		s.gap(errors.New("a watch stream of an unknown content type"))
+		s.gap(errors.New("watch stream of an unknown content type"))
 		next = nextChunk
 	}
 	for {
@@ -100,13 +100,14 @@ func (s *stream) readEvents(ctx context.Context) {
 			s.gap(err)
 			next, ok = nextChunk, false
 		default:
-			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // fails only if nobody waits for it
+			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // fails only if the handler has ended
 			return
 		}
 	}
 }
 
-// nextChunk takes whatever has arrived: the framing of a stream without frames.
+// nextChunk returns the bytes that have arrived. It is the framing of a stream of an unknown
+// format.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -117,7 +118,7 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect reads an event and asks the faults about it.
+// inspect decodes an event and asks the faults for their effects.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -151,28 +152,28 @@ func (s *stream) inspect(e *event) {
 
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
-		return &streamEnd{reason: "the API server ended it"}
+		return &streamEnd{reason: "the API server ended the watch"}
 	}
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents hands events to the subject in their order, each when it is due, and
-// returns how the stream ended.
+// deliverEvents delivers the queued events in order, each when it is due, and returns how
+// the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
-	handing := false // from an event until it is flushed
+	delivering := false // from the delivery of an event until it is flushed
 	defer func() {
-		if handing {
+		if delivering {
 			s.conn.delivering.RUnlock()
 		}
 	}()
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.proxy.clock.Now().Before(e.due()) { // what is written need not wait for it
+		if e == nil || s.proxy.clock.Now().Before(e.due()) { // flush now: earlier events must not wait for this one
 			err := control.Flush()
-			if handing {
+			if delivering {
 				s.conn.delivering.RUnlock()
-				handing = false
+				delivering = false
 			}
 			if err != nil {
 				return s.subjectGoneEnd()
@@ -190,9 +191,9 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 		if e.end != nil {
 			return e.end
 		}
-		if !handing {
+		if !delivering {
 			s.conn.delivering.RLock()
-			handing = true
+			delivering = true
 		}
 		if s.subjectGone() || s.deliverEvent(e) != nil {
 			return s.subjectGoneEnd()
@@ -200,20 +201,20 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd is the end of a stream that nobody reads any more.
+// subjectGoneEnd is the end of a stream whose client is gone.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
-	return &streamEnd{reason: "the subject went away"}
+	return &streamEnd{reason: "the subject closed the watch"}
 }
 
-// waitUntilDue returns when an event is due: its holds are over, or their faults are
-// removed. It fails when nobody waits for the event any more.
+// waitUntilDue waits until the event's holds are over or their faults are removed. It
+// returns an error if the subject closes the watch.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
-		faults := s.proxy.watchFaults.current.Load() // before due, so that no removal is missed
+		faults := s.proxy.watchFaults.current.Load() // loaded before due, so that no removal is missed
 		now := s.proxy.clock.Now()
 		left := e.due().Sub(now)
 		if left <= 0 {
@@ -221,7 +222,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 				s.lastRelease = now
 			}
 			if err := s.request.Context().Err(); err != nil {
-				return err // ctx may learn of it later than the body, whose end e may be
+				return err // the response body, whose end e may be, can be closed before ctx is canceled
 			}
 			return ctx.Err()
 		}
@@ -238,7 +239,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	}
 }
 
-// deliverEvent records a delivery and makes it.
+// deliverEvent records an event, then writes it.
 func (s *stream) deliverEvent(e *event) error {
 	if e.delivery != nil {
 		e.delivery.Held = max(0, s.lastRelease.Sub(e.arrived))

@@ -12,36 +12,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// WatchEnding is how a fault ends a watch stream.
+// WatchEnding is the way in which a fault ends a watch stream.
 type WatchEnding string
 
-// The ways in which a watch ends.
+// The values of [WatchEnding].
 const (
-	// EndClosed ends it as the API server does after some minutes.
+	// EndClosed ends the stream normally, as the API server does after its watch timeout.
 	EndClosed WatchEnding = "closed"
-	// EndReset resets its HTTP/2 stream.
+	// EndReset resets the HTTP/2 stream of the watch.
 	EndReset WatchEnding = "reset"
-	// EndDisconnected resets the TCP connection, and with it whatever else is under
-	// way on it.
+	// EndDisconnected resets the TCP connection, with all other requests and watches on it.
 	EndDisconnected WatchEnding = "disconnected"
-	// EndExpired ends it with a 410: the API server no longer knows what came
-	// behind what the subject has seen, which must list anew.
+	// EndExpired sends a 410 (Expired) and ends the stream. The subject must list again.
 	EndExpired WatchEnding = "expired"
 )
 
-// Endings are all of them.
+// Endings contains every [WatchEnding].
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends the open watch streams that concern the fault of that name, and
-// returns their requests. What is held back on them is not handed over: the
-// subject learns of it from its next watch or list. It does not wait for the
-// streams to come to their end. The rules of [RequestFault] apply to concerns.
-func (p *Proxy) EndWatches(fault string, ending WatchEnding, concerns func(*history.Request) bool) []*history.Request {
+// EndWatches ends the open watches for which matches returns true, and returns their
+// requests. The subject does not receive the events that are held on them; it learns of the
+// changes from its next watch or list. EndWatches does not wait until the streams have
+// ended. The fault's name is for the record of the end. The rules of [RequestFault] apply to
+// matches.
+func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	p.openStreams.mu.Lock()
 	defer p.openStreams.mu.Unlock()
 	var ended []*history.Request
 	for s := range p.openStreams.all {
-		if concerns(s.record) && s.injectedEnd.CompareAndSwap(nil, newInjectedEnd(fault, ending)) {
+		if matches(s.record) && s.injectedEnd.CompareAndSwap(nil, newInjectedEnd(fault, ending)) {
 			s.cancel()
 			ended = append(ended, s.record)
 		}
@@ -62,13 +61,13 @@ func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	return end
 }
 
-// openStreams is the watch streams that can be ended.
+// openStreams is the set of watch streams that a fault can end.
 type openStreams struct {
 	mu  sync.Mutex
 	all map[*stream]bool
 }
 
-// register makes a stream one that can be ended, which cancels its context.
+// register adds the stream to the set. A fault ends it with cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.proxy.openStreams
@@ -77,8 +76,8 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister makes it one that cannot be ended any more, and returns how it ends: as it
-// did, unless a fault came first.
+// unregister removes the stream from the set. It returns the end that a fault injected, or
+// else the given end.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()
@@ -90,7 +89,7 @@ func (s *stream) unregister(end *streamEnd) *streamEnd {
 	return end
 }
 
-// sendExpired tells the subject that its watch has become too old.
+// sendExpired sends the subject a watch event of type ERROR with a 410.
 func (s *stream) sendExpired() error {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
