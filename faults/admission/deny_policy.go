@@ -15,25 +15,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy on what is created in the run's namespace.
+// denyPolicy is a ValidatingAdmissionPolicy for creates in the run's namespace.
 type denyPolicy struct {
-	// resource is what is denied, with a subresource behind a slash; expression, in
-	// CEL, says what of it is let in.
+	// resource is the resource whose creates are denied, possibly with a subresource, such as
+	// pods/binding. Expression, in CEL, is true for admitted objects.
 	resource            schema.GroupResource
 	expression, message string
 	reason              metav1.StatusReason
-	// probe asks whether one would be let in, without making it.
+	// probe sends a dry-run create that the policy denies.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
-	name string // of the policy and its binding, "" before there is one
+	name string // of the policy and its binding; "" before they are created
 }
 
-// create makes the policy, of a name that begins as given, and returns when the API
-// server goes by it. After an error there is none.
+// create creates the policy with a name of the given prefix, and returns when the API server
+// enforces it. After an error there is no policy.
 func (d *denyPolicy) create(ctx context.Context, env *faults.Env, begins string) error {
 	d.env = env
-	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // nobody else's: it is in no namespace
+	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
 	err := d.createPolicy(ctx)
 	if err == nil {
 		err = awaitRefused(ctx, env, d.probe, d.name, true)
@@ -44,7 +44,7 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, begins string)
 	return nil
 }
 
-// createPolicy makes the policy and binds it to the namespace.
+// createPolicy creates the policy and its binding to the namespace.
 func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
@@ -82,8 +82,8 @@ func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissi
 	}
 }
 
-// remove removes the policy, if there is one, and returns when the API server has
-// heard of it.
+// remove deletes the policy, if there is one, and returns when the API server no longer
+// enforces it.
 func (d *denyPolicy) remove(ctx context.Context) error {
 	if d.name == "" {
 		return nil

@@ -1,7 +1,7 @@
-// Package obstacles has the faults that stand in the way of what the subject is
-// to create: a name that is taken, a quota that is used up, a policy that denies
-// it, or that leaves its pods without a node. It is the API server itself that
-// refuses, for reasons of its own; these faults only give it the reasons.
+// Package admission contains the faults that make the API server refuse what the subject
+// creates: name conflicts, quotas, admission policies and a terminating namespace. A policy
+// can also prevent the scheduling of its pods. The faults create the reason for the refusal;
+// the API server refuses by itself.
 package admission
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the kind "name-taken".
+// Name is the fault type name-taken.
 var Name = faults.Type{
 	Name:        "name-taken",
 	Description: "Just before a ReplicaSet of the subject comes into being another one does under the same name, as when hashes of templates collide.",
@@ -38,14 +38,14 @@ var Name = faults.Type{
 	Sample: sampleName,
 }
 
-// NameParams are the parameters of a name-taken; [Name] documents them.
+// NameParams are the parameters of name-taken; [Name] documents them.
 type NameParams struct {
 	Owner    string `yaml:"owner"`
 	Template string `yaml:"template"`
 	Times    int    `yaml:"times"`
 }
 
-// The templates of a ReplicaSet that takes a name.
+// The values of the parameter template.
 const (
 	templateOther = "other"
 	templateSame  = "same"
@@ -72,16 +72,16 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name takes names until Heal.
+// name is a name-taken fault in force.
 type name struct {
 	params NameParams
 	env    *faults.Env
 	remove func()
 
 	mu     sync.Mutex
-	left   int            // how many more may be taken
-	taken  []string       // the names
-	taking sync.WaitGroup // those that are being taken
+	left   int            // remaining number of names
+	taken  []string       // names of the created ReplicaSets
+	taking sync.WaitGroup // creates in flight
 }
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
@@ -90,7 +90,7 @@ func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal returns when no name is being taken any more.
+// Heal returns when no create of the fault is in flight.
 func (n *name) Heal(context.Context) error {
 	if n.remove != nil {
 		n.remove()
@@ -108,8 +108,8 @@ func (n *name) Summary() string {
 	return "took " + strings.Join(n.taken, ", ")
 }
 
-// match has a request that would make a ReplicaSet wait until its name is taken.
-// The API server itself then says that there is one.
+// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet of that
+// name. The API server then answers with AlreadyExists.
 func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -129,8 +129,8 @@ func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	}}
 }
 
-// take makes the ReplicaSet that takes the name. When there is one already, the
-// name is not this fault's to take, and another may be.
+// take creates the ReplicaSet with the name in the request. If one exists already, the fault
+// has no effect on this request, and may fire on another.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -158,7 +158,7 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet is the ReplicaSet that takes the name of one.
+// conflictingSet returns a ReplicaSet with the name of the given one.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the kind "namespace-terminating".
+// Namespace is the fault type namespace-terminating.
 var Namespace = faults.Type{
 	Name: "namespace-terminating",
 	Description: "The namespace of the workload is deleted, and all that is in it, kind by kind in no certain order: " +
@@ -35,14 +35,14 @@ var Namespace = faults.Type{
 // namespaceFinalizer keeps the namespace until the fault is healed.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout bounds how long the namespace takes to be emptied, of pods that
-// are slow to go too.
+// namespaceTimeout limits the deletion of the namespace and its content, which includes pods
+// with a grace period.
 const namespaceTimeout = 2 * time.Minute
 
-// terminating is a namespace on its way out, until Heal.
+// terminating is a namespace-terminating fault in force.
 type terminating struct {
 	env *faults.Env
-	uid types.UID // of the namespace, "" before it is to go
+	uid types.UID // of the namespace; "" before its deletion
 }
 
 func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
@@ -60,7 +60,7 @@ func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal returns when another namespace admits pods, as the run found the first one.
+// Heal returns when a new namespace of the same name admits pods.
 func (n *terminating) Heal(ctx context.Context) error {
 	if n.uid == "" {
 		return nil
@@ -76,7 +76,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
 		}
 		if err == nil && made.UID == n.uid && made.DeletionTimestamp == nil {
-			return nil // it could not be deleted
+			return nil // the delete failed, so the namespace is still usable
 		}
 		if err == nil && made.UID == n.uid {
 			return fmt.Errorf("the first is still there: %v", made.Status.Conditions)
@@ -91,7 +91,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 	})
 }
 
-// removeFinalizer has the first namespace go as soon as it is empty.
+// removeFinalizer lets the deletion of the namespace finish.
 func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {
@@ -107,7 +107,7 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// edit changes the namespace, whoever else does at the time.
+// edit updates the namespace and retries on a conflict.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})

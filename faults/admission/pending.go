@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Pending is the kind "pod-pending".
+// Pending is the fault type pod-pending.
 var Pending = faults.Type{
 	Name:        "pod-pending",
 	Description: "New pods of the workload are stuck Pending: a ValidatingAdmissionPolicy denies the scheduler to bind them to nodes.",
@@ -31,7 +31,7 @@ var Pending = faults.Type{
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
 }
 
-// PendingParams are the parameters of a pod-pending; [Pending] documents them.
+// PendingParams are the parameters of pod-pending; [Pending] documents them.
 type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
@@ -55,25 +55,25 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding asks whether a pod could be bound that there is not.
+// probeBinding sends a dry-run binding of a pod that does not exist.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time from one look at the pods to the next: the scheduler
-// comes back to one that it could not bind after a second at the earliest.
+// pendingInterval is the time between lists of the pods. The scheduler retries a pod after
+// one second at the earliest.
 const pendingInterval = 100 * time.Millisecond
 
-// pending keeps pods from nodes until Heal.
+// pending is a pod-pending fault in force.
 type pending struct {
 	denyPolicy
 	faults.Background
 	count atomic.Int64
 }
 
-// Inject returns when the API server goes by the policy.
+// Inject returns when the API server enforces the policy.
 func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "pending"); err != nil {
 		return err
@@ -91,14 +91,14 @@ func (p *pending) Heal(ctx context.Context) error {
 
 func (p *pending) Summary() string { return fmt.Sprintf("kept %d pods from nodes", p.count.Load()) }
 
-// run tells of each pod once that the scheduler could not bind for the policy's sake.
+// run records each pod that the scheduler could not bind because of the policy, once.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
 	known, troubled := map[types.UID]bool{}, false
 	for {
 		err := p.reportDenied(ctx, known)
-		if err != nil && !troubled { // once, not at every tick of an outage
+		if err != nil && !troubled { // report an outage once, not at every tick
 			p.env.Report.Failed(nil, err)
 		}
 		troubled = err != nil
@@ -111,7 +111,7 @@ func (p *pending) run(ctx context.Context) {
 }
 
 func (p *pending) reportDenied(ctx context.Context, known map[types.UID]bool) error {
-	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's cache
+	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {
 		return fmt.Errorf("listing the pods of %s: %w", p.env.Namespace, err)
 	}
@@ -127,8 +127,7 @@ func (p *pending) reportDenied(ctx context.Context, known map[types.UID]bool) er
 	return nil
 }
 
-// deniedBy reports whether a pod has no node, and the scheduler says that a policy is
-// why.
+// deniedBy reports whether a pod has no node because the policy denied its binding.
 func deniedBy(pod *corev1.Pod, policy string) bool {
 	if pod.Spec.NodeName != "" {
 		return false

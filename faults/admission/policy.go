@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Policy is the kind "admission-denied".
+// Policy is the fault type admission-denied.
 var Policy = faults.Type{
 	Name:        "admission-denied",
 	Description: "A ValidatingAdmissionPolicy denies that objects with a controller are created in the namespace.",
@@ -24,7 +24,7 @@ var Policy = faults.Type{
 	Sample: samplePolicy,
 }
 
-// PolicyParams are the parameters of an admission-denied; [Policy] documents them.
+// PolicyParams are the parameters of admission-denied; [Policy] documents them.
 type PolicyParams struct {
 	Resource string `yaml:"resource"`
 	Reason   string `yaml:"reason"`
@@ -56,13 +56,13 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// policy denies what has a controller, until Heal.
+// policy is an admission-denied fault in force.
 type policy struct {
 	denyPolicy
 	denied string // the resource, with its group
 }
 
-// Inject returns when the API server goes by the policy.
+// Inject returns when the API server enforces the policy.
 func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "denied"); err != nil {
 		return err

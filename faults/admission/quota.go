@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Quota is the kind "quota-exhausted".
+// Quota is the fault type quota-exhausted.
 var Quota = faults.Type{
 	Name:        "quota-exhausted",
 	Description: "A quota lets the namespace have little more than the pods that it has, users' pods included: the API server refuses the rest with a 403.",
@@ -29,7 +29,7 @@ var Quota = faults.Type{
 	Sample: sampleQuota,
 }
 
-// QuotaParams are the parameters of a quota-exhausted; [Quota] documents them.
+// QuotaParams are the parameters of quota-exhausted; [Quota] documents them.
 type QuotaParams struct {
 	Left int `yaml:"left"`
 }
@@ -47,16 +47,16 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	return &quota{params: p}, nil
 }
 
-// quota is a quota in force, until Heal.
+// quota is a quota-exhausted fault in force.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env
-	name   string // of the ResourceQuota, "" before there is one
+	name   string // of the ResourceQuota; "" before it is created
 	hard   int64
 }
 
-// Inject returns when the quota has been reckoned up: the API server refuses every
-// pod until then.
+// Inject returns when the quota's status contains the number of pods. Until then the API
+// server refuses every pod.
 func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
@@ -73,7 +73,8 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// countedPods is how many of the pods a quota counts: those that have not ended.
+// countedPods returns the number of pods that count against a quota: those that are not
+// terminal.
 func countedPods(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {
@@ -107,7 +108,7 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	})
 }
 
-// Heal removes the quota, and returns when the API server has heard of it.
+// Heal deletes the quota and returns when the API server no longer enforces it.
 func (q *quota) Heal(ctx context.Context) error {
 	if q.name == "" {
 		return nil

@@ -1,4 +1,5 @@
-// Package clocks has the faults of clocks that do not agree.
+// Package clocks contains the fault of clocks that differ between the subject and the API
+// server.
 package clocks
 
 import (
@@ -14,14 +15,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Skew is the kind "clock-skew".
+// Skew is the fault type clock-skew.
 var Skew = faults.Type{
 	Name: "clock-skew",
 	Description: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
 		"and those in the status of pods and nodes, are shown to the subject as that clock would have set them, and what it writes back has the true ones.",
 	Healing: "What is shown from then on has the true times; what was shown before stays as it was.",
-	// What another version of the API server may say that these types do not would be
-	// lost on the way.
+	// An existing cluster may have another Kubernetes version. The proxy decodes and encodes
+	// objects to shift their timestamps, and would lose unknown fields.
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		{Name: "ahead", Description: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
@@ -30,7 +31,7 @@ var Skew = faults.Type{
 	Sample: sampleSkew,
 }
 
-// SkewParams are the parameters of a clock-skew; [Skew] documents them.
+// SkewParams are the parameters of clock-skew; [Skew] documents them.
 type SkewParams struct {
 	Ahead time.Duration `yaml:"ahead"`
 }
@@ -51,16 +52,16 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew draws no clock that is far ahead: what became ready in the future is
-// available that much later.
+// sampleSkew does not draw a clock that is far ahead: a pod that became ready in the future
+// becomes available that much later.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a clock-skew in force. It fires once for each object of the run's namespace
-// that is shown with another time: what else the subject is shown, its lease above
-// all, is no part of its work.
+// skew is a clock-skew fault in force. It records one firing for each object of the run's
+// namespace. It does not record other objects, such as the lease, because they are not part
+// of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Compact is the kind "etcd-compact".
+// Compact is the fault type etcd-compact.
 var Compact = faults.Type{
 	Name:        "etcd-compact",
 	Description: "Again and again etcd throws the past away, up to the present: an earlier state, or the rest of a list from before, can be had only as long as the API server remembers it, and not from one that was started again.",
@@ -28,7 +28,7 @@ var Compact = faults.Type{
 	NotGeneratedReason: "without a restart of the API server it changes nothing for anybody",
 }
 
-// CompactParams are the parameters of an etcd-compact; [Compact] documents them.
+// CompactParams are the parameters of etcd-compact; [Compact] documents them.
 type CompactParams struct {
 	Every time.Duration `yaml:"every"`
 	Times int           `yaml:"times"`
@@ -39,7 +39,7 @@ const (
 	everyMin     = 10 * time.Millisecond
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
-	// compactWithin bounds one compaction: etcd may be out of order.
+	// compactWithin limits one compaction, because etcd may be down.
 	compactWithin = 10 * time.Second
 )
 
@@ -57,7 +57,7 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	return &compact{params: p}, nil
 }
 
-// compact is compactions in force, until Heal.
+// compact is an etcd-compact fault in force.
 type compact struct {
 	params CompactParams
 	env    *faults.Env
@@ -95,7 +95,7 @@ func (c *compact) run(ctx context.Context) {
 	for troubled := false; ; {
 		revision, err := c.compact(ctx)
 		switch {
-		case err != nil && !troubled: // once, not at every tick of an outage
+		case err != nil && !troubled: // report an outage once, not at every tick
 			c.env.Report.Failed(nil, err)
 		case err == nil:
 			c.fired.Add(1)
@@ -113,18 +113,18 @@ func (c *compact) run(ctx context.Context) {
 	}
 }
 
-// compact throws away what was before the present revision, and returns that.
+// compact compacts etcd up to its current revision, which it returns.
 func (c *compact) compact(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, compactWithin)
 	defer cancel()
-	// The key does not matter: every answer says what the present is.
+	// Every response contains the current revision, whatever the key.
 	present, err := c.etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("asking etcd for its revision: %w", err)
 	}
 	revision := present.Header.Revision
 	_, err = c.etcd.Compact(ctx, revision)
-	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // nothing has happened since the last time
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // there is no new revision since the last compaction
 		return 0, fmt.Errorf("compacting etcd up to revision %d: %w", revision, err)
 	}
 	return revision, nil

@@ -1,5 +1,5 @@
-// Package controlplane has the faults that befall the API server and its etcd:
-// everybody's, not the subject's alone.
+// Package controlplane contains the faults of the API server and etcd. They affect every
+// client, not only the subject.
 package controlplane
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// APIServer is the kind "api-server-restart".
+// APIServer is the fault type api-server-restart.
 var APIServer = faults.Type{
 	Name:               "api-server-restart",
 	Description:        "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
@@ -23,7 +23,7 @@ var APIServer = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Etcd is the kind "etcd-restart".
+// Etcd is the fault type etcd-restart.
 var Etcd = faults.Type{
 	Name:               "etcd-restart",
 	Description:        "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
@@ -35,22 +35,22 @@ var Etcd = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// notGeneratedReason is why no generated scenario has these faults.
+// notGeneratedReason applies to both restarts.
 const notGeneratedReason = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
 
 var restartParams = []faults.Param{
 	{Name: "downtime", Description: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
 }
 
-// RestartParams are the parameters of both.
+// RestartParams are the parameters of api-server-restart and etcd-restart.
 type RestartParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is below the time after which nodes count as lost, which nobody
-	// asked for.
+	// downtimeMax is below the grace period after which the node controller marks nodes as
+	// lost, which would be another fault.
 	downtimeMax = 30 * time.Second
 )
 
@@ -65,7 +65,7 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 	return &restart{params: p, part: part}, nil
 }
 
-// restart is a restart in force, until the part is back at work.
+// restart is an api-server-restart or etcd-restart in force.
 type restart struct {
 	params  RestartParams
 	part    cluster.Part
@@ -73,9 +73,9 @@ type restart struct {
 	cluster cluster.Restartable
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
+	// The goroutine owns these fields until it has ended; after that Heal does.
 	down bool
-	took time.Duration // from its end until everything was at work again
+	took time.Duration // from the kill until the control plane was ready again
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
@@ -88,8 +88,8 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal cuts the downtime short and returns when everything works again. What the
-// goroutine could not resume is tried once more.
+// Heal ends the downtime and returns when the control plane is ready. It retries a start
+// that failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting for the restart of %s: %w", r.part, err)
@@ -106,7 +106,7 @@ func (r *restart) Summary() string {
 
 func (r *restart) run(ctx context.Context) {
 	begun := r.env.Clock.Now()
-	r.down = true // or may be, should it fail
+	r.down = true // set first: a failed halt may have stopped the component
 	if err := r.cluster.Halt(ctx, r.part); err != nil {
 		r.env.Report.Failed(nil, err)
 		return

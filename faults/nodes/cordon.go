@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Cordon is the kind "node-cordon".
+// Cordon is the fault type node-cordon.
 var Cordon = faults.Type{
 	Name:        "node-cordon",
 	Description: "Nodes take no more pods; those that they have go on.",
@@ -23,7 +23,7 @@ var Cordon = faults.Type{
 	Sample:      sampleCordon,
 }
 
-// Taint is the kind "node-taint".
+// Taint is the fault type node-taint.
 var Taint = faults.Type{
 	Name:        "node-taint",
 	Description: "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
@@ -37,7 +37,7 @@ var Taint = faults.Type{
 	Sample: sampleTaint,
 }
 
-// TaintParams are the parameters of a node-taint; [Taint] documents them.
+// TaintParams are the parameters of node-taint; [Taint] documents them.
 type TaintParams struct {
 	Count  int    `yaml:"count"`
 	Effect string `yaml:"effect"`
@@ -45,13 +45,12 @@ type TaintParams struct {
 
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
-// taintKey is the taint of [Taint].
+// taintKey is the key of the taint that [Taint] adds.
 const taintKey = "gauntlet/out-of-service"
 
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted is the mark of a node that no pod comes to, whatever becomes of those that
-// are there.
+// tainted is the mark of a node with the taint of [Taint].
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -86,24 +85,24 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: cordoned}, nil
 }
 
-// sampleCountMax is the most nodes that are drawn: all that a generated scenario has.
+// sampleCountMax is the number of nodes in a generated scenario.
 const sampleCountMax = 4
 
 func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint draws no NoExecute: see [undrawn].
+// sampleTaint does not draw NoExecute, for the [notGeneratedReason].
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
-// marking is a mark on nodes, until Heal.
+// marking is a fault that puts a mark on nodes until Heal.
 type marking struct {
-	wanted int // how many nodes are to have it
+	wanted int // number of nodes to mark
 	mark   mark
 	marked *markedNodes
-	count  int // how many got it
+	count  int // number of nodes marked
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Drain is the kind "node-drain".
+// Drain is the fault type node-drain.
 var Drain = faults.Type{
 	Name:        "node-drain",
 	Description: "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
@@ -32,7 +32,7 @@ var Drain = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// DrainParams are the parameters of a node-drain; [Drain] documents them.
+// DrainParams are the parameters of node-drain; [Drain] documents them.
 type DrainParams struct {
 	Count    int           `yaml:"count"`
 	Patience time.Duration `yaml:"patience"`
@@ -41,7 +41,7 @@ type DrainParams struct {
 const (
 	patienceDefault = 30 * time.Second
 	patienceMax     = time.Hour
-	// drainInterval is the time from one round of evictions to the next.
+	// drainInterval is the time between rounds of evictions.
 	drainInterval = 200 * time.Millisecond
 )
 
@@ -59,7 +59,7 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	return &drain{params: p}, nil
 }
 
-// drain is a drain in force, until Heal.
+// drain cordons nodes and evicts their pods until Heal.
 type drain struct {
 	params DrainParams
 	env    *faults.Env
@@ -87,7 +87,7 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts in rounds, until none are left that could be, or patience is.
+// run evicts pods in rounds until all are evicted or the patience is over.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -111,7 +111,8 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 	}
 }
 
-// round tries to evict every pod once, and returns how many were refused.
+// round tries to evict each pod once. It returns how many evictions a disruption budget
+// refused.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -135,14 +136,15 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 			d.env.Report.Fired(0, ref, "evicted from "+pod.Spec.NodeName)
 		case apierrors.IsTooManyRequests(err):
 			refused++
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // it is gone, and may have a successor
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the pod is gone, or another pod has its name
 			all = append(all, fmt.Errorf("evicting %s: %w", ref, err))
 		}
 	}
 	return refused, errors.Join(all...)
 }
 
-// evictable are the pods on the nodes that are to go, in the order of their names.
+// evictable returns the pods on the given nodes that a drain evicts, sorted by name: pods
+// with a controller that are not terminating.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// NotReady is the kind "node-not-ready".
+// NotReady is the fault type node-not-ready.
 var NotReady = faults.Type{
 	Name:               "node-not-ready",
 	Description:        "The kubelets of nodes fall silent, and the nodes and their pods count as not ready, at once and not after the node controller's patience of 50 s. What is deleted there stays, and what is new does not start; a second or two later the workload's pods are evicted, unless all nodes are lost.",
@@ -27,7 +27,7 @@ var NotReady = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Delete is the kind "node-delete".
+// Delete is the fault type node-delete.
 var Delete = faults.Type{
 	Name:               "node-delete",
 	Description:        "Nodes are deleted, and their pods with them, without grace, as the pod garbage collector does it, but at once and not after its minute.",
@@ -38,7 +38,7 @@ var Delete = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Stop is the kind "node-stop".
+// Stop is the fault type node-stop.
 var Stop = faults.Type{
 	Name:               "node-stop",
 	Description:        "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
@@ -49,7 +49,7 @@ var Stop = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// CutOff is the kind "node-cut-off".
+// CutOff is the fault type node-cut-off.
 var CutOff = faults.Type{
 	Name:               "node-cut-off",
 	Description:        "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
@@ -60,20 +60,19 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// machineProviders are the providers whose nodes can be lost as machines are.
+// machineProviders are the providers whose nodes can stop or be disconnected.
 var machineProviders = []string{faults.Kubelets}
 
-// lossMode is a way for a node to be lost.
+// lossMode is one way in which a node is lost.
 type lossMode struct {
 	state
-	// lose brings it about. After an error it may have come about all the same.
+	// lose makes the node fail. After an error the node may have failed.
 	lose func(context.Context, *faults.Env, string) error
-	// recover undoes it, and returns when the node is well.
+	// recover restores the node and returns when it is ready.
 	recover func(context.Context, *faults.Env, string) error
 }
 
-// notReady is the state of a node of which nothing can be expected: lost in one way it
-// is not lost in another.
+// notReady reports whether a node is already lost. No other fault then picks it.
 func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
@@ -99,7 +98,8 @@ var (
 	}
 )
 
-// withCluster does something to a node that not every cluster can.
+// withCluster calls do with the cluster. It returns an error if the cluster does not
+// implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -110,8 +110,7 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost does something to a node after which nothing is heard of it, and has it
-// known.
+// withNodeMarkedLost makes a node fail and then writes the conditions of a lost node.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -129,7 +128,7 @@ func newLoss(params faults.Params, by lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: by}, nil
 }
 
-// loss is nodes that are lost, until Heal.
+// loss is a fault that loses nodes until Heal.
 type loss struct {
 	params CountParams
 	mode   lossMode
@@ -162,9 +161,9 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 
 func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
 
-// markNodeLost writes what the node controller writes once it has not heard of a node
-// for long enough: it is not known how the node is, and its pods are not ready. The
-// taints and the evictions that follow are the node controller's own.
+// markNodeLost writes the conditions that the node controller writes after its grace period:
+// the node's Ready condition is Unknown, and its pods are not ready. The node controller
+// then adds the taints and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -188,7 +187,7 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady leaves a pod that changes meanwhile alone: it will be evicted.
+// markNotReady ignores a pod that changes at the same time: it will be evicted.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -200,7 +199,7 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// deleteNode deletes a node and whatever pods of the run are on it.
+// deleteNode deletes a node and the workload's pods on it.
 func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting the node %s: %w", name, err)
@@ -212,8 +211,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod does something to every pod of the run that is on a node, if it is still
-// there and as it was.
+// eachPod calls do for every pod of the workload on a node. It ignores a pod that is gone or
+// has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// fakeCluster is a cluster that notes how its nodes are lost.
+// fakeCluster is a cluster that records the operations on its nodes.
 type fakeCluster struct {
 	cluster.Cluster
 	cluster.Kubelets
@@ -42,13 +42,13 @@ func (l *fakeCluster) Reconnect(_ context.Context, node string) error {
 	return l.note("reconnect", node)
 }
 
-// clusterWithoutNodes is a cluster on whose nodes nobody can lay hands.
+// clusterWithoutNodes is a cluster that cannot stop its nodes.
 type clusterWithoutNodes struct{ cluster.Cluster }
 
 func (clusterWithoutNodes) Name() string { return "bare" }
 
-// TestNodeLoss: a node is lost in each way, it and its pods count as not ready then, and
-// it is had back. One that is lost already is not picked.
+// TestNodeLoss loses a node in each way, checks that the node and its pods are not ready,
+// and heals it. A node that is already lost is not picked.
 func TestNodeLoss(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []corev1.NodeCondition {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
@@ -56,7 +56,7 @@ func TestNodeLoss(t *testing.T) {
 	for _, test := range []struct {
 		kind faults.Type
 		want []string
-		gone bool // the node and its pods, not only out of touch
+		gone bool // the node and its pods are deleted
 	}{
 		{NotReady, []string{"silence up", "wake up"}, false},
 		{Stop, []string{"kill up", "start up"}, false},
@@ -85,7 +85,7 @@ func TestNodeLoss(t *testing.T) {
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
 				t.Errorf("its pod is %v, %v", pod, err)
 			}
-			for range 2 { // and when there is nothing left to heal
+			for range 2 { // the second time nothing is left to heal
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
 					t.Error(err)
 				}
@@ -97,8 +97,8 @@ func TestNodeLoss(t *testing.T) {
 	}
 }
 
-// TestNodeLossUnsupported: a cluster that cannot lose nodes says so, and nothing is
-// written of them.
+// TestNodeLossUnsupported checks the error of a cluster that cannot lose nodes, and that the
+// fault writes nothing.
 func TestNodeLossUnsupported(t *testing.T) {
 	for _, kind := range []faults.Type{NotReady, Stop, CutOff} {
 		env, admin := lossEnv(kind.Name, &corev1.Node{
@@ -122,8 +122,7 @@ func TestNodeLossUnsupported(t *testing.T) {
 	}
 }
 
-// lossEnv is where a fault befalls nodes, on one of which, "up", pod a of the
-// namespace ns is ready.
+// lossEnv returns an Env with the given nodes. Pod ns/a is ready on node "up".
 func lossEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
 	admin := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},

@@ -41,8 +41,7 @@ func TestDrainParams(t *testing.T) {
 	})
 }
 
-// TestCandidates: a node is picked that is not so yet, and that holds no part of
-// the control plane.
+// TestCandidates checks that only worker nodes outside the state are picked.
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -82,8 +81,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestEvictable: pods are evicted that are on the node, live, and under a
-// controller, which makes others.
+// TestEvictable checks that only pods on the node that are not terminating and have a
+// controller are evicted.
 func TestEvictable(t *testing.T) {
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{

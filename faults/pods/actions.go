@@ -14,39 +14,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is what a fault does to a pod.
+// action is an action that a fault performs on a pod.
 type action struct {
-	// detail what was done, in words.
+	// detail returns a description of the performed action for the record.
 	detail func(*churn) string
-	// applicable says whether it can befall a live pod; nil is any.
+	// applicable reports whether the action is possible for an active pod; nil means always.
 	applicable func(*corev1.Pod) bool
-	// do does it, if the pod is as given. The version is that of the pod afterwards,
-	// 0 if that is not known.
+	// do performs the action if the pod has not changed. It returns the pod's resourceVersion
+	// afterwards, or 0 if that is unknown.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
-	// undo makes of a pod, as it is by then, what it would be without; nil is what
-	// stays.
+	// undo reverts the action on the current version of the pod; nil means that it is
+	// permanent.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// providers are the providers on which it can be done; nil is all.
+	// providers are the providers that support the action; nil means all.
 	providers []string
 }
 
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
-// Where not everything can be done: a real kubelet writes its own opinion over
-// anybody else's at once, and the pods of a cluster that somebody else made run no
-// stand-in that could be told anything.
+// Some actions are limited to providers. A real kubelet immediately overwrites a status that
+// another client writes. The pods of an existing cluster do not run the stand-in container.
 var (
 	simulatedOnly = []string{faults.Simulated}
 	standinPods   = faults.OwnClusters
 )
 
-// actions are all of them: the actions of a pod-churn, and what the other kinds do.
+// actions contains the actions of all fault types in this package.
 var actions = map[string]action{
 	actionDelete: {detail: deleteDetail, do: (*churn).delete},
 	actionEvict:  {detail: fixedDetail("evicted through the API"), do: (*churn).evict},
 	actionFail: {
 		detail:     failDetail,
-		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // or it is about to fail anyway
+		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // another deadline already fails the pod
 		do:         (*churn).failOrExpire,
 	},
 	actionCollapse: {detail: fixedDetail("failed, and still said to be ready"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
@@ -59,7 +58,7 @@ var actions = map[string]action{
 	actionGive:     {detail: fixedDetail("given to another controller"), applicable: controlled, do: (*churn).replaceControllerRef},
 }
 
-// The actions of a pod-churn, and the deeds of the other kinds.
+// The names of the actions: first those of pod-churn, then those of the other types.
 const (
 	actionDelete   = "delete"
 	actionEvict    = "evict"
@@ -78,7 +77,7 @@ const (
 
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-// evict asks for an eviction, as a drain does. A disruption budget may refuse it.
+// evict creates an Eviction, as kubectl drain does. A PodDisruptionBudget may refuse it.
 func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(victim.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
@@ -86,9 +85,8 @@ func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version,
 	})
 }
 
-// collapse writes of a pod that it has failed, and nothing else: it is said to be ready,
-// as before, and has its address. No kubelet does so, but others that write the status of
-// pods may.
+// collapse sets the phase Failed and leaves the Ready condition and the pod IP unchanged. No
+// kubelet writes such a status, but other clients may.
 func (c *churn) collapse(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	failed := victim.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -96,7 +94,7 @@ func (c *churn) collapse(ctx context.Context, victim *corev1.Pod) (history.Versi
 	return c.writeStatus(ctx, failed)
 }
 
-// succeed writes the status of a pod whose containers have all ended well.
+// succeed writes the status of a pod whose containers have all exited with code 0.
 func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	ended := victim.DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
@@ -106,9 +104,9 @@ func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Versio
 	return c.writeStatus(ctx, ended)
 }
 
-// restart has the container of a pod die where there is a real kubelet, and else
-// writes what one does when it has to start every container again: one restart more,
-// and not ready until they are.
+// restart makes the container exit if the kubelet is real. Otherwise it writes the status
+// that a kubelet writes while it restarts all containers: a higher restart count, and not
+// ready.
 func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
 		return 0, c.callStandin(ctx, victim, standin.Die)
@@ -120,20 +118,18 @@ func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Versio
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is how often the containers of a pod have been started again when a
-// real kubelet is last given reason to: it does so at once, then after 10 s, and then
-// after twice as long each time.
+// restartsMax is the restart count up to which a real container is restarted again. A real
+// kubelet restarts a container at once, then after 10 s, and then doubles the back-off.
 const restartsMax = 1
 
-// restartable are pods that are ready, and of which a kubelet will not lose patience.
+// restartable reports whether a pod is ready and restarts without a long back-off.
 func restartable(pod *corev1.Pod) bool {
 	return cluster.PodReady(pod) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 		return s.RestartCount > restartsMax
 	})
 }
 
-// afterRestart writes that the containers are started again, which a real kubelet does
-// itself in its own time.
+// afterRestart writes that the containers run again. A real kubelet does this itself.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Provider == faults.Kubelets {
 		return nil
@@ -141,10 +137,10 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	return c.makeReady(ctx, pod)
 }
 
-// lingerFinalizer keeps a pod that is deleted.
+// lingerFinalizer delays the deletion of a pod.
 const lingerFinalizer = "gauntlet/linger"
 
-// deleteWithFinalizer deletes a pod that takes its time to go: a finalizer holds it.
+// deleteWithFinalizer adds a finalizer to a pod and deletes the pod.
 func (c *churn) deleteWithFinalizer(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	kept := victim.DeepCopy()
 	kept.Finalizers = append(kept.Finalizers, lingerFinalizer)
@@ -161,7 +157,7 @@ func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// write writes a pod, if it has not changed.
+// write updates a pod if it has not changed.
 func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -172,7 +168,7 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
-// failOrExpire has the kubelet fail the pod where there is a real one.
+// failOrExpire makes a real kubelet fail the pod, or writes the status of a failed pod.
 func (c *churn) failOrExpire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	if c.env.Provider != faults.Simulated {
 		return c.expire(ctx, victim)

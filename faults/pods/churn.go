@@ -1,5 +1,5 @@
-// Package pods has the faults that befall pods directly, behind the back of the
-// subject: beside the proxy, as other users, nodes and the kubelet do it.
+// Package pods contains the faults that act on pods directly, past the proxy, as other
+// users, nodes and the kubelet do.
 package pods
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Churn is the kind "pod-churn".
+// Churn is the fault type pod-churn.
 var Churn = faults.Type{
 	Name:        "pod-churn",
 	Description: "Again and again a random live pod of the workload is deleted, evicted, fails or succeeds, starts again, is slow to go, or is unready for a time.",
@@ -35,7 +35,7 @@ var Churn = faults.Type{
 	Sample: sampleChurn,
 }
 
-// ChurnParams are the parameters of a pod-churn; [Churn] documents them.
+// ChurnParams are the parameters of pod-churn; [Churn] documents them.
 type ChurnParams struct {
 	Action             string         `yaml:"action"`
 	Selector           string         `yaml:"selector"`
@@ -55,7 +55,7 @@ const (
 	gracePeriodSecondsMax = 3600
 )
 
-// NewChurn makes the fault that params describe.
+// NewChurn returns the fault that params describe.
 func NewChurn(params faults.Params) (faults.Fault, error) {
 	p := ChurnParams{Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
@@ -87,25 +87,26 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	}, nil
 }
 
-// churn is any of the faults of this package in force.
+// churn is a fault of any type in this package. It performs one action on one pod at each
+// tick.
 type churn struct {
-	action   string // of [deeds]
+	action   string // a key of actions
 	targets  Targets
 	orphans  bool
 	grace    *int64        // of a delete
-	label    string        // of a relabelling
-	downtime time.Duration // until what was done is undone
+	label    string        // of pod-relabel
+	downtime time.Duration // from the action to its undo
 	env      *faults.Env
 	faults.Background
 
 	fired atomic.Int64
-	// pendingUndos are the pods to which something is to be undone, in the order in which
-	// they are due. They are the goroutine's until it has ended, then Heal's.
+	// pendingUndos are the pods whose action must be undone, ordered by due time. The
+	// goroutine owns them until it has ended; after that Heal does.
 	pendingUndos []pendingUndo
 }
 
-// UnsupportedOn refuses what the kubelets or the pods of a provider do not let
-// happen.
+// UnsupportedOn returns an error if the kubelets or the pods of the provider do not allow
+// the action.
 func (c *churn) UnsupportedOn(provider string) error {
 	if on := actions[c.action].providers; on != nil && !slices.Contains(on, provider) {
 		return fmt.Errorf("%s: a real kubelet says itself how pods are; expected %s", c.action, strings.Join(on, " or "))
@@ -128,7 +129,7 @@ func (c *churn) Heal(ctx context.Context) error {
 
 func (c *churn) Summary() string { return fmt.Sprintf("%s of %d pods", c.action, c.fired.Load()) }
 
-// run touches a pod at every tick.
+// run acts on one pod at every tick.
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()
@@ -140,14 +141,14 @@ func (c *churn) run(ctx context.Context) {
 		case <-ticker.C():
 		}
 		select {
-		case <-c.Stopping(): // a tick at the same time does not count
+		case <-c.Stopping(): // a tick at the time of the stop does not count
 			return
 		default:
 		}
 		c.restoreDue(ctx)
 		ref, err := c.actOnPod(ctx)
 		switch {
-		case err != nil && !troubled: // once, not at every tick of an outage
+		case err != nil && !troubled: // report an outage once, not at every tick
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
@@ -157,7 +158,7 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail and deletedHow say how.
+// failDetail and deleteDetail describe how the pod was failed or deleted.
 func failDetail(c *churn) string {
 	if c.env.Provider != faults.Simulated {
 		return "given a deadline that is over at once"

@@ -51,7 +51,7 @@ func TestChurnParams(t *testing.T) {
 	faulttest.Params(t, Churn, tests)
 }
 
-// pod makes a ready pod under a controller, changed as wanted.
+// pod returns a ready pod with a controller and the given changes.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -91,11 +91,11 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// recording is a history of one fault in memory.
+// recording is a history in memory.
 type recording struct {
 	mu     sync.Mutex
 	faults []history.Fault
-	grown  chan struct{} // has a token for each record
+	grown  chan struct{} // receives a token for each record
 }
 
 func (r *recording) Append(record history.Record) {
@@ -105,7 +105,7 @@ func (r *recording) Append(record history.Record) {
 	r.grown <- struct{}{}
 }
 
-// churning is a churn in force among pods of a fake cluster.
+// churning is a churn in force in a fake cluster.
 type churning struct {
 	recording
 	fault  faults.Fault
@@ -145,7 +145,7 @@ func (c *churning) inject(t *testing.T) {
 	<-c.grown
 }
 
-// tick lets one period of the fault pass.
+// tick advances the clock by one period of the fault.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -159,7 +159,7 @@ func (c *churning) tick(t *testing.T) {
 	c.clock.Step(time.Second)
 }
 
-// tickUntilRecord lets periods pass until the fault records something.
+// tickUntilRecord advances the clock until the fault adds a record.
 func (c *churning) tickUntilRecord(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -169,7 +169,7 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 		select {
 		case <-c.grown:
 			return
-		case <-time.After(time.Millisecond): // a tick that finds the fault busy is lost
+		case <-time.After(time.Millisecond): // a tick during an action is lost
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the fault records nothing")
@@ -240,8 +240,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestCollapse: of a pod that collapses nothing is said but that it has failed, and one
-// that is not ready cannot.
+// TestCollapse checks that a collapse changes only the phase and the reason, and that it
+// skips a pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
@@ -258,7 +258,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire: to a real kubelet nothing is faked, and no pod is doomed twice.
+// TestExpire checks that the fault writes no status if the kubelet is real, and that it sets
+// a deadline only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Provider = faults.Kubelets
@@ -279,8 +280,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestPodGone: a pod that is gone or changed when its turn comes is no failure, and
-// counts for nothing.
+// TestPodGone checks that a pod that is gone or has changed is neither a failure nor a
+// firing.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
@@ -300,8 +301,7 @@ func TestPodGone(t *testing.T) {
 	}
 }
 
-// TestOutage: a fault that cannot do what it should says so once, and goes on
-// when it can.
+// TestOutage checks that a failing fault records one failure and continues when it can.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3
@@ -322,8 +322,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestSameSeed: the same pods go for the same seed, in whatever order the API
-// server lists them.
+// TestSameSeed checks that a seed picks the same pods in any order of the list.
 func TestSameSeed(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	run := func(seed uint64, names []string) []string {
@@ -353,8 +352,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForAction: what is under way when the fault is healed comes to its
-// end and is recorded; if it does not, Heal says so and gives it up.
+// TestHealWaitsForAction checks that Heal waits for the action in flight and that it is
+// recorded. If the action does not finish, Heal returns an error and cancels it.
 func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})

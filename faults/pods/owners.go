@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Relabel is the kind "pod-relabel".
+// Relabel is the fault type pod-relabel.
 var Relabel = faults.Type{
 	Name:        "pod-relabel",
 	Description: "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
@@ -29,7 +29,7 @@ var Relabel = faults.Type{
 	Sample: sampleRelabel,
 }
 
-// Disown is the kind "pod-disown".
+// Disown is the fault type pod-disown.
 var Disown = faults.Type{
 	Name:        "pod-disown",
 	Description: "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
@@ -42,14 +42,14 @@ var Disown = faults.Type{
 	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
 }
 
-// targetParams documents the parameters that say which pods are touched, and how often.
+// targetParams documents the fields of [Targets].
 var targetParams = []faults.Param{
 	{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
 	{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
 	{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Targets are the parameters that say which pods are touched, and how often.
+// Targets are the parameters that select the pods and the rate of the actions.
 type Targets struct {
 	Selector string        `yaml:"selector"`
 	Every    time.Duration `yaml:"every"`
@@ -69,14 +69,14 @@ func (v *Targets) validate(params faults.Params) error {
 	return nil
 }
 
-// RelabelParams are the parameters of a pod-relabel; [Relabel] documents them.
+// RelabelParams are the parameters of pod-relabel; [Relabel] documents them.
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
 	Targets
 }
 
-// NewRelabel makes the fault that params describe.
+// NewRelabel returns the fault that params describe.
 func NewRelabel(params faults.Params) (faults.Fault, error) {
 	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
@@ -94,16 +94,16 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// The ways to disown a pod.
+// disownActions are the values of the parameter how of pod-disown.
 var disownActions = []string{actionStrip, actionGive}
 
-// DisownParams are the parameters of a pod-disown; [Disown] documents them.
+// DisownParams are the parameters of pod-disown; [Disown] documents them.
 type DisownParams struct {
 	How string `yaml:"how"`
 	Targets
 }
 
-// NewDisown makes the fault that params describe.
+// NewDisown returns the fault that params describe.
 func NewDisown(params faults.Params) (faults.Fault, error) {
 	p := DisownParams{Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
@@ -118,12 +118,12 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// changedLabelPrefix begins the value of a label that was changed.
+// changedLabelPrefix is the prefix of a changed label value.
 const changedLabelPrefix = "astray-"
 
 func (c *churn) relabelDetail() string { return "made astray by its label " + c.label }
 
-// relabel changes the value of the label, and keeps the old one in the new.
+// relabel adds a prefix to the value of the label.
 func (c *churn) relabel(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	away := victim.DeepCopy()
 	away.Labels[c.label] = changedLabelPrefix + away.Labels[c.label]
@@ -141,7 +141,7 @@ func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// removeControllerRef removes the controllerRef.
+// removeControllerRef removes the controllerRef from a pod.
 func (c *churn) removeControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	stripped := victim.DeepCopy()
 	stripped.OwnerReferences = slices.DeleteFunc(stripped.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -150,7 +150,7 @@ func (c *churn) removeControllerRef(ctx context.Context, victim *corev1.Pod) (hi
 	return c.write(ctx, stripped)
 }
 
-// replaceControllerRef puts another controllerRef in the place of the one that there is.
+// replaceControllerRef replaces the controllerRef of a pod by that of another controller.
 func (c *churn) replaceControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions are the actions that chance may choose. What collapses, controllers of upstream's
-// are known not to notice.
+// sampledActions are the actions in generated scenarios. They exclude collapse, which some
+// upstream controllers are known to miss.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {

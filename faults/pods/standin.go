@@ -12,18 +12,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// errUnreachable is why a stand-in could not be told anything: it has ended, is being
-// started again, or its node is lost.
+// errUnreachable means that the stand-in container did not answer: it has exited, is being
+// restarted, or its node is lost.
 var errUnreachable = errors.New("its container is out of reach")
 
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
-// standinTimeout bounds the way to a pod and back: on a node that is cut off nobody
-// answers.
+// standinTimeout limits a call, because a disconnected node does not answer.
 const standinTimeout = 5 * time.Second
 
-// callStandin tells the stand-in that is a pod's container what to be, by way of the API
-// server, which has a way to every pod.
+// callStandin sends a request to the stand-in container of a pod, through the API server's
+// proxy subresource. The operation is one of the paths in package standin.
 func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
 	defer cancel()

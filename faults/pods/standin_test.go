@@ -16,12 +16,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// standinServer is an API server that has pod a, and notes what its stand-in is told.
+// standinServer is an API server with pod a. It records the calls to the pod's stand-in.
 type standinServer struct {
 	mu    sync.Mutex
 	told  []string
 	calls int
-	// absent are the calls, counted from 1, that find nobody to talk to.
+	// absent are the calls, counted from 1, that fail because the container is unreachable.
 	absent map[int]bool
 }
 
@@ -46,9 +46,9 @@ func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestStandinCalls: on real kubelets it is the containers themselves that are told to be
-// unready or to die. One that is out of reach is none that was touched, and is tried
-// again when all is undone; one that dies its kubelet starts again.
+// TestStandinCalls checks the calls to a container with a real kubelet. The first call to an
+// unreachable container does not count as an action. An undo is retried. The kubelet
+// restarts a container that exits, so a restart needs no undo.
 func TestStandinCalls(t *testing.T) {
 	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"
 	for _, test := range []struct {

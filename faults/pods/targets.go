@@ -14,13 +14,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// actOnPod picks a pod and does to it what the fault does. The reference is nil if
-// there was none, or if it was gone or changed before it could be touched: the
-// next tick finds another.
+// actOnPod picks a pod and performs the action on it. The reference is nil if there is no
+// suitable pod, or if the pod was deleted or changed in the meantime. The next tick then
+// picks another pod.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   c.targets.Selector,
-		ResourceVersion: "0", // the API server's cache will do; what is stale in it conflicts
+		ResourceVersion: "0", // from the watch cache; an outdated pod causes a conflict
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
@@ -36,7 +36,7 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	}
 	ref.Version, err = actions[c.action].do(c, ctx, victim)
 	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // be the answer lost, it may have been done
+		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error: the write may have been committed
 			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
@@ -49,9 +49,9 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	return ref, nil
 }
 
-// candidates are the pods that may be touched: live, and under a controller
-// unless orphans are wanted too. They are in the order of their names, so that a
-// draw among them means the same in every run.
+// candidates returns the active pods that the fault may pick: pods with a controller, and
+// also others if orphans is true. They are sorted by name, so that the same seed picks the
+// same pods in every run.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var live []*corev1.Pod
 	for i := range pods {
@@ -64,12 +64,12 @@ func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	return live
 }
 
-// isTerminal reports whether a pod has come to its end: it never runs again.
+// isTerminal reports whether a pod has the phase Succeeded or Failed.
 func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// applicable says whether the deed can befall a pod.
+// applicable reports whether the action is possible for a pod.
 func (c *churn) applicable(pod *corev1.Pod) bool {
 	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
@@ -85,8 +85,8 @@ func (c *churn) delete(ctx context.Context, victim *corev1.Pod) (history.Version
 	})
 }
 
-// fail writes the status that a kubelet writes when it evicts a pod, all at
-// once: the phase is final and the pod is ready no more.
+// fail writes the status of a pod that a kubelet evicted, in one update: phase Failed and
+// not ready.
 func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	failed := victim.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -99,16 +99,15 @@ func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, 
 	return c.writeStatus(ctx, failed)
 }
 
-// expire has the pod's own kubelet fail it: its deadline is over as soon as it is
-// set. It may take the kubelet a second or two to see so, and the version is that
-// of the deadline.
+// expire makes the real kubelet fail a pod by setting a deadline that has passed. The
+// kubelet may take two seconds to act. The returned resourceVersion is that of the update.
 func (c *churn) expire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	doomed := victim.DeepCopy()
-	doomed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the least there is
+	doomed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
 	return c.write(ctx, doomed)
 }
 
-// writeStatus writes the status of a pod, if the pod has not changed.
+// writeStatus updates the status of a pod if the pod has not changed.
 func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return history.ParseVersion(written.ResourceVersion)
 }
 
-// setCondition replaces the condition of that type, or adds it.
+// setCondition replaces the condition of the given type, or adds it.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
 	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
 	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })

@@ -19,15 +19,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo is a pod to which something was done that is to be undone.
+// pendingUndo is a pod whose action must be undone.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
-	due             time.Time // when it is to be undone
+	due             time.Time // time of the undo
 }
 
-// makeUnready has a readiness probe fail, or writes what a kubelet writes then. A
-// real one looks every second.
+// makeUnready makes the readiness probe fail if the kubelet is real, which probes every
+// second. Otherwise it writes the status of a pod that is not ready.
 func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
 		return 0, c.callStandin(ctx, victim, standin.Unready)
@@ -35,8 +35,8 @@ func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Ve
 	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
 }
 
-// makeReady undoes it, unless the pod has come to its end: such a one is never
-// ready again.
+// makeReady makes a pod ready again. It skips a terminating or terminal pod, which never
+// becomes ready.
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
@@ -48,8 +48,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes what was done to those pods whose time is over. What fails is tried
-// again at the next tick, and by Heal, which reports it.
+// restoreDue undoes the actions that are due. After an error the next tick or Heal tries
+// again; Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -57,7 +57,7 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// restoreAll undoes what was done to every pod.
+// restoreAll undoes all pending actions.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var all []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -70,11 +70,11 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// unreachableRetryInterval is the time from one try to the next at what is out of reach.
+// unreachableRetryInterval is the time between calls to an unreachable container.
 const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreWhenReachable waits, for as long as ctx allows, for a pod that is out of reach:
-// its container is being started again, or its node is lost.
+// restoreWhenReachable retries restore while the container is unreachable, until ctx is
+// done.
 func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
 	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
@@ -83,7 +83,7 @@ func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err er
 	return err
 }
 
-// restore undoes what was done to a pod, if it is still there.
+// restore undoes the action on a pod, if the pod still exists.
 func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
@@ -98,7 +98,7 @@ func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	return err
 }
 
-// writeReady writes both conditions that say whether a pod is ready.
+// writeReady writes the conditions Ready and ContainersReady.
 func (c *churn) writeReady(ctx context.Context, pod *corev1.Pod, value corev1.ConditionStatus, reason string) (history.Version, error) {
 	changed := pod.DeepCopy()
 	now := metav1.NewTime(c.env.Clock.Now())

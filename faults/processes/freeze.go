@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Freeze is the kind "freeze".
+// Freeze is the fault type freeze.
 var Freeze = faults.Type{
 	Name: "freeze",
 	Description: "The replica of the subject that leads, or every replica, stands still: it neither answers nor does anything, and its connections stay open. " +
@@ -23,12 +23,12 @@ var Freeze = faults.Type{
 	Sample: sampleFreeze,
 }
 
-// FreezeParams are the parameters of a freeze; [Freeze] documents them.
+// FreezeParams are the parameters of freeze; [Freeze] documents them.
 type FreezeParams struct {
 	Replica string `yaml:"replica"`
 }
 
-// NewFreeze makes the fault that params describe.
+// NewFreeze returns the fault that params describe.
 func NewFreeze(params faults.Params) (faults.Fault, error) {
 	p := FreezeParams{Replica: replicaLeader}
 	if err := params.Decode(&p); err != nil {
@@ -40,14 +40,14 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 	return &freeze{params: p}, nil
 }
 
-// freeze is a freeze in force.
+// freeze is a freeze fault in force.
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
-	frozen []string // replicas to be resumed
+	// The goroutine owns these fields until it has ended; after that Heal does.
+	frozen []string // replicas to resume
 	count  int
 }
 
@@ -64,7 +64,7 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal lets everything go on.
+// Heal resumes every paused replica.
 func (f *freeze) Heal(ctx context.Context) error {
 	if err := f.End(ctx); err != nil {
 		return fmt.Errorf("waiting for a freeze: %w", err)
@@ -82,8 +82,8 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return fmt.Sprintf("froze %d replicas", f.count) }
 
-// pause freezes replicas. What may be frozen, though its freezing failed, is
-// resumed too.
+// pause pauses replicas. Heal also resumes a replica whose pause failed, because it may be
+// paused.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.frozen = append(f.frozen, replica)

@@ -1,5 +1,5 @@
-// Package processes has the faults that befall the processes of the subject: they
-// end, and begin again.
+// Package processes contains the faults that stop, start and pause the processes of the
+// subject.
 package processes
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Restart is the kind "restart".
+// Restart is the fault type restart.
 var Restart = faults.Type{
 	Name:        "restart",
 	Description: "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
@@ -34,7 +34,7 @@ var Restart = faults.Type{
 
 var downtimeParam = faults.Param{Name: "downtime", Description: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
 
-// RestartParams are the parameters of a restart; [Restart] documents them.
+// RestartParams are the parameters of restart; [Restart] documents them.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
@@ -60,11 +60,11 @@ const (
 	downtimeDefault = time.Second
 	everyDefault    = time.Second
 	timesMax        = 1000
-	// leaderPoll is how often a leader is looked for when there is none.
+	// leaderPoll is the interval of checks for a leader while there is none.
 	leaderPoll = 50 * time.Millisecond
 )
 
-// NewRestart makes the fault that params describe.
+// NewRestart returns the fault that params describe.
 func NewRestart(params faults.Params) (faults.Fault, error) {
 	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault, Times: 1, Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
@@ -95,13 +95,13 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a restart in force, until every replica that it ended runs again.
+// restart is a restart fault in force.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
+	// The goroutine owns these fields until it has ended; after that Heal does.
 	down  []string // replicas that were ended and do not run again
 	ended int
 }
@@ -112,8 +112,8 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal cuts the downtime short and returns when everything runs again. What the
-// goroutine could not start is tried once more.
+// Heal ends the downtime and returns when every replica runs. It retries a start that
+// failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, err)
@@ -123,7 +123,7 @@ func (r *restart) Heal(ctx context.Context) error {
 
 func (r *restart) Summary() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
 
-// run takes the victims through their restarts.
+// run ends and starts the replicas as often as the parameters say.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
@@ -134,7 +134,7 @@ func (r *restart) run(ctx context.Context) {
 	}
 }
 
-// startAfterDowntime starts what is down when its time is over.
+// startAfterDowntime waits for the downtime and starts the replicas that are down.
 func (r *restart) startAfterDowntime(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
@@ -145,8 +145,7 @@ func (r *restart) startAfterDowntime(ctx context.Context) {
 	}
 }
 
-// targets are the replicas to be ended. When it is the leader's turn, they are
-// none until there is one.
+// targets returns the replicas to end. For replica leader it waits until there is a leader.
 func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
@@ -154,14 +153,14 @@ func (r *restart) targets(ctx context.Context) []string {
 	return leader(ctx, r.env, &r.Background)
 }
 
-// leader is the replica that leads, once one does; none if the fault is to stop
-// before.
+// leader waits for a replica that holds the lease and returns it. It returns none if the
+// fault is healed first.
 func leader(ctx context.Context, env *faults.Env, lasting *faults.Background) []string {
 	troubled := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
 		switch {
-		case err != nil && !troubled: // once, not at every look
+		case err != nil && !troubled: // report an outage once, not at every check
 			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
@@ -173,7 +172,7 @@ func leader(ctx context.Context, env *faults.Env, lasting *faults.Background) []
 	}
 }
 
-// end ends the victims, all at a time.
+// end ends the replicas concurrently.
 func (r *restart) end(ctx context.Context, victims []string) {
 	by, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {
@@ -191,7 +190,7 @@ func (r *restart) end(ctx context.Context, victims []string) {
 			return nil
 		})
 	}
-	_ = group.Wait() // none of them returns an error
+	_ = group.Wait() // no function returns an error
 	for i, victim := range victims {
 		if ended[i] {
 			r.down = append(r.down, victim)
@@ -200,7 +199,7 @@ func (r *restart) end(ctx context.Context, victims []string) {
 	}
 }
 
-// start starts what is down.
+// start starts the replicas that are down.
 func (r *restart) start(ctx context.Context) error {
 	var all []error
 	r.down = slices.DeleteFunc(r.down, func(victim string) bool {
@@ -213,7 +212,7 @@ func (r *restart) start(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// wait waits for d, and reports whether it was not cut short.
+// wait waits for d. It returns false if the fault is healed first.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
 func wait(env *faults.Env, lasting *faults.Background, d time.Duration) bool {

@@ -48,14 +48,14 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// fakeSubject is a subject and a history in memory: what happens to both, and when.
+// fakeSubject is a subject and a history in memory. It records each event with its time.
 type fakeSubject struct {
 	mu      sync.Mutex
 	begun   time.Time
 	log     []string
 	running map[string]bool
-	leads   time.Duration // when the first replica begins to lead
-	refuses int           // so many starts fail
+	leads   time.Duration // when the first replica acquires the lease
+	refuses int           // number of starts that fail
 }
 
 func newFakeSubject(leads time.Duration) *fakeSubject {
@@ -126,7 +126,7 @@ func (w *fakeSubject) Start(_ context.Context, replica string) error {
 	return nil
 }
 
-// newProxy makes a proxy that nobody listens behind.
+// newProxy returns a proxy without an API server.
 func newProxy(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -143,7 +143,7 @@ func newProxy(t *testing.T) *proxy.Proxy {
 	return p
 }
 
-// TestRestart: what happens, and when, to whom.
+// TestRestart checks the events and their times.
 func TestRestart(t *testing.T) {
 	between := newProxy(t)
 	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
@@ -206,7 +206,7 @@ func TestRestart(t *testing.T) {
 				if wantErr := test.refuses > 1; (err != nil) != wantErr {
 					t.Errorf("healing: error %v; want one: %t", err, wantErr)
 				}
-				if test.name == "all are killed" { // they end at once, in any order
+				if test.name == "all are killed" { // the replicas end concurrently, in any order
 					slices.SortStableFunc(w.log[1:5], func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
 				}
 				if diff := cmp.Diff(test.want, w.log); diff != "" {
@@ -217,7 +217,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestHealWithoutInject: a fault that never began is healed.
+// TestHealWithoutInject heals a fault that was not injected.
 func TestHealWithoutInject(t *testing.T) {
 	fault, err := faulttest.Parse(Restart, "{how: kill}")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Error is the kind "api-error".
+// Error is the fault type api-error.
 var Error = faults.Type{
 	Name:        "api-error",
 	Description: "Requests of the subject that match are answered with an API error, and never reach the API server.",
@@ -24,7 +24,7 @@ var Error = faults.Type{
 	Sample: sampleError,
 }
 
-// ErrorParams are the parameters of an api-error; [Error] documents them.
+// ErrorParams are the parameters of api-error; [Error] documents them.
 type ErrorParams struct {
 	Match
 	Code              int `yaml:"code"`
@@ -41,7 +41,7 @@ func codes(of []int) string {
 	return strings.Join(names, ", ")
 }
 
-// NewError makes the fault that params describe.
+// NewError returns the fault that params describe.
 func NewError(params faults.Params) (faults.Fault, error) {
 	var p ErrorParams
 	if err := params.Decode(&p); err != nil {

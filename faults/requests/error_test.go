@@ -68,7 +68,7 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// firings are the matches, counted from 1, at which a fault fires.
+// firings returns the matches, counted from 1, at which a fault fires.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
 	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")
@@ -106,8 +106,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestSeed: the same seed fires at the same matches, a limit only cuts the end
-// off, and the share is about the probability.
+// TestSeed checks that a seed fires at the same matches, that times only removes later
+// firings, and that the share of firings is close to the probability.
 func TestSeed(t *testing.T) {
 	first, again := firings(t, ", probability: 0.3", 1, 1000), firings(t, ", probability: 0.3", 1, 1000)
 	if !slices.Equal(first, again) {
@@ -124,8 +124,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestHealReleasesDelayedRequests refuses the second of three creates on its way to a server.
-func TestHealReleasesDelayedRequests(t *testing.T) {
+// TestRefusesSecondCreate refuses the second of three creates.
+func TestRefusesSecondCreate(t *testing.T) {
 	reached := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached++

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Lost is the kind "response-lost".
+// Lost is the fault type response-lost.
 var Lost = faults.Type{
 	Name:        "response-lost",
 	Description: "Requests of the subject that match do their work at the API server, and the subject is not told.",
@@ -27,7 +27,7 @@ var Lost = faults.Type{
 	Sample: sampleLost,
 }
 
-// LostParams are the parameters of a response-lost; [Lost] documents them.
+// LostParams are the parameters of response-lost; [Lost] documents them.
 type LostParams struct {
 	Match
 	How    string        `yaml:"how"`
@@ -36,8 +36,8 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// lossNames are what the subject may get in the place of a response; lostCodes are
-// the errors that the API server may answer with though the work is done.
+// lossNames are the values of the parameter how. lostCodes are the errors that an API server
+// can return after it has committed a write.
 var (
 	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
@@ -49,7 +49,7 @@ const (
 	lossCut   = "cut"
 )
 
-// NewLost makes the fault that params describe.
+// NewLost returns the fault that params describe.
 func NewLost(params faults.Params) (faults.Fault, error) {
 	p := LostParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -86,7 +86,7 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss is what the proxy is to do, and that in words.
+// loss returns the effect of the fault and its description for the record.
 func (p *LostParams) loss() (proxy.LostResponse, string) {
 	loss := proxy.LostResponse{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
@@ -95,7 +95,7 @@ func (p *LostParams) loss() (proxy.LostResponse, string) {
 		loss.Refuse = &proxy.Refusal{Code: p.Code}
 		instead = fmt.Sprintf("a %d", p.Code)
 	case lossCut:
-		loss.Cut, loss.Break = true, proxy.BreakRequest // with the connection, the half could go too
+		loss.Cut, loss.Break = true, proxy.BreakRequest // a reset of the connection could discard the first half
 		instead = "half of it"
 	}
 	did := "response lost: the subject gets " + instead

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match says which requests a fault spoils: what they are about, and which of
-// those in turn. Pointers tell what is given from what is not.
+// Match selects the requests that a fault acts on: by their content, and then by count or
+// probability. A nil pointer is a parameter that is not given.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`
@@ -29,7 +29,8 @@ type Match struct {
 
 const countMax = 1_000_000
 
-// withMatch documents a fault's own parameters behind those of its [Match].
+// withMatch returns the documentation of the fields of [Match], followed by the fault's own
+// parameters.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -45,7 +46,7 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate checks what a scenario says, given the verbs that the fault can spoil.
+// validate checks the parameters. Verbs are the verbs that the fault supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
 		return err
@@ -99,8 +100,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches says whether a request is about what the fault is aimed at. Controller
-// finds the owner that controls the request's object, nil if there is none.
+// matches reports whether a request has the content that the parameters select. Controller
+// returns the owner that controls the request's object, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -110,17 +111,17 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the requests that match, and says which of them are spoiled.
+// selection counts the matching requests and selects those on which the fault fires.
 type selection struct {
 	matcher Match
 
-	mu             sync.Mutex // requests come from many goroutines
+	mu             sync.Mutex // the proxy calls from many goroutines
 	matches, fired int
 }
 
-// count takes in a match, and says whether the fault fires at it and what it then
-// does. Every match draws, whether or not the fault can still fire, so that the
-// limit on the number of firings does not shift the draws.
+// count counts a matching request, and returns whether the fault fires and with which
+// effect. Every match draws random numbers, even after the last permitted firing. The
+// parameter times thus does not change the other draws.
 func (s *selection) count(random *rand.Rand, spoil effectFunc) (effect proxy.RequestEffect, did string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// newFromYAML makes a fault of a kind that spoils creates of pods, of the rest of its
-// parameters.
+// newFromYAML creates a fault that matches creates of pods, with further parameters.
 func newFromYAML(kind faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
@@ -28,7 +27,7 @@ func newFromYAML(kind faults.Type, rest string) (*fault, error) {
 	return f.(*fault), nil
 }
 
-// TestEffects: what a scenario says is what the proxy is told to do.
+// TestEffects checks the effect of each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
 		kind faults.Type
@@ -59,7 +58,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestJitter: delays are spread over all of their bounds, by the seed alone.
+// TestJitter checks that delays cover their whole range and depend only on the seed.
 func TestJitter(t *testing.T) {
 	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
@@ -88,7 +87,7 @@ func TestJitter(t *testing.T) {
 
 func TestBadParams(t *testing.T) {
 	const verbs = "get, list, create, update, patch, delete, deletecollection"
-	at := func(rest, field string) string { // the position of a field's value in made's line
+	at := func(rest, field string) string { // the position of a field's value in the line of newFromYAML
 		line := "{verb: create, resource: pods" + rest
 		column := strings.Index(line, field+": ") + len(field) + 3
 		return "s.yaml:1:" + strconv.Itoa(column) + ": "

@@ -1,6 +1,5 @@
-// Package requests has the faults that spoil single requests of the subject: they
-// are refused, broken off, kept waiting, or done without the subject being told.
-// All of them choose their requests in the same way, see [Match].
+// Package requests contains the faults of single requests: the proxy refuses, breaks or
+// delays a request, or withholds its response. All types select their requests with [Match].
 package requests
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax bounds how long a request is kept waiting.
+// durationMax is the maximum delay of a request.
 const durationMax = 10 * time.Minute
 
-// effectFunc decides what becomes of a request that a fault is to spoil, and says in
-// words what that is. It draws from random as often for every request.
+// effectFunc returns the effect on a request and its description for the record. It draws
+// the same amount of random numbers for every request.
 type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, did string)
 
-// fault is any of the faults of this package in force.
+// fault is a fault of any type in this package.
 type fault struct {
 	selection
 	effect effectFunc
-	// action is what it does to requests, for the tally.
+	// action is a verb in the past tense for the summary.
 	action string
 
 	env    *faults.Env
@@ -44,7 +43,7 @@ func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal lets requests pass again, those that are kept waiting among them.
+// Heal ends the fault. The proxy forwards the delayed requests at once.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()
@@ -71,12 +70,12 @@ func (f *fault) match(request *history.Request) *proxy.RequestEffect {
 	return &effect
 }
 
-// objectRef names the object of a request as far as it has a name.
+// objectRef returns a reference to the object of a request, as far as it has a name.
 func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakNames are the ways to break a request off, as scenarios call them.
+// breakNames are the values of the parameter breaks.
 var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
 
 // breaksParam documents the parameter breaks.
@@ -89,7 +88,7 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration checks a time that a request is kept waiting.
+// validateDuration checks the delay of a request.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)
@@ -97,5 +96,5 @@ func validateDuration(params faults.Params, field string, d, lowest time.Duratio
 	return nil
 }
 
-// withoutWatch are the verbs of requests that have one answer.
+// withoutWatch are the verbs of requests with a single response.
 var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

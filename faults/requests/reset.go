@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Reset is the kind "request-reset".
+// Reset is the fault type request-reset.
 var Reset = faults.Type{
 	Name:        "request-reset",
 	Description: "Requests of the subject that match are broken off by a reset, and never reach the API server.",
@@ -18,13 +18,13 @@ var Reset = faults.Type{
 	Sample:      sampleReset,
 }
 
-// ResetParams are the parameters of a request-reset; [Reset] documents them.
+// ResetParams are the parameters of request-reset; [Reset] documents them.
 type ResetParams struct {
 	Match
 	Breaks string `yaml:"breaks"`
 }
 
-// NewReset makes the fault that params describe.
+// NewReset returns the fault that params describe.
 func NewReset(params faults.Params) (faults.Fault, error) {
 	p := ResetParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// codesByVerb are the codes that an API server in trouble answers a verb with.
-// Those that say something of the object, such as a 404, would be lies.
+// codesByVerb are the errors that a failing API server returns for each verb. Errors about
+// the state of an object, such as 404, are excluded, because they would be wrong.
 var codesByVerb = map[string][]int{
 	"get":    {429, 500, 503, 504},
 	"list":   {429, 500, 503, 504},
-	"create": {403, 422, 429, 500, 503, 504}, // a quota, a policy
+	"create": {403, 422, 429, 500, 503, 504}, // as by a quota or a policy
 	"update": {409, 429, 500, 503, 504},
 	"patch":  {409, 429, 500, 503, 504},
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is how long every request that matches may be spoiled: who backs off
-// takes as long again.
+// outageMax is the maximum time for which every matching request fails. A client that backs
+// off needs as much time again.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws which requests are spoiled, and how often at the most if
-// times is not 0.
+// sampleMatch draws the selected requests. If times is not 0, it is the maximum number of
+// firings that may be drawn.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
@@ -90,7 +90,8 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak prefers the request: with the connection go all the watches.
+// sampleBreak draws a reset of the request more often, because a reset of the connection
+// breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(proxy.BreakConnection)

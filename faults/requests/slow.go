@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Slow is the kind "request-slow".
+// Slow is the fault type request-slow.
 var Slow = faults.Type{
 	Name:        "request-slow",
 	Description: "Requests of the subject that match reach the API server late.",
@@ -23,7 +23,7 @@ var Slow = faults.Type{
 	Sample: sampleSlow,
 }
 
-// SlowParams are the parameters of a request-slow; [Slow] documents them.
+// SlowParams are the parameters of request-slow; [Slow] documents them.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
@@ -32,7 +32,7 @@ type SlowParams struct {
 
 const delayMin = time.Millisecond
 
-// NewSlow makes the fault that params describe.
+// NewSlow returns the fault that params describe.
 func NewSlow(params faults.Params) (faults.Fault, error) {
 	var p SlowParams
 	if err := params.Decode(&p); err != nil {
@@ -63,7 +63,7 @@ func (p *SlowParams) validate(params faults.Params) error {
 	return validateDuration(params, "jitter", p.Jitter, 0)
 }
 
-// Hang is the kind "request-hang".
+// Hang is the fault type request-hang.
 var Hang = faults.Type{
 	Name:        "request-hang",
 	Description: "Requests of the subject that match hang, and in the end are broken off or pass.",
@@ -78,7 +78,7 @@ var Hang = faults.Type{
 	Sample: sampleHang,
 }
 
-// HangParams are the parameters of a request-hang; [Hang] documents them.
+// HangParams are the parameters of request-hang; [Hang] documents them.
 type HangParams struct {
 	Match
 	Within time.Duration `yaml:"within"`
@@ -86,7 +86,7 @@ type HangParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// NewHang makes the fault that params describe.
+// NewHang returns the fault that params describe.
 func NewHang(params faults.Params) (faults.Fault, error) {
 	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {

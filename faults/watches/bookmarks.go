@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Bookmarks is the kind "bookmark-loss".
+// Bookmarks is the fault type bookmark-loss.
 var Bookmarks = faults.Type{
 	Name:        "bookmark-loss",
 	Description: "The subject's watches of one resource bring no bookmarks, so that a quiet watch falls behind.",
@@ -23,12 +23,12 @@ var Bookmarks = faults.Type{
 	Sample: sampleBookmarks,
 }
 
-// BookmarksParams are the parameters of a bookmark-loss; [Bookmarks] documents them.
+// BookmarksParams are the parameters of bookmark-loss; [Bookmarks] documents them.
 type BookmarksParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewBookmarks makes the fault that params describe.
+// NewBookmarks returns the fault that params describe.
 func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	var p BookmarksParams
 	if err := params.Decode(&p); err != nil {
@@ -40,7 +40,7 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	return &bookmarks{resource: p.Resource}, nil
 }
 
-// bookmarks is a bookmark-loss in force.
+// bookmarks is a bookmark-loss fault in force.
 type bookmarks struct {
 	resource string
 	env      *faults.Env
@@ -76,7 +76,7 @@ func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *pro
 	b.mu.Lock()
 	b.lost++
 	b.mu.Unlock()
-	ref := event.Object.Ref // the event is the proxy's
+	ref := event.Object.Ref // a copy, because the proxy owns the event
 	b.env.Report.Fired(stream.ID, &ref, "bookmark lost")
 	return &proxy.WatchEffect{Drop: true}
 }

@@ -1,5 +1,5 @@
-// Package watches has the faults that spoil what the subject's watches tell it.
-// What it believes of the cluster is then old or wrong, while its requests work.
+// Package watches contains the faults of watches and lists. The subject's informer caches
+// become outdated while its other requests work.
 package watches
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Delay is the kind "watch-delay".
+// Delay is the fault type watch-delay.
 var Delay = faults.Type{
 	Name:        "watch-delay",
 	Description: "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
@@ -28,7 +28,7 @@ var Delay = faults.Type{
 	Sample: sampleDelay,
 }
 
-// DelayParams are the parameters of a watch-delay; [Delay] documents them.
+// DelayParams are the parameters of watch-delay; [Delay] documents them.
 type DelayParams struct {
 	Resource string        `yaml:"resource"`
 	Delay    time.Duration `yaml:"delay"`
@@ -39,7 +39,7 @@ const (
 	delayMax = 10 * time.Minute
 )
 
-// NewDelay makes the fault that params describe.
+// NewDelay returns the fault that params describe.
 func NewDelay(params faults.Params) (faults.Fault, error) {
 	var p DelayParams
 	if err := params.Decode(&p); err != nil {
@@ -57,7 +57,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds the events of this watch for %v each", p.Delay)), nil
 }
 
-// Stall is the kind "watch-stall".
+// Stall is the fault type watch-stall.
 var Stall = faults.Type{
 	Name:        "watch-stall",
 	Description: "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
@@ -68,15 +68,15 @@ var Stall = faults.Type{
 	Sample:      sampleStall,
 }
 
-// StallParams are the parameters of a watch-stall; [Stall] documents them.
+// StallParams are the parameters of watch-stall; [Stall] documents them.
 type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// holdUntilHealed is longer than any run: what ends a stall is its healing.
+// holdUntilHealed is longer than any run, so that a hold ends when the fault is healed.
 const holdUntilHealed = 1000 * time.Hour
 
-// NewStall makes the fault that params describe.
+// NewStall returns the fault that params describe.
 func NewStall(params faults.Params) (faults.Fault, error) {
 	var p StallParams
 	if err := params.Decode(&p); err != nil {
@@ -93,16 +93,16 @@ func resourceParam(sentence string) faults.Param {
 	return faults.Param{Name: "resource", Description: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
-// holding is a watch-delay or a watch-stall in force.
+// holding is a watch-delay or watch-stall in force.
 type holding struct {
 	resource string
 	hold     time.Duration
-	detail   string // for the record of the first event held on a stream
+	detail   string // for the record of the first event held on a watch
 	env      *faults.Env
 	remove   func()
 
 	mu      sync.Mutex
-	streams map[uint64]bool // those that an event was held on, by request
+	streams map[uint64]bool // watches with a held event, by request ID
 	events  int
 }
 
@@ -129,8 +129,8 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))
 }
 
-// match records the first event held on each stream; the deliveries say how
-// long every one was held.
+// match holds an event. It records a firing for the first held event of each watch only; the
+// delivery records contain how long each event was held.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil
@@ -141,7 +141,7 @@ func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy
 	h.streams[stream.ID] = true
 	h.mu.Unlock()
 	if first {
-		ref := event.Object.Ref // the event is the proxy's
+		ref := event.Object.Ref // a copy, because the proxy owns the event
 		h.env.Report.Fired(stream.ID, &ref, h.detail)
 	}
 	return &proxy.WatchEffect{Hold: h.hold}

@@ -42,8 +42,8 @@ func TestDelayParams(t *testing.T) {
 	faulttest.Params(t, Delay, tests)
 }
 
-// TestHealReleasesHeldEvents delays two events of a watch of pods, heals, and wants them both,
-// with one record of firing. A watch of services is not concerned.
+// TestHealReleasesHeldEvents checks that Heal delivers two delayed events of a watch of
+// pods, with one record of a firing. A watch of services is not delayed.
 func TestHealReleasesHeldEvents(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

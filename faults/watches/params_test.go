@@ -44,8 +44,7 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestMayAnswerAtVersion: a query that the API server may not answer from an older state is
-// left alone.
+// TestMayAnswerAtVersion checks which queries the fault leaves unchanged.
 func TestMayAnswerAtVersion(t *testing.T) {
 	s := &stale{version: 100}
 	for query, want := range map[string]bool{

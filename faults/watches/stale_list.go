@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Stale is the kind "stale-list".
+// Stale is the fault type stale-list.
 var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
@@ -27,12 +27,12 @@ var Stale = faults.Type{
 	Sample: sampleStale,
 }
 
-// StaleParams are the parameters of a stale-list; [Stale] documents them.
+// StaleParams are the parameters of stale-list; [Stale] documents them.
 type StaleParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewStale makes the fault that params describe.
+// NewStale returns the fault that params describe.
 func NewStale(params faults.Params) (faults.Fault, error) {
 	var p StaleParams
 	if err := params.Decode(&p); err != nil {
@@ -44,11 +44,11 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	return &stale{resource: p.Resource}, nil
 }
 
-// stale is a stale-list in force.
+// stale is a stale-list fault in force.
 type stale struct {
 	resource string
 	env      *faults.Env
-	version  history.Version // at which lists stand still
+	version  history.Version // the version of every list
 	remove   func()
 
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ type stale struct {
 
 func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	s.env = env
-	// A list carries the version of the whole cluster's state, whatever it lists.
+	// The resourceVersion of a list is that of the whole cluster.
 	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("asking for the current resourceVersion: %w", err)
@@ -105,10 +105,10 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	return nil
 }
 
-// mayAnswerAtVersion reports whether an API server that has come to the fault's version may
-// answer the query as of that version. One without a version asks for the newest
-// state, except that a streaming list is refused: what the subject asks for next
-// counts.
+// mayAnswerAtVersion reports whether an API server whose watch cache is at the fault's
+// version could answer the query from that version. A list without a resourceVersion asks
+// for the latest state. A streaming list without one is refused, so that the subject sends a
+// list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)
@@ -118,7 +118,7 @@ func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	case asked == "":
 		return query.Get("sendInitialEvents") == "true"
 	case version != 0 && query.Has("limit") && !query.Has("resourceVersionMatch"):
-		return false // by tradition this asks for just that version
+		return false // a paginated list with a version asks for exactly that version
 	}
 	return version <= s.version
 }

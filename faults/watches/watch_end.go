@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// End is the kind "watch-end".
+// End is the fault type watch-end.
 var End = faults.Type{
 	Name:        "watch-end",
 	Description: "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
@@ -29,7 +29,7 @@ var End = faults.Type{
 	Sample: sampleEnd,
 }
 
-// EndParams are the parameters of a watch-end; [End] documents them.
+// EndParams are the parameters of watch-end; [End] documents them.
 type EndParams struct {
 	Resource string        `yaml:"resource"`
 	How      string        `yaml:"how"`
@@ -39,11 +39,11 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // within which the API server still knows what came
+	blindMax = 4 * time.Minute // the API server's watch cache still contains the events of this time
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000
-	// seekEvery is how often a watch is looked for while none is open.
+	// seekEvery is the interval of checks for a watch while none is open.
 	seekEvery = 20 * time.Millisecond
 )
 
@@ -55,7 +55,7 @@ func endings() []string {
 	return names
 }
 
-// NewEnd makes the fault that params describe.
+// NewEnd returns the fault that params describe.
 func NewEnd(params faults.Params) (faults.Fault, error) {
 	var p EndParams
 	if err := params.Decode(&p); err != nil {
@@ -81,7 +81,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	return &end{params: p}, nil
 }
 
-// end is a watch-end in force.
+// end is a watch-end fault in force.
 type end struct {
 	params EndParams
 	env    *faults.Env
@@ -107,7 +107,7 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
 }
 
-// run ends watches round by round, until told to stop.
+// run ends watches in rounds until the fault is healed.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -120,8 +120,8 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round blinds the subject for its time and ends the watches that are open then,
-// or the next that open. It reports whether it was not told to stop first.
+// round holds events for the time blind and then ends the open watches. Without an open
+// watch it waits for the next one. It returns false if the fault is healed first.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()
@@ -153,7 +153,7 @@ func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.
 	return &proxy.WatchEffect{Hold: holdUntilHealed}
 }
 
-// wait reports whether it was not told to stop before the time was over.
+// wait waits for d. It returns false if the fault is healed first.
 func (e *end) wait(d time.Duration) bool {
 	timer := e.env.Clock.NewTimer(d)
 	defer timer.Stop()
