@@ -31,9 +31,9 @@ type denyPolicy struct {
 
 // create creates the policy with a name of the given prefix, and returns when the API server
 // enforces it. After an error there is no policy.
-func (d *denyPolicy) create(ctx context.Context, env *faults.Env, begins string) error {
+func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
-	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
+	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
 	err := d.createPolicy(ctx)
 	if err == nil {
 		err = awaitRefused(ctx, env, d.probe, d.name, true)
@@ -49,7 +49,7 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
 	if _, err := api.ValidatingAdmissionPolicies().Create(ctx, d.spec(meta), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making the policy %s: %w", d.name, err)
+		return fmt.Errorf("creating validatingadmissionpolicies %s: %w", d.name, err)
 	}
 	_, err := api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: meta,
@@ -62,7 +62,7 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("binding the policy %s: %w", d.name, err)
+		return fmt.Errorf("creating validatingadmissionpolicybindings %s: %w", d.name, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (d *denyPolicy) remove(ctx context.Context) error {
 		api.ValidatingAdmissionPolicyBindings().Delete, api.ValidatingAdmissionPolicies().Delete,
 	} {
 		if err := remove(ctx, d.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("removing the policy %s: %w", d.name, err)
+			return fmt.Errorf("deleting validatingadmissionpolicies %s and its binding: %w", d.name, err)
 		}
 	}
 	return awaitRefused(ctx, d.env, d.probe, d.name, false)

@@ -25,14 +25,15 @@ import (
 
 // Name is the fault type name-taken.
 var Name = faults.Type{
-	Name:        "name-taken",
-	Description: "Just before a ReplicaSet of the subject comes into being another one does under the same name, as when hashes of templates collide.",
-	Healing:     "No more names are taken; what has taken one keeps it.",
-	Providers:   faults.Providers,
+	Name: "name-taken",
+	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
+		"The API server answers the subject's create with 409 (AlreadyExists).",
+	Healing:   "The fault creates no more ReplicaSets. Those that it created remain.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "owner", Description: "Kind and name of the owner that is to control the subject's ReplicaSet, as globs.", Bounds: "such as Deployment/web-*", Default: "any, or none"},
-		{Name: "template", Description: "Which pod template the other has: one of its own, and nobody controls it; or just the same, with labels and all, and somebody else controls it. It asks for no pods.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
-		{Name: "times", Description: "Takes so many names at most: with 2, that of the second try too.", Bounds: "1 to 100", Default: "1"},
+		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},
+		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its replicas are 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
+		{Name: "times", Description: "The maximum number of ReplicaSets that the fault creates. With 2, the name of the subject's second try conflicts too.", Bounds: "1 to 100", Default: "1"},
 	},
 	New:    newName,
 	Sample: sampleName,
@@ -103,9 +104,9 @@ func (n *name) Summary() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.taken) == 0 {
-		return "took no name"
+		return "created no ReplicaSet"
 	}
-	return "took " + strings.Join(n.taken, ", ")
+	return "created " + strings.Join(n.taken, ", ")
 }
 
 // match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet of that
@@ -143,17 +144,17 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	case err == nil:
 		ref.UID = set.UID
 		n.taken = append(n.taken, set.Name)
-		n.env.Report.Fired(request.ID, ref, "its name was taken by one with "+n.params.detail())
+		n.env.Report.Fired(request.ID, ref, "created a ReplicaSet of this name with "+n.params.detail())
 		return
 	case !apierrors.IsAlreadyExists(err) && ctx.Err() == nil:
-		n.env.Report.Failed(ref, fmt.Errorf("taking the name of %s: %w", ref, err))
+		n.env.Report.Failed(ref, fmt.Errorf("creating another ReplicaSet with the name of %s: %w", ref, err))
 	}
 	n.left++
 }
 
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
-		return "the same template that somebody else controls"
+		return "the same template and another controller"
 	}
 	return "another template"
 }

@@ -22,14 +22,14 @@ import (
 // Namespace is the fault type namespace-terminating.
 var Namespace = faults.Type{
 	Name: "namespace-terminating",
-	Description: "The namespace of the workload is deleted, and all that is in it, kind by kind in no certain order: " +
-		"the API server refuses with a 403 to create anything in it, and it stays so when it is empty.",
-	Healing:   "The namespace goes, and another of its name is made; what was in it stays gone.",
+	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
+		"The API server refuses creates in the namespace with 403 (Forbidden), even when the namespace is empty.",
+	Healing:   "The namespace is removed and created again. The deleted objects stay deleted.",
 	Providers: faults.OwnClusters,
 	New: func(params faults.Params) (faults.Fault, error) {
 		return &terminating{}, params.Decode(&struct{}{})
 	},
-	NotGeneratedReason: "all that users made goes with it, and most of what they do next fails",
+	NotGeneratedReason: "it deletes all of the users' objects, and most of their later operations fail",
 }
 
 // namespaceFinalizer keeps the namespace until the fault is healed.
@@ -47,16 +47,16 @@ type terminating struct {
 
 func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	n.env = env
-	kept, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
+	edited, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
 	if err != nil {
-		return fmt.Errorf("keeping namespace %s: %w", env.Namespace, err)
+		return fmt.Errorf("adding a finalizer to namespaces %s: %w", env.Namespace, err)
 	}
-	n.uid = kept.UID
+	n.uid = edited.UID
 	if err := n.namespaces().Delete(ctx, env.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.uid))}); err != nil {
-		err = fmt.Errorf("deleting namespace %s: %w", env.Namespace, err)
+		err = fmt.Errorf("deleting namespaces %s: %w", env.Namespace, err)
 		return errors.Join(err, n.removeFinalizer(context.WithoutCancel(ctx)))
 	}
-	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "terminating")
+	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "deleted")
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 	if err := n.removeFinalizer(ctx); err != nil {
 		return err
 	}
-	err := cluster.Poll(ctx, inForceInterval, "another namespace "+n.env.Namespace, func(ctx context.Context) error {
+	err := cluster.Poll(ctx, inForceInterval, "the new namespace "+n.env.Namespace, func(ctx context.Context) error {
 		made, err := n.namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.env.Namespace}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
@@ -79,14 +79,14 @@ func (n *terminating) Heal(ctx context.Context) error {
 			return nil // the delete failed, so the namespace is still usable
 		}
 		if err == nil && made.UID == n.uid {
-			return fmt.Errorf("the first is still there: %v", made.Status.Conditions)
+			return fmt.Errorf("the old namespace still exists, conditions: %v", made.Status.Conditions)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return cluster.Poll(ctx, inForceInterval, "pods to be admitted to "+n.env.Namespace, func(ctx context.Context) error {
+	return cluster.Poll(ctx, inForceInterval, "the API server to admit pods to namespace "+n.env.Namespace, func(ctx context.Context) error {
 		return probes[podResource](ctx, n.env)
 	})
 }
@@ -102,7 +102,7 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("letting namespace %s go: %w", n.env.Namespace, err)
+		return fmt.Errorf("removing the finalizer of namespaces %s: %w", n.env.Namespace, err)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 
 func (n *terminating) Summary() string {
 	if n.uid == "" {
-		return "the namespace stayed"
+		return "the namespace was not deleted"
 	}
-	return "the namespace was terminating"
+	return "deleted the namespace"
 }

@@ -21,11 +21,11 @@ import (
 // Pending is the fault type pod-pending.
 var Pending = faults.Type{
 	Name:        "pod-pending",
-	Description: "New pods of the workload are stuck Pending: a ValidatingAdmissionPolicy denies the scheduler to bind them to nodes.",
-	Healing:     "The policy is removed, and waited for until pods may be bound; the scheduler, which backs off, comes back to each within 10 s.",
+	Description: "New pods of the workload stay Pending: a ValidatingAdmissionPolicy denies the bindings by which the scheduler assigns them to nodes.",
+	Healing:     "The fault deletes the policy and waits until the API server admits bindings. The scheduler retries each pod within 10 s.",
 	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "prefix", Description: "What the names of the pods begin with: those of owners begin with the owner's, such as web-.", Bounds: "lower case letters, digits and -, no - first, at most 63", Default: "all pods of the namespace"},
+		{Name: "prefix", Description: "The prefix of the pod names, such as web- for the pods of owner web.", Bounds: "lower-case letters, digits and -, not starting with -, at most 63 characters", Default: "all pods of the namespace"},
 	},
 	New:    newPending,
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
@@ -44,12 +44,12 @@ func newPending(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if !prefixPattern.MatchString(p.Prefix) {
-		return nil, params.Errorf("prefix", "found %q; expected what names of pods begin with, such as web-", p.Prefix)
+		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names, such as web-", p.Prefix)
 	}
 	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},
 		expression: fmt.Sprintf("!object.metadata.name.startsWith('%s')", p.Prefix),
-		message:    "pods are kept from nodes",
+		message:    "bindings of pods are denied (injected fault)",
 		reason:     metav1.StatusReasonForbidden,
 		probe:      func(ctx context.Context, env *faults.Env) error { return probeBinding(ctx, env, p.Prefix) },
 	}}, nil
@@ -84,24 +84,26 @@ func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 
 func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a look at the pods: %w", err)
+		return fmt.Errorf("waiting for the list of pods in progress: %w", err)
 	}
 	return p.remove(ctx)
 }
 
-func (p *pending) Summary() string { return fmt.Sprintf("kept %d pods from nodes", p.count.Load()) }
+func (p *pending) Summary() string {
+	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
+}
 
 // run records each pod that the scheduler could not bind because of the policy, once.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
-	known, troubled := map[types.UID]bool{}, false
+	reported, failing := map[types.UID]bool{}, false
 	for {
-		err := p.reportDenied(ctx, known)
-		if err != nil && !troubled { // report an outage once, not at every tick
+		err := p.reportDenied(ctx, reported)
+		if err != nil && !failing { // report an outage once, not at every tick
 			p.env.Report.Failed(nil, err)
 		}
-		troubled = err != nil
+		failing = err != nil
 		select {
 		case <-p.Stopping():
 			return
@@ -110,19 +112,19 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-func (p *pending) reportDenied(ctx context.Context, known map[types.UID]bool) error {
+func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {
-		return fmt.Errorf("listing the pods of %s: %w", p.env.Namespace, err)
+		return fmt.Errorf("listing the pods of namespace %s: %w", p.env.Namespace, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if known[pod.UID] || !deniedBy(pod, p.name) {
+		if reported[pod.UID] || !deniedBy(pod, p.name) {
 			continue
 		}
-		known[pod.UID] = true
+		reported[pod.UID] = true
 		p.count.Add(1)
-		p.env.Report.Fired(0, &history.Ref{Resource: podResource, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "kept from nodes")
+		p.env.Report.Fired(0, &history.Ref{Resource: podResource, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "denied its binding to a node")
 	}
 	return nil
 }

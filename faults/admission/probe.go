@@ -64,8 +64,8 @@ func probeTemplate() corev1.PodTemplateSpec {
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
-	what := map[bool]string{true: name + " to be in force", false: name + " to be in force no more"}[refused]
-	return cluster.Poll(ctx, inForceInterval, what, func(ctx context.Context) error {
+	state := map[bool]string{true: "the API server to enforce " + name, false: "the API server to no longer enforce " + name}[refused]
+	return cluster.Poll(ctx, inForceInterval, state, func(ctx context.Context) error {
 		err := probe(ctx, env)
 		switch found := err != nil && strings.Contains(err.Error(), name); {
 		case cluster.Unavailable(err):
@@ -73,7 +73,7 @@ func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Conte
 		case found == refused:
 			return nil
 		case err == nil:
-			return errors.New("it is let in")
+			return errors.New("the API server admits the probe")
 		default:
 			return err
 		}

@@ -18,12 +18,13 @@ import (
 
 // Quota is the fault type quota-exhausted.
 var Quota = faults.Type{
-	Name:        "quota-exhausted",
-	Description: "A quota lets the namespace have little more than the pods that it has, users' pods included: the API server refuses the rest with a 403.",
-	Healing:     "The quota is removed, and waited for until pods are let in again.",
-	Providers:   faults.Providers,
+	Name: "quota-exhausted",
+	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. It applies to the users' own pods too. " +
+		"The API server refuses other creates of pods with 403 (Forbidden).",
+	Healing:   "The fault deletes the quota and waits until the API server admits pods.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "left", Description: "How many more pods than there are at its beginning the quota allows. Those that end make room.", Bounds: "0 to 10000", Default: "0"},
+		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A terminal pod no longer counts.", Bounds: "0 to 10000", Default: "0"},
 	},
 	New:    newQuota,
 	Sample: sampleQuota,
@@ -61,7 +62,7 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("counting the pods of %s: %w", env.Namespace, err)
+		return fmt.Errorf("listing the pods of namespace %s: %w", env.Namespace, err)
 	}
 	q.hard = int64(countedPods(pods.Items) + q.params.Left)
 	q.name = fmt.Sprintf("exhausted-%08x", env.Rand.Uint32())
@@ -92,17 +93,17 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(q.hard, resource.DecimalSI)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("making the quota %s: %w", q.name, err)
+		return "", fmt.Errorf("creating resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
-	return made.UID, cluster.Poll(ctx, inForceInterval, "the quota "+q.name+" to be reckoned up", func(ctx context.Context) error {
+	return made.UID, cluster.Poll(ctx, inForceInterval, "the status of resourcequotas "+q.env.Namespace+"/"+q.name, func(ctx context.Context) error {
 		now, err := quotas.Get(ctx, q.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("nobody has counted the pods yet")
+			return errors.New("the status does not contain the number of pods")
 		}
 		return nil
 	})
@@ -115,7 +116,7 @@ func (q *quota) Heal(ctx context.Context) error {
 	}
 	err := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace).Delete(ctx, q.name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing the quota %s: %w", q.name, err)
+		return fmt.Errorf("deleting resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
 	}
 	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
 }

@@ -18,14 +18,15 @@ import (
 // Skew is the fault type clock-skew.
 var Skew = faults.Type{
 	Name: "clock-skew",
-	Description: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
-		"and those in the status of pods and nodes, are shown to the subject as that clock would have set them, and what it writes back has the true ones.",
-	Healing: "What is shown from then on has the true times; what was shown before stays as it was.",
+	Description: "The clock of the API server and the nodes is ahead of the subject's clock, or behind it. " +
+		"In everything that the subject receives, the fault proxy shifts creationTimestamp, deletionTimestamp and the timestamps in the status of pods and nodes. " +
+		"In the subject's updates it restores the original timestamps.",
+	Healing: "The subject receives original timestamps from now on. Objects that it received before keep the shifted ones in its cache.",
 	// An existing cluster may have another Kubernetes version. The proxy decodes and encodes
 	// objects to shift their timestamps, and would lose unknown fields.
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "ahead", Description: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
+		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. Of a shift by 300ms, therefore, 30 % of the timestamps are shifted by 1 s.", Bounds: "-1h to -10ms, or 10ms to 1h"},
 	},
 	New:    newSkew,
 	Sample: sampleSkew,
@@ -67,12 +68,12 @@ type skew struct {
 	env     *faults.Env
 	restore func()
 
-	mu    sync.Mutex
-	moved map[types.UID]bool
+	mu       sync.Mutex
+	reported map[types.UID]bool
 }
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
-	s.env, s.moved = env, map[types.UID]bool{}
+	s.env, s.reported = env, map[types.UID]bool{}
 	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.report)
 	return nil
 }
@@ -80,11 +81,11 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if object.Namespace != s.env.Namespace || s.moved[object.UID] {
+	if object.Namespace != s.env.Namespace || s.reported[object.UID] {
 		return
 	}
-	s.moved[object.UID] = true
-	s.env.Report.Fired(request, object, "shown with other times")
+	s.reported[object.UID] = true
+	s.env.Report.Fired(request, object, "received with shifted timestamps")
 }
 
 func (s *skew) Heal(context.Context) error {
@@ -97,5 +98,5 @@ func (s *skew) Heal(context.Context) error {
 func (s *skew) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("showed %d objects with other times", len(s.moved))
+	return fmt.Sprintf("the subject received %d objects with shifted timestamps", len(s.reported))
 }

@@ -13,9 +13,10 @@ import (
 
 // APIServer is the fault type api-server-restart.
 var APIServer = faults.Type{
-	Name:               "api-server-restart",
-	Description:        "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
-	Healing:            "It is started at once if its downtime is not over, and the whole control plane is waited for.",
+	Name: "api-server-restart",
+	Description: "The fault kills the API server and starts it again after a downtime. During the downtime every client gets connection errors. " +
+		"The new API server has no watch events from before its start, so that clients must list again.",
+	Healing:            "The fault starts the API server at once and waits until the control plane is ready.",
 	Providers:          faults.OwnClusters,
 	Params:             restartParams,
 	Outage:             true,
@@ -25,9 +26,10 @@ var APIServer = faults.Type{
 
 // Etcd is the fault type etcd-restart.
 var Etcd = faults.Type{
-	Name:               "etcd-restart",
-	Description:        "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
-	Healing:            APIServer.Healing,
+	Name: "etcd-restart",
+	Description: "The fault kills etcd and starts it again after a downtime. " +
+		"During the downtime the API server cannot commit writes and can serve reads only from its watch cache.",
+	Healing:            "The fault starts etcd at once and waits until the control plane is ready.",
 	Providers:          faults.OwnClusters,
 	Params:             restartParams,
 	Outage:             true,
@@ -36,10 +38,10 @@ var Etcd = faults.Type{
 }
 
 // notGeneratedReason applies to both restarts.
-const notGeneratedReason = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
+const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
 var restartParams = []faults.Param{
-	{Name: "downtime", Description: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
+	{Name: "downtime", Description: "The time from the kill to the start.", Bounds: "0s to 30s", Default: "1s"},
 }
 
 // RestartParams are the parameters of api-server-restart and etcd-restart.
@@ -74,16 +76,16 @@ type restart struct {
 	faults.Background
 
 	// The goroutine owns these fields until it has ended; after that Heal does.
-	down bool
-	took time.Duration // from the kill until the control plane was ready again
+	down   bool
+	outage time.Duration // from the kill until the control plane was ready again
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
-	plane, ok := env.Cluster.(cluster.Restartable)
+	restartable, ok := env.Cluster.(cluster.Restartable)
 	if !ok {
-		return fmt.Errorf("the %s of a cluster of %s cannot be halted", r.part, env.Cluster.Name())
+		return fmt.Errorf("the provider %s does not support a restart of %s", env.Cluster.Name(), r.part)
 	}
-	r.env, r.cluster = env, plane
+	r.env, r.cluster = env, restartable
 	r.Begin(ctx, r.run)
 	return nil
 }
@@ -98,10 +100,10 @@ func (r *restart) Heal(ctx context.Context) error {
 }
 
 func (r *restart) Summary() string {
-	if r.took == 0 {
-		return fmt.Sprintf("no restart of %s", r.part)
+	if r.outage == 0 {
+		return fmt.Sprintf("did not restart %s", r.part)
 	}
-	return fmt.Sprintf("%s out of order for %.1f s", r.part, r.took.Seconds())
+	return fmt.Sprintf("%s was down for %.1f s", r.part, r.outage.Seconds())
 }
 
 func (r *restart) run(ctx context.Context) {
@@ -122,7 +124,7 @@ func (r *restart) run(ctx context.Context) {
 		r.env.Report.Failed(nil, err)
 		return
 	}
-	r.took = r.env.Clock.Since(begun)
+	r.outage = r.env.Clock.Since(begun)
 }
 
 func (r *restart) resume(ctx context.Context) error {

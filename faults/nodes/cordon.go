@@ -15,8 +15,8 @@ import (
 // Cordon is the fault type node-cordon.
 var Cordon = faults.Type{
 	Name:        "node-cordon",
-	Description: "Nodes take no more pods; those that they have go on.",
-	Healing:     "They take pods again.",
+	Description: "The fault cordons nodes: the scheduler assigns no new pods to them. Their pods continue to run.",
+	Healing:     "The fault uncordons the nodes.",
 	Providers:   faults.OwnClusters,
 	Params:      []faults.Param{countParam},
 	New:         newCordon,
@@ -25,13 +25,14 @@ var Cordon = faults.Type{
 
 // Taint is the fault type node-taint.
 var Taint = faults.Type{
-	Name:        "node-taint",
-	Description: "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
-	Healing:     "The taint is taken away; pods that are gone stay gone.",
-	Providers:   faults.OwnClusters,
+	Name: "node-taint",
+	Description: "The fault adds a taint to nodes that no pod of the workload tolerates, so that the scheduler assigns no new pods to them. " +
+		"With the effect NoExecute, the pods on the nodes are deleted.",
+	Healing:   "The fault removes the taint. Deleted pods stay deleted.",
+	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "effect", Description: "What the taint does to the pods that are there.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
+		{Name: "effect", Description: "The effect of the taint.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
 	},
 	New:    newTaint,
 	Sample: sampleTaint,

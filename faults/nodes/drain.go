@@ -20,13 +20,14 @@ import (
 
 // Drain is the fault type node-drain.
 var Drain = faults.Type{
-	Name:        "node-drain",
-	Description: "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
-	Healing:     "Nothing more is evicted, and the nodes take pods again; pods that are gone stay gone.",
-	Providers:   faults.OwnClusters,
+	Name: "node-drain",
+	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
+		"A PodDisruptionBudget can refuse an eviction.",
+	Healing:   "The fault evicts no more pods and uncordons the nodes. Evicted pods stay deleted.",
+	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "patience", Description: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
+		{Name: "patience", Description: "The time for which the fault retries evictions that a PodDisruptionBudget refuses.", Bounds: "0s to 1h", Default: "30s"},
 	},
 	New:                newDrain,
 	NotGeneratedReason: notGeneratedReason,
@@ -80,7 +81,7 @@ func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (d *drain) Heal(ctx context.Context) error {
 	if err := d.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the end of a drain: %w", err)
+		return fmt.Errorf("waiting for the evictions in progress: %w", err)
 	}
 	return d.marked.removeAll(ctx)
 }
@@ -98,7 +99,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 			return
 		case d.env.Clock.Since(begun) >= d.params.Patience:
 			if err == nil {
-				err = fmt.Errorf("%d pods were not evicted within %s: a disruption budget protects them", left, d.params.Patience)
+				err = fmt.Errorf("%d pods were not evicted within %s: a PodDisruptionBudget refused the evictions", left, d.params.Patience)
 			}
 			d.env.Report.Failed(nil, err)
 			return
@@ -116,7 +117,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("listing the pods of %s: %w", d.env.Namespace, err)
+		return 0, fmt.Errorf("listing the pods of namespace %s: %w", d.env.Namespace, err)
 	}
 	var all []error
 	for _, pod := range evictable(list.Items, nodes) {

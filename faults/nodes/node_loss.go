@@ -18,9 +18,12 @@ import (
 
 // NotReady is the fault type node-not-ready.
 var NotReady = faults.Type{
-	Name:               "node-not-ready",
-	Description:        "The kubelets of nodes fall silent, and the nodes and their pods count as not ready, at once and not after the node controller's patience of 50 s. What is deleted there stays, and what is new does not start; a second or two later the workload's pods are evicted, unless all nodes are lost.",
-	Healing:            "The kubelets go on; pods that were evicted go.",
+	Name: "node-not-ready",
+	Description: "The kubelets of nodes stop. " +
+		"The fault marks the nodes and their pods as not ready at once, instead of after the node controller's grace period of 50 s. " +
+		"On these nodes, new pods do not start and terminating pods remain. " +
+		"The node controller evicts the workload's pods after one or two seconds, unless all nodes are lost.",
+	Healing:            "The kubelets run again. Evicted pods finish terminating.",
 	Providers:          faults.OwnClusters,
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, kubeletStopped) },
@@ -29,9 +32,10 @@ var NotReady = faults.Type{
 
 // Delete is the fault type node-delete.
 var Delete = faults.Type{
-	Name:               "node-delete",
-	Description:        "Nodes are deleted, and their pods with them, without grace, as the pod garbage collector does it, but at once and not after its minute.",
-	Healing:            "The nodes register again; pods that are gone stay gone.",
+	Name: "node-delete",
+	Description: "The fault deletes nodes, and their pods with a grace period of 0. " +
+		"The pod garbage collector would delete these pods about a minute later.",
+	Healing:            "The nodes register again. Deleted pods stay deleted.",
 	Providers:          faults.OwnClusters,
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodeDeleted) },
@@ -40,9 +44,10 @@ var Delete = faults.Type{
 
 // Stop is the fault type node-stop.
 var Stop = faults.Type{
-	Name:               "node-stop",
-	Description:        "The machines of nodes stop, as in a power cut, with all that runs there, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
-	Healing:            "They start again; containers of pods that were not evicted begin anew, at other addresses.",
+	Name: "node-stop",
+	Description: "The machines of nodes stop, as in a power failure. The fault marks the nodes and their pods as not ready at once. " +
+		"The node controller then evicts the pods as with node-not-ready.",
+	Healing:            "The machines start again. The containers of pods that were not evicted are started again, and the pods have new IP addresses.",
 	Providers:          machineProviders,
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, machineStopped) },
@@ -51,9 +56,11 @@ var Stop = faults.Type{
 
 // CutOff is the fault type node-cut-off.
 var CutOff = faults.Type{
-	Name:               "node-cut-off",
-	Description:        "Nodes are cut off from the network: what runs there goes on, out of reach, and the nodes and their pods count as not ready, at once as with a node-not-ready, with the evictions that follow.",
-	Healing:            "Packets pass again; pods that were evicted go.",
+	Name: "node-cut-off",
+	Description: "Nodes are disconnected from the network. Their pods continue to run but are unreachable. " +
+		"The fault marks the nodes and their pods as not ready at once. " +
+		"The node controller then evicts the pods as with node-not-ready.",
+	Healing:            "The nodes are connected again. Evicted pods finish terminating.",
 	Providers:          machineProviders,
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodePartitioned) },
@@ -77,7 +84,7 @@ func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
 	kubeletStopped = lossMode{
-		state:   state{"made not ready", notReady},
+		state:   state{"marked not ready", notReady},
 		lose:    withNodeMarkedLost(cluster.Kubelets.Silence),
 		recover: withCluster(cluster.Kubelets.Wake),
 	}
@@ -92,7 +99,7 @@ var (
 		recover: withCluster(cluster.Machines.StartNode),
 	}
 	nodePartitioned = lossMode{
-		state:   state{"cut off", notReady},
+		state:   state{"disconnected", notReady},
 		lose:    withNodeMarkedLost(cluster.Machines.CutOff),
 		recover: withCluster(cluster.Machines.Reconnect),
 	}
@@ -104,7 +111,7 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
 		if !ok {
-			return fmt.Errorf("the nodes of a cluster of %s are out of reach", env.Cluster.Name())
+			return fmt.Errorf("the provider %s does not support operations on nodes", env.Cluster.Name())
 		}
 		return do(c, ctx, node)
 	}
@@ -120,12 +127,12 @@ func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(c
 	}
 }
 
-func newLoss(params faults.Params, by lossMode) (faults.Fault, error) {
+func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
 		return nil, err
 	}
-	return &loss{params: p, mode: by}, nil
+	return &loss{params: p, mode: mode}, nil
 }
 
 // loss is a fault that loses nodes until Heal.
@@ -182,7 +189,7 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("writing that nothing is heard of the node %s: %w", name, err)
+		return fmt.Errorf("setting the conditions of nodes %s: %w", name, err)
 	}
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
@@ -202,7 +209,7 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 // deleteNode deletes a node and the workload's pods on it.
 func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("deleting the node %s: %w", name, err)
+		return fmt.Errorf("deleting nodes %s: %w", name, err)
 	}
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error {
 		return env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -218,12 +225,12 @@ func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
-		return fmt.Errorf("listing the pods on %s: %w", node, err)
+		return fmt.Errorf("listing the pods on nodes %s: %w", node, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if err := do(pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("the pod %s on %s: %w", pod.Name, node, err)
+			return fmt.Errorf("changing pods %s/%s on nodes %s: %w", pod.Namespace, pod.Name, node, err)
 		}
 	}
 	return nil

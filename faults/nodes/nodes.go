@@ -24,7 +24,7 @@ import (
 const countMax = 1000
 
 // countParam documents the parameter count.
-var countParam = faults.Param{Name: "count", Description: "How many nodes, picked at random among those that it has not befallen yet; all if they are fewer.", Bounds: "1 to 1000", Default: "1"}
+var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer remain, all of them.", Bounds: "1 to 1000", Default: "1"}
 
 // checkCount returns an error if count is out of bounds.
 func checkCount(params faults.Params, count int) error {
@@ -50,7 +50,7 @@ func decodeCount(params faults.Params) (CountParams, error) {
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
 // notGeneratedReason applies to the fault types that delete pods.
-const notGeneratedReason = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
+const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for it (an allowed behavior)"
 
 // state is a condition that a node is in or not.
 type state struct {
@@ -125,7 +125,7 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), s.description)
+		return nil, fmt.Errorf("every worker among %d nodes is %s already; expected another worker", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
@@ -158,7 +158,7 @@ func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("changing the node %s: %w", name, err)
+		return fmt.Errorf("updating nodes %s: %w", name, err)
 	}
 	return nil
 }

@@ -42,20 +42,20 @@ var (
 // actions contains the actions of all fault types in this package.
 var actions = map[string]action{
 	actionDelete: {detail: deleteDetail, do: (*churn).delete},
-	actionEvict:  {detail: fixedDetail("evicted through the API"), do: (*churn).evict},
+	actionEvict:  {detail: fixedDetail("evicted"), do: (*churn).evict},
 	actionFail: {
 		detail:     failDetail,
 		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // another deadline already fails the pod
 		do:         (*churn).failOrExpire,
 	},
-	actionCollapse: {detail: fixedDetail("failed, and still said to be ready"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
-	actionSucceed:  {detail: fixedDetail("succeeded"), do: (*churn).succeed, providers: simulatedOnly},
-	actionUnready:  {detail: fixedDetail("made unready"), applicable: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, providers: standinPods},
+	actionCollapse: {detail: fixedDetail("set to Failed, Ready condition unchanged"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
+	actionSucceed:  {detail: fixedDetail("set to Succeeded"), do: (*churn).succeed, providers: simulatedOnly},
+	actionUnready:  {detail: fixedDetail("set to not ready"), applicable: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, providers: standinPods},
 	actionRestart:  {detail: fixedDetail("restarted its containers"), applicable: restartable, do: (*churn).restart, undo: (*churn).afterRestart, providers: standinPods},
-	actionLinger:   {detail: fixedDetail("deleted, and kept by a finalizer"), do: (*churn).deleteWithFinalizer, undo: (*churn).removeFinalizer},
+	actionLinger:   {detail: fixedDetail("deleted with a finalizer"), do: (*churn).deleteWithFinalizer, undo: (*churn).removeFinalizer},
 	actionRelabel:  {detail: (*churn).relabelDetail, applicable: nil, do: (*churn).relabel, undo: (*churn).restoreLabel},
-	actionStrip:    {detail: fixedDetail("stripped of its controller"), applicable: controlled, do: (*churn).removeControllerRef},
-	actionGive:     {detail: fixedDetail("given to another controller"), applicable: controlled, do: (*churn).replaceControllerRef},
+	actionStrip:    {detail: fixedDetail("removed the controllerRef"), applicable: controlled, do: (*churn).removeControllerRef},
+	actionGive:     {detail: fixedDetail("replaced the controllerRef"), applicable: controlled, do: (*churn).replaceControllerRef},
 }
 
 // The names of the actions: first those of pod-churn, then those of the other types.
@@ -78,25 +78,25 @@ const (
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict creates an Eviction, as kubectl drain does. A PodDisruptionBudget may refuse it.
-func (c *churn) evict(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	return 0, c.env.Admin.CoreV1().Pods(victim.Namespace).EvictV1(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(victim.UID))},
+func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
 	})
 }
 
 // collapse sets the phase Failed and leaves the Ready condition and the pod IP unchanged. No
 // kubelet writes such a status, but other clients may.
-func (c *churn) collapse(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	failed := victim.DeepCopy()
+func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
 	failed.Status.Reason = cluster.PodCollapsed
 	return c.writeStatus(ctx, failed)
 }
 
 // succeed writes the status of a pod whose containers have all exited with code 0.
-func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	ended := victim.DeepCopy()
+func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	ended := pod.DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
 	now := metav1.NewTime(c.env.Clock.Now())
 	setCondition(&ended.Status, corev1.PodReady, corev1.ConditionFalse, "PodCompleted", now)
@@ -107,11 +107,11 @@ func (c *churn) succeed(ctx context.Context, victim *corev1.Pod) (history.Versio
 // restart makes the container exit if the kubelet is real. Otherwise it writes the status
 // that a kubelet writes while it restarts all containers: a higher restart count, and not
 // ready.
-func (c *churn) restart(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
-		return 0, c.callStandin(ctx, victim, standin.Die)
+		return 0, c.callStandin(ctx, pod, standin.Die)
 	}
-	restarted := victim.DeepCopy()
+	restarted := pod.DeepCopy()
 	for i := range restarted.Status.ContainerStatuses {
 		restarted.Status.ContainerStatuses[i].RestartCount++
 	}
@@ -141,19 +141,19 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 const lingerFinalizer = "gauntlet/linger"
 
 // deleteWithFinalizer adds a finalizer to a pod and deletes the pod.
-func (c *churn) deleteWithFinalizer(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	kept := victim.DeepCopy()
-	kept.Finalizers = append(kept.Finalizers, lingerFinalizer)
-	if _, err := c.write(ctx, kept); err != nil {
+func (c *churn) deleteWithFinalizer(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Finalizers = append(changed.Finalizers, lingerFinalizer)
+	if _, err := c.write(ctx, changed); err != nil {
 		return 0, err
 	}
-	return c.delete(ctx, victim)
+	return c.delete(ctx, pod)
 }
 
 func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
-	free := pod.DeepCopy()
-	free.Finalizers = slices.DeleteFunc(free.Finalizers, func(f string) bool { return f == lingerFinalizer })
-	_, err := c.write(ctx, free)
+	changed := pod.DeepCopy()
+	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == lingerFinalizer })
+	_, err := c.write(ctx, changed)
 	return err
 }
 
@@ -169,9 +169,9 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
 // failOrExpire makes a real kubelet fail the pod, or writes the status of a failed pod.
-func (c *churn) failOrExpire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider != faults.Simulated {
-		return c.expire(ctx, victim)
+		return c.expire(ctx, pod)
 	}
-	return c.fail(ctx, victim)
+	return c.fail(ctx, pod)
 }

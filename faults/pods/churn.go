@@ -18,18 +18,19 @@ import (
 
 // Churn is the fault type pod-churn.
 var Churn = faults.Type{
-	Name:        "pod-churn",
-	Description: "Again and again a random live pod of the workload is deleted, evicted, fails or succeeds, starts again, is slow to go, or is unready for a time.",
-	Healing:     "No more pods are touched, and those that are unready become ready, those that are kept go; those that are gone stay gone.",
-	Providers:   faults.Providers,
+	Name: "pod-churn",
+	Description: "At a regular interval, the fault performs an action on a random active pod of the workload. " +
+		"A pod is active if it is not terminating and its phase is neither Succeeded nor Failed.",
+	Healing:   "The fault acts on no more pods. It makes unready pods ready and removes its finalizers. Deleted, Failed and Succeeded pods stay so.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Description: "What happens to the pod: it is deleted; evicted through the API; its phase becomes Failed and it is ready no more (by a real kubelet: its deadline of 1 s is over); becomes Failed while it is still said to be ready (collapse); becomes Succeeded; it is not ready until a later tick; its containers start again, twice in its life at most, which makes it unready too (on a real kubelet for as long as that takes); it is deleted, but a finalizer keeps it until a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only, unready and restart not on existing"},
-		{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
-		{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
-		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600, with action delete only", Default: "the pod's own"},
-		{Name: "downtime", Description: "How long a pod stays unready, or is kept, at the least.", Bounds: "10ms to 1h, with action unready, restart or linger only", Default: "500ms"},
-		{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
-		{Name: "orphans", Description: "Whether pods without a controller are touched too.", Bounds: "true or false", Default: "false"},
+		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later tick. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
+		{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
+		{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
+		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600; only with action delete", Default: "the pod's terminationGracePeriodSeconds"},
+		{Name: "downtime", Description: "The minimum time for which a pod stays not ready, or keeps the finalizer.", Bounds: "10ms to 1h; only with action unready, restart or linger", Default: "500ms"},
+		{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "orphans", Description: "Whether the fault also acts on pods without a controllerRef.", Bounds: "true or false", Default: "false"},
 	},
 	New:    NewChurn,
 	Sample: sampleChurn,
@@ -65,19 +66,19 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if _, err := labels.Parse(p.Selector); err != nil {
-		return nil, params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", p.Selector)
+		return nil, params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", p.Selector)
 	}
 	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
 	case down != nil && actions[p.Action].undo == nil:
-		return nil, params.Errorf("downtime", "goes with action %s, %s or %s, not %s", actionUnready, actionRestart, actionLinger, p.Action)
+		return nil, params.Errorf("downtime", "requires action %s, %s or %s, found %s", actionUnready, actionRestart, actionLinger, p.Action)
 	case down != nil && (*down < everyMin || *down > everyMax):
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
 		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
 	case grace != nil && p.Action != actionDelete:
-		return nil, params.Errorf("gracePeriodSeconds", "goes with action %s, not %s", actionDelete, p.Action)
+		return nil, params.Errorf("gracePeriodSeconds", "requires action %s, found %s", actionDelete, p.Action)
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}
@@ -109,7 +110,7 @@ type churn struct {
 // the action.
 func (c *churn) UnsupportedOn(provider string) error {
 	if on := actions[c.action].providers; on != nil && !slices.Contains(on, provider) {
-		return fmt.Errorf("%s: a real kubelet says itself how pods are; expected %s", c.action, strings.Join(on, " or "))
+		return fmt.Errorf("action %s is not supported by real kubelets; expected provider %s", c.action, strings.Join(on, " or "))
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 
 func (c *churn) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a %s of a pod: %w", c.action, err)
+		return fmt.Errorf("waiting for the %s of a pod: %w", c.action, err)
 	}
 	return c.restoreAll(ctx)
 }
@@ -133,7 +134,7 @@ func (c *churn) Summary() string { return fmt.Sprintf("%s of %d pods", c.action,
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()
-	troubled := false
+	failing := false
 	for c.targets.Times == 0 || c.fired.Load() < int64(c.targets.Times) {
 		select {
 		case <-c.Stopping():
@@ -148,22 +149,22 @@ func (c *churn) run(ctx context.Context) {
 		c.restoreDue(ctx)
 		ref, err := c.actOnPod(ctx)
 		switch {
-		case err != nil && !troubled: // report an outage once, not at every tick
+		case err != nil && !failing: // report an outage once, not at every tick
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
 			c.env.Report.Fired(0, ref, actions[c.action].detail(c))
 		}
-		troubled = err != nil
+		failing = err != nil
 	}
 }
 
 // failDetail and deleteDetail describe how the pod was failed or deleted.
 func failDetail(c *churn) string {
 	if c.env.Provider != faults.Simulated {
-		return "given a deadline that is over at once"
+		return "set activeDeadlineSeconds to 1"
 	}
-	return "failed as if evicted"
+	return "set to Failed, as if evicted by the kubelet"
 }
 
 func deleteDetail(c *churn) string {

@@ -17,13 +17,14 @@ import (
 
 // Relabel is the fault type pod-relabel.
 var Relabel = faults.Type{
-	Name:        "pod-relabel",
-	Description: "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
-	Healing:     "Every such pod has its label back, if it still lives.",
-	Providers:   faults.Providers,
+	Name: "pod-relabel",
+	Description: "At a regular interval, the fault changes a label value of a random active pod of the workload, so that no selector matches the pod. " +
+		"It restores the value after a time.",
+	Healing:   "The fault restores the label of every changed pod that is not terminating.",
+	Providers: faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "label", Description: "The key of the label.", Bounds: "a label's key", Default: "app"},
-		{Name: "downtime", Description: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
+		{Name: "label", Description: "The key of the label.", Bounds: "a label key", Default: "app"},
+		{Name: "downtime", Description: "The minimum time until the label is restored.", Bounds: "10ms to 1h", Default: "500ms"},
 	}, targetParams...),
 	New:    NewRelabel,
 	Sample: sampleRelabel,
@@ -32,11 +33,11 @@ var Relabel = faults.Type{
 // Disown is the fault type pod-disown.
 var Disown = faults.Type{
 	Name:        "pod-disown",
-	Description: "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
-	Healing:     "No more pods are touched; whoever has them by then keeps them.",
+	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
+	Healing:     "The fault changes no more pods. The changed pods are not restored.",
 	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "how", Description: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownActions, ", ")},
+		{Name: "how", Description: "The change of the controllerRef: remove it (strip), or replace it with that of an object that no controller reconciles (give).", Bounds: "one of " + strings.Join(disownActions, ", ")},
 	}, targetParams...),
 	New:                NewDisown,
 	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
@@ -44,9 +45,9 @@ var Disown = faults.Type{
 
 // targetParams documents the fields of [Targets].
 var targetParams = []faults.Param{
-	{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
-	{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
-	{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+	{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
+	{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
+	{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
 // Targets are the parameters that select the pods and the rate of the actions.
@@ -58,7 +59,7 @@ type Targets struct {
 
 func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
-		return params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", v.Selector)
+		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)
 	}
 	if v.Every < everyMin || v.Every > everyMax {
 		return params.Errorf("every", "%v is out of bounds; expected %v to %v", v.Every, everyMin, everyMax)
@@ -83,7 +84,7 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if len(validation.IsQualifiedName(p.Label)) > 0 {
-		return nil, params.Errorf("label", "%q is no label's key; expected one such as app", p.Label)
+		return nil, params.Errorf("label", "%q is not a label key; expected one such as app", p.Label)
 	}
 	if p.Downtime < everyMin || p.Downtime > everyMax {
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
@@ -119,15 +120,15 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 }
 
 // changedLabelPrefix is the prefix of a changed label value.
-const changedLabelPrefix = "astray-"
+const changedLabelPrefix = "changed-"
 
-func (c *churn) relabelDetail() string { return "made astray by its label " + c.label }
+func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
 // relabel adds a prefix to the value of the label.
-func (c *churn) relabel(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	away := victim.DeepCopy()
-	away.Labels[c.label] = changedLabelPrefix + away.Labels[c.label]
-	return c.write(ctx, away)
+func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]
+	return c.write(ctx, changed)
 }
 
 func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
@@ -135,28 +136,28 @@ func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	if !ok || pod.DeletionTimestamp != nil {
 		return nil
 	}
-	back := pod.DeepCopy()
-	back.Labels[c.label] = value
-	_, err := c.write(ctx, back)
+	restored := pod.DeepCopy()
+	restored.Labels[c.label] = value
+	_, err := c.write(ctx, restored)
 	return err
 }
 
 // removeControllerRef removes the controllerRef from a pod.
-func (c *churn) removeControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	stripped := victim.DeepCopy()
-	stripped.OwnerReferences = slices.DeleteFunc(stripped.OwnerReferences, func(o metav1.OwnerReference) bool {
+func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller
 	})
-	return c.write(ctx, stripped)
+	return c.write(ctx, changed)
 }
 
 // replaceControllerRef replaces the controllerRef of a pod by that of another controller.
-func (c *churn) replaceControllerRef(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {
 		return 0, err
 	}
-	given := victim.DeepCopy()
-	given.OwnerReferences = []metav1.OwnerReference{*owner}
-	return c.write(ctx, given)
+	changed := pod.DeepCopy()
+	changed.OwnerReferences = []metav1.OwnerReference{*owner}
+	return c.write(ctx, changed)
 }

@@ -14,7 +14,7 @@ import (
 
 // errUnreachable means that the stand-in container did not answer: it has exited, is being
 // restarted, or its node is lost.
-var errUnreachable = errors.New("its container is out of reach")
+var errUnreachable = errors.New("the container is unreachable")
 
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
@@ -23,12 +23,12 @@ const standinTimeout = 5 * time.Second
 
 // callStandin sends a request to the stand-in container of a pod, through the API server's
 // proxy subresource. The operation is one of the paths in package standin.
-func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, what string) error {
+func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, operation string) error {
 	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
 	defer cancel()
 	err := c.env.Admin.CoreV1().RESTClient().Post().
 		Namespace(pod.Namespace).Resource("pods").Name(fmt.Sprintf("%s:%d", pod.Name, standin.Port)).
-		SubResource("proxy").Suffix(what).Do(ctx).Error()
+		SubResource("proxy").Suffix(operation).Do(ctx).Error()
 	if apierrors.IsServiceUnavailable(err) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", errUnreachable, err)
 	}

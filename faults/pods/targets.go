@@ -23,28 +23,28 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 		ResourceVersion: "0", // from the watch cache; an outdated pod causes a conflict
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the pods of %s: %w", c.env.Namespace, err)
+		return nil, fmt.Errorf("listing the pods of namespace %s: %w", c.env.Namespace, err)
 	}
-	live := candidates(list.Items, c.orphans)
-	live = slices.DeleteFunc(live, func(p *corev1.Pod) bool { return !c.applicable(p) })
-	if len(live) == 0 {
+	active := candidates(list.Items, c.orphans)
+	active = slices.DeleteFunc(active, func(p *corev1.Pod) bool { return !c.applicable(p) })
+	if len(active) == 0 {
 		return nil, nil
 	}
-	victim := live[c.env.Rand.IntN(len(live))]
+	pod := active[c.env.Rand.IntN(len(active))]
 	ref := &history.Ref{
-		Resource: "pods", Namespace: victim.Namespace, Name: victim.Name, UID: victim.UID,
+		Resource: "pods", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 	}
-	ref.Version, err = actions[c.action].do(c, ctx, victim)
+	ref.Version, err = actions[c.action].do(c, ctx, pod)
 	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error: the write may have been committed
-			namespace: victim.Namespace, name: victim.Name, uid: victim.UID, due: c.env.Clock.Now().Add(c.downtime),
+			namespace: pod.Namespace, name: pod.Name, uid: pod.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isUnreachable(err):
 		return nil, nil
 	case err != nil:
-		return ref, fmt.Errorf("%s of %s: %w", c.action, ref, err)
+		return ref, fmt.Errorf("action %s on %s: %w", c.action, ref, err)
 	}
 	return ref, nil
 }
@@ -53,15 +53,15 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 // also others if orphans is true. They are sorted by name, so that the same seed picks the
 // same pods in every run.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
-	var live []*corev1.Pod
+	var active []*corev1.Pod
 	for i := range pods {
 		p := &pods[i]
 		if p.DeletionTimestamp == nil && !isTerminal(p) && (orphans || metav1.GetControllerOf(p) != nil) {
-			live = append(live, p)
+			active = append(active, p)
 		}
 	}
-	slices.SortFunc(live, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return live
+	slices.SortFunc(active, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return active
 }
 
 // isTerminal reports whether a pod has the phase Succeeded or Failed.
@@ -78,33 +78,33 @@ func (c *churn) applicable(pod *corev1.Pod) bool {
 	return fits == nil || fits(pod)
 }
 
-func (c *churn) delete(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	return 0, c.env.Admin.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
+func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: c.grace,
-		Preconditions:      metav1.NewUIDPreconditions(string(victim.UID)),
+		Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
 	})
 }
 
 // fail writes the status of a pod that a kubelet evicted, in one update: phase Failed and
 // not ready.
-func (c *churn) fail(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	failed := victim.DeepCopy()
-	failed.Status.Phase = corev1.PodFailed
-	failed.Status.Reason = "Evicted"
-	failed.Status.Message = "The node was low on resource: memory (injected fault)."
+func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Status.Phase = corev1.PodFailed
+	changed.Status.Reason = "Evicted"
+	changed.Status.Message = "The node was low on resource: memory (injected fault)."
 	now := metav1.NewTime(c.env.Clock.Now())
-	setCondition(&failed.Status, corev1.PodReady, corev1.ConditionFalse, "PodFailed", now)
-	setCondition(&failed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
-	setCondition(&failed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
-	return c.writeStatus(ctx, failed)
+	setCondition(&changed.Status, corev1.PodReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&changed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&changed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
+	return c.writeStatus(ctx, changed)
 }
 
 // expire makes the real kubelet fail a pod by setting a deadline that has passed. The
 // kubelet may take two seconds to act. The returned resourceVersion is that of the update.
-func (c *churn) expire(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	doomed := victim.DeepCopy()
-	doomed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
-	return c.write(ctx, doomed)
+func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
+	return c.write(ctx, changed)
 }
 
 // writeStatus updates the status of a pod if the pod has not changed.

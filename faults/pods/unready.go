@@ -28,11 +28,11 @@ type pendingUndo struct {
 
 // makeUnready makes the readiness probe fail if the kubelet is real, which probes every
 // second. Otherwise it writes the status of a pod that is not ready.
-func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
-		return 0, c.callStandin(ctx, victim, standin.Unready)
+		return 0, c.callStandin(ctx, pod, standin.Unready)
 	}
-	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
+	return c.writeReady(ctx, pod, corev1.ConditionFalse, "ContainersNotReady")
 }
 
 // makeReady makes a pod ready again. It skips a terminating or terminal pod, which never
@@ -59,15 +59,15 @@ func (c *churn) restoreDue(ctx context.Context) {
 
 // restoreAll undoes all pending actions.
 func (c *churn) restoreAll(ctx context.Context) error {
-	var all []error
+	var errs []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
 		err := c.restoreWhenReachable(ctx, p)
 		if err != nil {
-			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
+			errs = append(errs, fmt.Errorf("undoing action %s on pods %s/%s: %w", c.action, p.namespace, p.name, err))
 		}
 		return err == nil
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // unreachableRetryInterval is the time between calls to an unreachable container.

@@ -12,8 +12,8 @@ import (
 // Crash is the fault type crash.
 var Crash = faults.Type{
 	Name: "crash",
-	Description: "The replica of the subject that the fault waited for is killed at that moment, such as between a write and its answer, " +
-		"and started again after a downtime; without such a moment it is the one that leads.",
+	Description: "The fault kills the replica of the subject that matched the trigger, for example between a write and its response. " +
+		"It starts the replica again after a downtime. Without a trigger it kills the leader.",
 	Healing:   Restart.Healing,
 	Providers: faults.Providers,
 	Params:    []faults.Param{downtimeParam},

@@ -18,21 +18,21 @@ import (
 // Restart is the fault type restart.
 var Restart = faults.Type{
 	Name:        "restart",
-	Description: "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
-	Healing:     "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
+	Description: "The fault stops the subject's leader, or all of its replicas, and starts them again after a downtime.",
+	Healing:     "The fault starts every stopped replica at once. A started replica may have to wait for the leader-election lease.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "how", Description: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(howNames, ", ")},
-		{Name: "replica", Description: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
+		{Name: "how", Description: "How the replicas are stopped: with SIGKILL (kill), or with SIGTERM and time to release the lease (terminate).", Bounds: "one of " + strings.Join(howNames, ", ")},
+		{Name: "replica", Description: "The replicas to stop: the leader (the fault waits until there is one), or all at the same time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		downtimeParam,
-		{Name: "times", Description: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
-		{Name: "every", Description: "In a loop, the time from a start to the next end.", Bounds: "0s to 10m0s", Default: "1s"},
+		{Name: "times", Description: "The number of restarts, as of a container in a crash loop.", Bounds: "1 to 1000", Default: "1"},
+		{Name: "every", Description: "The time from a start to the next stop, if times is greater than 1.", Bounds: "0s to 10m", Default: "1s"},
 	},
 	New:    NewRestart,
 	Sample: sampleRestart,
 }
 
-var downtimeParam = faults.Param{Name: "downtime", Description: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
+var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
 // RestartParams are the parameters of restart; [Restart] documents them.
 type RestartParams struct {
@@ -116,7 +116,7 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 // failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, err)
+		return fmt.Errorf("waiting for the %s in progress: %w", r.params.How, err)
 	}
 	return r.start(ctx)
 }
@@ -155,45 +155,45 @@ func (r *restart) targets(ctx context.Context) []string {
 
 // leader waits for a replica that holds the lease and returns it. It returns none if the
 // fault is healed first.
-func leader(ctx context.Context, env *faults.Env, lasting *faults.Background) []string {
-	troubled := false
+func leader(ctx context.Context, env *faults.Env, background *faults.Background) []string {
+	failing := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
 		switch {
-		case err != nil && !troubled: // report an outage once, not at every check
+		case err != nil && !failing: // report an outage once, not at every check
 			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
 		}
-		troubled = err != nil
-		if !wait(env, lasting, leaderPoll) {
+		failing = err != nil
+		if !wait(env, background, leaderPoll) {
 			return nil
 		}
 	}
 }
 
 // end ends the replicas concurrently.
-func (r *restart) end(ctx context.Context, victims []string) {
-	by, done := r.env.Subject.Kill, "killed"
+func (r *restart) end(ctx context.Context, replicas []string) {
+	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {
-		by, done = r.env.Subject.Terminate, "terminated"
+		end, done = r.env.Subject.Terminate, "terminated"
 	}
-	ended := make([]bool, len(victims))
+	ended := make([]bool, len(replicas))
 	var group errgroup.Group
-	for i, victim := range victims {
+	for i, replica := range replicas {
 		group.Go(func() (err error) {
-			if ended[i], err = by(ctx, victim); err != nil {
+			if ended[i], err = end(ctx, replica); err != nil {
 				r.env.Report.Failed(nil, err)
 			} else if ended[i] {
-				r.env.Report.Fired(0, nil, done+" "+victim)
+				r.env.Report.Fired(0, nil, done+" "+replica)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
-	for i, victim := range victims {
+	for i, replica := range replicas {
 		if ended[i] {
-			r.down = append(r.down, victim)
+			r.down = append(r.down, replica)
 			r.ended++
 		}
 	}
@@ -201,27 +201,27 @@ func (r *restart) end(ctx context.Context, victims []string) {
 
 // start starts the replicas that are down.
 func (r *restart) start(ctx context.Context) error {
-	var all []error
-	r.down = slices.DeleteFunc(r.down, func(victim string) bool {
-		err := r.env.Subject.Start(ctx, victim)
+	var errs []error
+	r.down = slices.DeleteFunc(r.down, func(replica string) bool {
+		err := r.env.Subject.Start(ctx, replica)
 		if err != nil {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 		return err == nil
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // wait waits for d. It returns false if the fault is healed first.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
-func wait(env *faults.Env, lasting *faults.Background, d time.Duration) bool {
+func wait(env *faults.Env, background *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
-	case <-lasting.Stopping():
+	case <-background.Stopping():
 		return false
 	}
 }

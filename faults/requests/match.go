@@ -34,15 +34,15 @@ const countMax = 1_000_000
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
-		{Name: "resource", Description: "The resource of the requests, with its group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
-		{Name: "subresource", Description: "The subresource; without it, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
-		{Name: "namespace", Description: "The namespace, as a glob.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "name", Description: "The object's name, as a glob; of a create, its generateName if it has no name.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "owner", Description: "Kind and name of the owner that controls the object, as globs: by the request's body, or else as the subject last heard of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any, or none"},
-		{Name: "nth", Description: "Fires at the nth match only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "every", Description: "Fires at each so many matches: 3 means the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "probability", Description: "Fires at each match with this probability.", Bounds: "more than 0, up to 1", Default: "every match"},
-		{Name: "times", Description: "Fires so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "resource", Description: "The resource of the requests, with its API group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
+		{Name: "subresource", Description: "The subresource of the requests. Without this parameter, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
+		{Name: "namespace", Description: "A glob for the namespace of the requests.", Bounds: "a glob (* ? [a-z])", Default: "any namespace"},
+		{Name: "name", Description: "A glob for the object's name. A create without a name matches by its generateName.", Bounds: "a glob (* ? [a-z])", Default: "any name"},
+		{Name: "owner", Description: "A glob for the kind and name of the controlling owner of the object. The owner is read from the request body, or else from the version of the object that the subject received last.", Bounds: "such as ReplicaSet/web-*", Default: "any owner, or none"},
+		{Name: "nth", Description: "The fault fires at this matching request only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "every", Description: "The fault fires at each multiple of this number of matching requests: with 3, at the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "probability", Description: "The fault fires at each matching request with this probability.", Bounds: "greater than 0, at most 1", Default: "every match"},
+		{Name: "times", Description: "The maximum number of firings.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	}, own...)
 }
 
@@ -62,9 +62,9 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)
 	switch {
 	case m.Name != "" && collection:
-		return params.Errorf("name", "a %s has no name; expected none", m.Verb)
+		return params.Errorf("name", "found a name, but verb %s has none; remove it", m.Verb)
 	case m.Owner != "" && collection:
-		return params.Errorf("owner", "a %s has no owner; expected none", m.Verb)
+		return params.Errorf("owner", "found an owner, but verb %s has none; remove it", m.Verb)
 	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
 		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
 	}
@@ -122,7 +122,7 @@ type selection struct {
 // count counts a matching request, and returns whether the fault fires and with which
 // effect. Every match draws random numbers, even after the last permitted firing. The
 // parameter times thus does not change the other draws.
-func (s *selection) count(random *rand.Rand, spoil effectFunc) (effect proxy.RequestEffect, did string, fires bool) {
+func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.matches++
@@ -135,10 +135,10 @@ func (s *selection) count(random *rand.Rand, spoil effectFunc) (effect proxy.Req
 	case m.Probability != nil:
 		fires = random.Float64() < *m.Probability
 	}
-	effect, did = spoil(random)
+	effect, detail = effectOf(random)
 	if !fires || (s.matcher.Times > 0 && s.fired >= s.matcher.Times) {
 		return proxy.RequestEffect{}, "", false
 	}
 	s.fired++
-	return effect, did, true
+	return effect, detail, true
 }

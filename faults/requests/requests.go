@@ -20,7 +20,7 @@ const durationMax = 10 * time.Minute
 
 // effectFunc returns the effect on a request and its description for the record. It draws
 // the same amount of random numbers for every request.
-type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, did string)
+type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
 
 // fault is a fault of any type in this package.
 type fault struct {
@@ -33,8 +33,8 @@ type fault struct {
 	remove func()
 }
 
-func newFault(match Match, did string, spoil effectFunc) *fault {
-	return &fault{selection: selection{matcher: match}, action: did, effect: spoil}
+func newFault(match Match, action string, effect effectFunc) *fault {
+	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
 
 func (f *fault) Inject(_ context.Context, env *faults.Env) error {
@@ -61,12 +61,12 @@ func (f *fault) match(request *history.Request) *proxy.RequestEffect {
 	if !f.matcher.matches(request, f.env.Proxy.Controller) {
 		return nil
 	}
-	effect, did, fires := f.count(f.env.Rand, f.effect)
+	effect, detail, fires := f.count(f.env.Rand, f.effect)
 	if !fires {
 		return nil
 	}
 	effect.Fault = f.env.Report.Name()
-	f.env.Report.Fired(request.ID, objectRef(request), did)
+	f.env.Report.Fired(request.ID, objectRef(request), detail)
 	return &effect
 }
 
@@ -82,7 +82,7 @@ var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnecti
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",
-		Description: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
+		Description: "What a reset applies to: the HTTP/2 stream of the request (request), or the TCP connection with all other requests and watches on it (connection).",
 		Bounds:      "one of " + strings.Join(breakNames, ", "),
 		Default:     string(proxy.BreakConnection),
 	}

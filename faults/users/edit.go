@@ -18,12 +18,13 @@ import (
 
 // Edit is the fault type user-edit.
 var Edit = faults.Type{
-	Name:        "user-edit",
-	Description: "Another user changes the workload, beside the scenario's own steps: what the fault's moment has kept goes on when the first change is made.",
-	Healing:     "Nothing more is changed; what was changed stays so.",
-	Providers:   faults.Providers,
+	Name: "user-edit",
+	Description: "A second user changes the workload, in addition to the scenario's own steps. " +
+		"If the fault's trigger holds a request, the request continues after the first change.",
+	Healing:   "The fault makes no more changes. Changes that it made remain.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "steps", Description: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
+		{Name: "steps", Description: "The operations of the user, with after and await like the steps of the workload.", Bounds: "1 to 1000 steps on objects that exist at that time"},
 	},
 	New:    newEdit,
 	Sample: sampleEdit,
@@ -79,7 +80,7 @@ func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *edit) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a user: %w", err)
+		return fmt.Errorf("waiting for the step in progress: %w", err)
 	}
 	return nil
 }

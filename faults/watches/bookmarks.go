@@ -12,12 +12,13 @@ import (
 
 // Bookmarks is the fault type bookmark-loss.
 var Bookmarks = faults.Type{
-	Name:        "bookmark-loss",
-	Description: "The subject's watches of one resource bring no bookmarks, so that a quiet watch falls behind.",
-	Healing:     "Bookmarks come again; those that were lost stay lost.",
-	Providers:   faults.Providers,
+	Name: "bookmark-loss",
+	Description: "The fault proxy drops the bookmarks of the subject's watches of one resource. " +
+		"A watch without other events then resumes from an old resourceVersion.",
+	Healing:   "The proxy delivers bookmarks again. The dropped bookmarks stay lost.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose bookmarks are lost, with its group. The bookmark that ends initial events is not."),
+		resourceParam("The resource of the watches, with its API group. The proxy does not drop the bookmark that ends the initial events."),
 	},
 	New:    NewBookmarks,
 	Sample: sampleBookmarks,
@@ -46,8 +47,8 @@ type bookmarks struct {
 	env      *faults.Env
 	remove   func()
 
-	mu   sync.Mutex
-	lost int
+	mu      sync.Mutex
+	dropped int
 }
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
@@ -66,7 +67,7 @@ func (b *bookmarks) Heal(context.Context) error {
 func (b *bookmarks) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return fmt.Sprintf("lost %d bookmarks", b.lost)
+	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
 }
 
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
@@ -74,9 +75,9 @@ func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *pro
 		return nil
 	}
 	b.mu.Lock()
-	b.lost++
+	b.dropped++
 	b.mu.Unlock()
 	ref := event.Object.Ref // a copy, because the proxy owns the event
-	b.env.Report.Fired(stream.ID, &ref, "bookmark lost")
+	b.env.Report.Fired(stream.ID, &ref, "dropped a bookmark")
 	return &proxy.WatchEffect{Drop: true}
 }

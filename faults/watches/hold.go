@@ -17,12 +17,12 @@ import (
 // Delay is the fault type watch-delay.
 var Delay = faults.Type{
 	Name:        "watch-delay",
-	Description: "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
-	Healing:     "What is held is handed over at once, in its order.",
+	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
+	Healing:     "The proxy delivers the held events at once and in order.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too, or the order would break."),
-		{Name: "delay", Description: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
+		resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept."),
+		{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
 	},
 	New:    NewDelay,
 	Sample: sampleDelay,
@@ -54,18 +54,19 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if p.Delay < delayMin || p.Delay > delayMax {
 		return nil, params.Errorf("delay", "%v is out of bounds; expected %v to %v", p.Delay, delayMin, delayMax)
 	}
-	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds the events of this watch for %v each", p.Delay)), nil
+	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds each event of this watch for %v", p.Delay)), nil
 }
 
 // Stall is the fault type watch-stall.
 var Stall = faults.Type{
-	Name:        "watch-stall",
-	Description: "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
-	Healing:     "All that is held is handed over at once, in its order.",
-	Providers:   faults.Providers,
-	Params:      []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
-	New:         NewStall,
-	Sample:      sampleStall,
+	Name: "watch-stall",
+	Description: "The fault proxy holds all events of the subject's watches of one resource until the fault is healed. " +
+		"The subject's cache of this resource becomes outdated.",
+	Healing:   "The proxy delivers the held events at once and in order.",
+	Providers: faults.Providers,
+	Params:    []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
+	New:       NewStall,
+	Sample:    sampleStall,
 }
 
 // StallParams are the parameters of watch-stall; [Stall] documents them.
@@ -85,12 +86,12 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
 		return nil, err
 	}
-	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until healed"), nil
+	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
 // resourceParam documents the parameter resource.
-func resourceParam(sentence string) faults.Param {
-	return faults.Param{Name: "resource", Description: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+func resourceParam(description string) faults.Param {
+	return faults.Param{Name: "resource", Description: description, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
 // holding is a watch-delay or watch-stall in force.
@@ -126,7 +127,7 @@ func (h *holding) Heal(context.Context) error {
 func (h *holding) Summary() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))
+	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
 }
 
 // match holds an event. It records a firing for the first held event of each watch only; the

@@ -16,12 +16,12 @@ import (
 // Stale is the fault type stale-list.
 var Stale = faults.Type{
 	Name: "stale-list",
-	Description: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
-		"lists that ask for the newest state, or for one that is newer than that, do not.",
-	Healing:   "Lists show what there is. What was learnt from an old one is brought up to date by the watch that follows.",
+	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
+		"The fault does not change lists that request the latest state or a newer version.",
+	Healing:   "Lists return the current state. The watch after an outdated list brings the subject's cache up to date.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose lists are old, with its group. Streaming lists of it are refused with a 422, as an API server refuses them that does not know them, so that the subject lists."),
+		resourceParam("The resource of the lists, with its API group. The proxy refuses streaming lists with a 422, like an API server that does not support them, so that the subject sends a list."),
 	},
 	New:    NewStale,
 	Sample: sampleStale,
@@ -60,10 +60,10 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	// The resourceVersion of a list is that of the whole cluster.
 	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion: %w", err)
 	}
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
-		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion: %w", err)
 	}
 	s.remove = env.Proxy.OnRequest(s.match)
 	return nil
@@ -79,7 +79,7 @@ func (s *stale) Heal(context.Context) error {
 func (s *stale) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d lists showed version %d", s.lists, s.version)
+	return fmt.Sprintf("answered %d lists at resourceVersion %d", s.lists, s.version)
 }
 
 func (s *stale) match(request *history.Request) *proxy.RequestEffect {
@@ -96,10 +96,10 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 		s.mu.Lock()
 		s.lists++
 		s.mu.Unlock()
-		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("the list shows version %d", s.version))
+		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("answered the list at resourceVersion %d", s.version))
 		return &proxy.RequestEffect{Fault: s.env.Report.Name(), ListAt: s.version}
 	case request.Verb == "watch" && query.Get("sendInitialEvents") == "true":
-		s.env.Report.Fired(request.ID, ref, "streaming list refused with 422, so that the subject lists")
+		s.env.Report.Fired(request.ID, ref, "refused a streaming list with 422, so that the subject sends a list")
 		return &proxy.RequestEffect{Fault: s.env.Report.Name(), Refuse: &proxy.Refusal{Code: 422}}
 	}
 	return nil

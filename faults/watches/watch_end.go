@@ -15,15 +15,15 @@ import (
 // End is the fault type watch-end.
 var End = faults.Type{
 	Name:        "watch-end",
-	Description: "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
-	Healing:     "No more watches are ended, and what was held back is handed over.",
+	Description: "The fault proxy ends the subject's watches of one resource. The subject must watch again, or list again after a 410 (Expired).",
+	Healing:     "The proxy ends no more watches and delivers the events that it holds.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose watches end, with its group."),
-		{Name: "how", Description: "How they end: closed as the API server does after some minutes, the stream reset, the connection reset with all that is under way on it, or a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
-		{Name: "blind", Description: "For how long before the end events are held, never to be handed over: what was deleted meanwhile, the subject finds missing from its next list.", Bounds: "0s to 4m", Default: "0s"},
-		{Name: "every", Description: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
-		{Name: "times", Description: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		resourceParam("The resource of the watches, with its API group."),
+		{Name: "how", Description: "How the watches end: normally, as after the API server's watch timeout (closed); with a reset of the HTTP/2 stream (reset); with a reset of the TCP connection and all other requests on it (disconnected); or with a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
+		{Name: "blind", Description: "The time for which the proxy holds events before it ends the watches. It never delivers these events: after a 410, the subject learns of a deletion only because the object is missing in its next list.", Bounds: "0s to 4m", Default: "0s"},
+		{Name: "every", Description: "The time from the end of the watches to the beginning of the next round.", Bounds: "10ms to 10m, or 0s", Default: "0s (one round)"},
+		{Name: "times", Description: "The maximum number of rounds.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
 	New:    NewEnd,
 	Sample: sampleEnd,
@@ -98,7 +98,7 @@ func (e *end) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *end) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for watches of %s to end: %w", e.params.Resource, err)
+		return fmt.Errorf("waiting for the current round of ending watches of %s: %w", e.params.Resource, err)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (e *end) round() bool {
 		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.matches)
 		for _, watch := range ended {
 			e.ended.Add(1)
-			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "the watch ends: "+e.params.How)
+			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "ended the watch: "+e.params.How)
 		}
 		if len(ended) > 0 {
 			return true
