@@ -67,12 +67,12 @@ func (l *live) eventually(what string, done func(context.Context) (bool, string)
 	}
 }
 
-// TestLivePods: what befalls a pod, and what is left of it when it is healed.
+// TestLivePods: what injected a pod, and what is left of it when it is healed.
 func TestLivePods(t *testing.T) {
 	gone := func(p *corev1.Pod) bool { return p == nil }
 	tests := []struct {
-		kind, params   string
-		befalls, heals func(*corev1.Pod) bool
+		kind, params     string
+		injected, healed func(*corev1.Pod) bool
 	}{
 		{"pod-churn", "action: delete, gracePeriodSeconds: 0", gone, gone},
 		{"pod-churn", "action: evict", gone, gone},
@@ -84,10 +84,10 @@ func TestLivePods(t *testing.T) {
 			func(p *corev1.Pod) bool { return !isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 }, isReady},
 		{"pod-churn", "action: linger, downtime: 1h",
 			func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && len(p.Finalizers) == 1 }, gone},
-		{"pod-relabel", "downtime: 1h", func(p *corev1.Pod) bool { return p.Labels["app"] == "astray-web" },
+		{"pod-relabel", "downtime: 1h", func(p *corev1.Pod) bool { return p.Labels["app"] == "changed-web" },
 			func(p *corev1.Pod) bool { return p.Labels["app"] == "web" }},
 		{"pod-disown", "how: strip", func(p *corev1.Pod) bool { return len(p.OwnerReferences) == 0 }, nil},
-		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "stranger" }, nil},
+		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "other-controller" }, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.kind+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
@@ -95,12 +95,12 @@ func TestLivePods(t *testing.T) {
 			l := startLive(t)
 			l.startPod("a")
 			heal := l.inject(test.kind, "{"+test.params+", every: 100ms, times: 1}")
-			l.becomes("a", "touched", test.befalls)
+			l.becomes("a", "as injected", test.injected)
 			heal()
-			if test.heals == nil {
-				test.heals = test.befalls
+			if test.healed == nil {
+				test.healed = test.injected
 			}
-			l.becomes("a", "as it is to be afterwards", test.heals)
+			l.becomes("a", "as healed", test.healed)
 			if l.fired() != 1 {
 				t.Errorf("the history has %d firings, want 1", l.fired())
 			}

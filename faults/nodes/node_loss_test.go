@@ -79,11 +79,11 @@ func TestNodeLoss(t *testing.T) {
 			}
 			node, err := admin.CoreV1().Nodes().Get(t.Context(), "up", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.Ready(node) {
-				t.Errorf("the node is %v, %v", node, err)
+				t.Errorf("node %v, error %v", node, err)
 			}
 			pod, err := admin.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
-				t.Errorf("its pod is %v, %v", pod, err)
+				t.Errorf("pod %v, error %v", pod, err)
 			}
 			for range 2 { // the second time nothing is left to heal
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
@@ -111,12 +111,12 @@ func TestNodeLossUnsupported(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = faults.Inject(t.Context(), fault, env)
-		if err == nil || !strings.Contains(err.Error(), "the nodes of a cluster of bare are out of reach") {
+		if err == nil || !strings.Contains(err.Error(), "the provider bare does not support operations on nodes") {
 			t.Errorf("%s: error %v", kind.Name, err)
 		}
 		for _, action := range admin.Actions() {
 			if action.GetVerb() == "update" {
-				t.Errorf("%s: wrote %v", kind.Name, action)
+				t.Errorf("%s: unexpected write %v", kind.Name, action)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func decodeCount(params faults.Params) (CountParams, error) {
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
 // notGeneratedReason applies to the fault types that delete pods.
-const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for it (an allowed behavior)"
+const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
 // state is a condition that a node is in or not.
 type state struct {

@@ -76,7 +76,7 @@ func TestCandidates(t *testing.T) {
 		&nodeDeleted.state:     {"a", "b", "closed", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
-			t.Errorf("to be %s (-want +got):\n%s", given.description, diff)
+			t.Errorf("candidates to be %s (-want +got):\n%s", given.description, diff)
 		}
 	}
 }

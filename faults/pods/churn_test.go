@@ -36,14 +36,14 @@ func TestChurnParams(t *testing.T) {
 		{"{action: fail, every: 1h}", ""},
 		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger"},
 		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger`},
-		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is no label selector; expected one such as app=web,tier!=db`},
+		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is not a label selector; expected one such as app=web,tier!=db`},
 		{"{action: fail, every: 9ms}", "s.yaml:1:23: pod-churn.every: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, every: 2h}", "s.yaml:1:23: pod-churn.every: 2h0m0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, times: -1}", "s.yaml:1:23: pod-churn.times: -1 is out of bounds; expected 0 to 1000000"},
-		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: goes with action delete, not fail"},
+		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: requires action delete, found fail"},
 		{"{action: unready, downtime: 1h}", ""},
-		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
-		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
+		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: requires action unready, restart or linger, found fail"},
+		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: requires action unready, restart or linger, found fail"},
 		{"{action: unready, downtime: 0s}", "s.yaml:1:29: pod-churn.downtime: 0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: unready, downtime: 9ms}", "s.yaml:1:29: pod-churn.downtime: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
@@ -93,16 +93,16 @@ func TestCandidates(t *testing.T) {
 
 // recording is a history in memory.
 type recording struct {
-	mu     sync.Mutex
-	faults []history.Fault
-	grown  chan struct{} // receives a token for each record
+	mu       sync.Mutex
+	faults   []history.Fault
+	appended chan struct{} // receives a token for each record
 }
 
 func (r *recording) Append(record history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = append(r.faults, *record.Fault)
-	r.grown <- struct{}{}
+	r.appended <- struct{}{}
 }
 
 // churning is a churn in force in a fake cluster.
@@ -117,7 +117,7 @@ type churning struct {
 func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
 	t.Helper()
 	c := &churning{
-		recording: recording{grown: make(chan struct{}, 100)},
+		recording: recording{appended: make(chan struct{}, 100)},
 		clock:     testingclock.NewFakeClock(time.Unix(1000, 0)),
 		client:    fake.NewClientset(pods...),
 	}
@@ -142,7 +142,7 @@ func (c *churning) inject(t *testing.T) {
 	if err := faults.Inject(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
-	<-c.grown
+	<-c.appended
 }
 
 // tick advances the clock by one period of the fault.
@@ -152,7 +152,7 @@ func (c *churning) tick(t *testing.T) {
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the fault waits for no tick")
+			t.Fatal("the fault does not wait for a tick")
 		}
 		<-again.C
 	}
@@ -167,12 +167,12 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 			c.clock.Step(time.Second)
 		}
 		select {
-		case <-c.grown:
+		case <-c.appended:
 			return
 		case <-time.After(time.Millisecond): // a tick during an action is lost
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the fault records nothing")
+			t.Fatal("the fault adds no record")
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestDelete(t *testing.T) {
 	c.inject(t)
 	for range 2 {
 		c.tick(t)
-		<-c.grown
+		<-c.appended
 	}
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestFail(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"))
 	c.inject(t)
 	c.tick(t)
-	<-c.grown
+	<-c.appended
 	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestFail(t *testing.T) {
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "failed as if evicted" {
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "set to Failed, as if evicted by the kubelet" {
 		t.Errorf("record %+v", fired)
 	}
 }
@@ -246,7 +246,7 @@ func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
 	c.tick(t)
-	<-c.grown
+	<-c.appended
 	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestExpire(t *testing.T) {
 			t.Errorf("%s has a deadline of %v s, phase %s", name, got.Spec.ActiveDeadlineSeconds, got.Status.Phase)
 		}
 	}
-	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "given a deadline that is over at once" {
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "set activeDeadlineSeconds to 1" {
 		t.Errorf("record %+v", fired)
 	}
 }
@@ -317,7 +317,7 @@ func TestOutage(t *testing.T) {
 		events = append(events, f.Event)
 	}
 	want := []history.FaultEvent{history.FaultInjected, history.FaultFailed, history.FaultFired}
-	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of ns: no connection" {
+	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of namespace ns: no connection" {
 		t.Errorf("records %+v", c.faults)
 	}
 }
@@ -335,7 +335,7 @@ func TestSameSeed(t *testing.T) {
 		var victims []string
 		for range 5 {
 			c.tick(t)
-			<-c.grown
+			<-c.appended
 		}
 		for _, f := range c.faults[1:] {
 			victims = append(victims, f.Object.Name)

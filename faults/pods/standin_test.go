@@ -18,9 +18,9 @@ import (
 
 // standinServer is an API server with pod a. It records the calls to the pod's stand-in.
 type standinServer struct {
-	mu    sync.Mutex
-	told  []string
-	calls int
+	mu     sync.Mutex
+	posted []string
+	calls  int
 	// absent are the calls, counted from 1, that fail because the container is unreachable.
 	absent map[int]bool
 }
@@ -38,7 +38,7 @@ func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		p.told = append(p.told, r.URL.Path)
+		p.posted = append(p.posted, r.URL.Path)
 	case r.URL.Path == "/api/v1/namespaces/ns/pods":
 		_ = json.NewEncoder(w).Encode(&corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*a}})
 	default:
@@ -74,8 +74,8 @@ func TestStandinCalls(t *testing.T) {
 		if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(test.want, server.told); diff != "" {
-			t.Errorf("%s: told (-want +got):\n%s", test.params, diff)
+		if diff := cmp.Diff(test.want, server.posted); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", test.params, diff)
 		}
 	}
 }

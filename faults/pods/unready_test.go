@@ -42,7 +42,7 @@ func TestUnready(t *testing.T) {
 			c := startChurning(t, test.params, 1, pod("a"))
 			c.inject(t)
 			c.tick(t)
-			<-c.grown
+			<-c.appended
 			if got := c.conditionsOf(t); got[corev1.PodReady] != corev1.ConditionFalse || got[corev1.ContainersReady] != corev1.ConditionFalse {
 				t.Errorf("after a tick: %v; want both False", got)
 			}
@@ -81,19 +81,19 @@ func TestUnreadyNotRestored(t *testing.T) {
 		{"failed", func() (runtime.Object, error) { return pod("a", failed), nil }, nil},
 		{"terminating", func() (runtime.Object, error) { return pod("a", terminating), nil }, nil},
 		{"replaced", func() (runtime.Object, error) { return pod("a", func(p *corev1.Pod) { p.UID = "another" }), nil }, nil},
-		{"out of reach", func() (runtime.Object, error) { return nil, refused }, refused},
+		{"server error", func() (runtime.Object, error) { return nil, refused }, refused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 			c.inject(t)
 			c.tick(t)
-			<-c.grown
-			asked := false
+			<-c.appended
+			called := false
 			c.client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				if asked {
+				if called {
 					return false, nil, nil
 				}
-				asked = true
+				called = true
 				got, err := test.answer()
 				return true, got, err
 			})
@@ -109,8 +109,8 @@ func TestUnreadyNotRestored(t *testing.T) {
 			if err := c.fault.Heal(t.Context()); !errors.Is(err, test.wantErr) {
 				t.Errorf("error %v; want %v", err, test.wantErr)
 			}
-			if !asked || writes() != before {
-				t.Errorf("asked %t, %d writes; want a look and no write", asked, writes()-before)
+			if !called || writes() != before {
+				t.Errorf("get called: %t, %d updates; want a get and no update", called, writes()-before)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestUnreadyResponseLost(t *testing.T) {
 	})
 	c.inject(t)
 	c.tick(t)
-	<-c.grown // the record of the failure
+	<-c.appended // the record of the failure
 	if got := c.conditionsOf(t)[corev1.PodReady]; got != corev1.ConditionFalse {
 		t.Fatalf("after a tick: %s; want False", got)
 	}

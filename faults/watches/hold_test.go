@@ -92,7 +92,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(body); err != nil || strings.Count(string(text), "ADDED") != 2 {
-		t.Errorf("the services' watch got %q, error %v", text, err)
+		t.Errorf("the watch of services received %q, error %v", text, err)
 	}
 	_ = body.Close()
 
@@ -101,7 +101,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pods.Stop()
-	for fault.Summary() != "held 2 events on 1 streams" || !clock.HasWaiters() {
+	for fault.Summary() != "held 2 events on 1 watches" || !clock.HasWaiters() {
 		select {
 		case event := <-pods.ResultChan():
 			t.Fatalf("%s was not held", event.Type)
@@ -122,10 +122,10 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 	want := []history.Fault{
 		{Name: "watch-delay", Event: history.FaultInjected},
 		{
-			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds the events of this watch for 1m0s each",
+			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds each event of this watch for 1m0s",
 			Object: &history.Ref{Resource: "pods", Name: "web", Version: 1},
 		},
-		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 streams"},
+		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 watches"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of the fault (-want +got):\n%s", diff)
