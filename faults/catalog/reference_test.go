@@ -154,7 +154,9 @@ its end. After all faults are healed, the controllers must converge.
 
 The *subject* is the controllers under test. The *fault proxy* is between the subject and
 the API server; all other clients bypass it. A *firing* is one effect of a fault on a
-request or an object. The history records every firing.
+request or an object, and has a record in the history. A request *matches* if it has the
+given verb, resource and so on. At most one of ` + "`nth`, `every` and `probability`" + ` selects the
+matching requests at which the fault fires.
 
 Durations are written as in ` + "`500ms`, `10s` or `5m`" + `. A glob contains ` + "`*`, `?` or `[a-z]`" + `.
 
