@@ -28,7 +28,7 @@ var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
 		"The API server answers the subject's create with 409 (AlreadyExists).",
-	Healing:   "The fault creates no more ReplicaSets. Those that it created remain.",
+	Healing:   "The fault stops creating ReplicaSets. Those that it created remain.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
 		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},

@@ -84,10 +84,10 @@ func (l *live) showsPods(by time.Duration) {
 			return pod
 		},
 	} {
-		truth, seen := times(l.admin, read), times(l.subject, read)
-		for i := range truth {
-			if moved := seen[i].Sub(truth[i]); moved != by {
-				t.Errorf("%s: timestamp %d is shifted by %v, want %v", name, i, moved, by)
+		original, received := times(l.admin, read), times(l.subject, read)
+		for i := range original {
+			if shift := received[i].Sub(original[i]); shift != by {
+				t.Errorf("%s: timestamp %d is shifted by %v, want %v", name, i, shift, by)
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func (l *live) writesBack() *appsv1.ReplicaSet {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if moved := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); moved != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
-		l.t.Errorf("creationTimestamp shifted by %v; stored labels %v, %d replicas", moved, stored.Labels, stored.Status.Replicas)
+	if shift := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); shift != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
+		l.t.Errorf("creationTimestamp shifted by %v; stored labels %v, %d replicas", shift, stored.Labels, stored.Status.Replicas)
 	}
 	return set
 }

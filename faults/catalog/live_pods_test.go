@@ -70,8 +70,8 @@ func (l *live) eventually(what string, done func(context.Context) (bool, string)
 func TestLivePods(t *testing.T) {
 	gone := func(p *corev1.Pod) bool { return p == nil }
 	tests := []struct {
-		kind, params     string
-		injected, healed func(*corev1.Pod) bool
+		faultType, params string
+		injected, healed  func(*corev1.Pod) bool
 	}{
 		{"pod-churn", "action: delete, gracePeriodSeconds: 0", gone, gone},
 		{"pod-churn", "action: evict", gone, gone},
@@ -89,11 +89,11 @@ func TestLivePods(t *testing.T) {
 		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "other-controller" }, nil},
 	}
 	for _, test := range tests {
-		t.Run(test.kind+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
+		t.Run(test.faultType+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
 			t.Parallel()
 			l := startLive(t)
 			l.startPod("a")
-			heal := l.inject(test.kind, "{"+test.params+", every: 100ms, times: 1}")
+			heal := l.inject(test.faultType, "{"+test.params+", every: 100ms, times: 1}")
 			l.becomes("a", "as injected", test.injected)
 			heal()
 			if test.healed == nil {

@@ -138,11 +138,11 @@ func (l *live) inject(name, text string) (heal func()) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	kind, err := Find(name)
+	faultType, err := Find(name)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	fault, err := kind.New(params)
+	fault, err := faultType.New(params)
 	if err != nil {
 		l.t.Fatal(err)
 	}

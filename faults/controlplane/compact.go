@@ -20,7 +20,7 @@ var Compact = faults.Type{
 	Description: "At a regular interval, the fault compacts etcd up to its current revision. " +
 		"The API server can then serve an older version, or the next page of an older list, only from its own cache. " +
 		"A restarted API server cannot serve them.",
-	Healing:   "The fault stops compacting. Compacted revisions stay unavailable.",
+	Healing:   "The fault stops compacting etcd. Compacted revisions stay unavailable.",
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		{Name: "every", Description: "The time between compactions. The first is at the injection.", Bounds: "10ms to 1h", Default: "1s"},

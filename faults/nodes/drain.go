@@ -23,7 +23,7 @@ var Drain = faults.Type{
 	Name: "node-drain",
 	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
 		"A PodDisruptionBudget can refuse an eviction.",
-	Healing:   "The fault evicts no more pods and uncordons the nodes. Evicted pods stay deleted.",
+	Healing:   "The fault stops evicting pods and uncordons the nodes. Evicted pods stay deleted.",
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
@@ -88,7 +88,7 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts pods in rounds until all are evicted or the patience is over.
+// run evicts pods in rounds until all are evicted or the time patience has passed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()

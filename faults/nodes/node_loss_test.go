@@ -26,20 +26,20 @@ type fakeCluster struct {
 	done []string
 }
 
-func (l *fakeCluster) note(what, node string) error {
-	l.done = append(l.done, what+" "+node)
+func (c *fakeCluster) note(what, node string) error {
+	c.done = append(c.done, what+" "+node)
 	return nil
 }
 
-func (l *fakeCluster) Name() string                                   { return "losing" }
-func (l *fakeCluster) Silence(_ context.Context, node string) error   { return l.note("silence", node) }
-func (l *fakeCluster) Wake(_ context.Context, node string) error      { return l.note("wake", node) }
-func (l *fakeCluster) Register(_ context.Context, node string) error  { return l.note("register", node) }
-func (l *fakeCluster) KillNode(_ context.Context, node string) error  { return l.note("kill", node) }
-func (l *fakeCluster) StartNode(_ context.Context, node string) error { return l.note("start", node) }
-func (l *fakeCluster) CutOff(_ context.Context, node string) error    { return l.note("cut off", node) }
-func (l *fakeCluster) Reconnect(_ context.Context, node string) error {
-	return l.note("reconnect", node)
+func (c *fakeCluster) Name() string                                   { return "losing" }
+func (c *fakeCluster) Silence(_ context.Context, node string) error   { return c.note("silence", node) }
+func (c *fakeCluster) Wake(_ context.Context, node string) error      { return c.note("wake", node) }
+func (c *fakeCluster) Register(_ context.Context, node string) error  { return c.note("register", node) }
+func (c *fakeCluster) KillNode(_ context.Context, node string) error  { return c.note("kill", node) }
+func (c *fakeCluster) StartNode(_ context.Context, node string) error { return c.note("start", node) }
+func (c *fakeCluster) CutOff(_ context.Context, node string) error    { return c.note("cut off", node) }
+func (c *fakeCluster) Reconnect(_ context.Context, node string) error {
+	return c.note("reconnect", node)
 }
 
 // clusterWithoutNodes is a cluster that cannot stop its nodes.
@@ -54,23 +54,23 @@ func TestNodeLoss(t *testing.T) {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
 	}
 	for _, test := range []struct {
-		kind faults.Type
-		want []string
-		gone bool // the node and its pods are deleted
+		faultType faults.Type
+		want      []string
+		gone      bool // the node and its pods are deleted
 	}{
 		{NotReady, []string{"silence up", "wake up"}, false},
 		{Stop, []string{"kill up", "start up"}, false},
 		{CutOff, []string{"cut off up", "reconnect up"}, false},
 		{Delete, []string{"register up"}, true},
 	} {
-		t.Run(test.kind.Name, func(t *testing.T) {
-			env, admin := lossEnv(test.kind.Name,
+		t.Run(test.faultType.Name, func(t *testing.T) {
+			env, admin := lossEnv(test.faultType.Name,
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "up"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionTrue)}},
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionUnknown)}},
 			)
 			nodes := &fakeCluster{}
 			env.Cluster = nodes
-			fault, err := faulttest.Parse(test.kind, "count: 2")
+			fault, err := faulttest.Parse(test.faultType, "count: 2")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,23 +100,23 @@ func TestNodeLoss(t *testing.T) {
 // TestNodeLossUnsupported checks the error of a cluster that cannot lose nodes, and that the
 // fault writes nothing.
 func TestNodeLossUnsupported(t *testing.T) {
-	for _, kind := range []faults.Type{NotReady, Stop, CutOff} {
-		env, admin := lossEnv(kind.Name, &corev1.Node{
+	for _, faultType := range []faults.Type{NotReady, Stop, CutOff} {
+		env, admin := lossEnv(faultType.Name, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "up"},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		})
 		env.Cluster = clusterWithoutNodes{}
-		fault, err := faulttest.Parse(kind, "{}")
+		fault, err := faulttest.Parse(faultType, "{}")
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = faults.Inject(t.Context(), fault, env)
 		if err == nil || !strings.Contains(err.Error(), "the provider bare does not support operations on nodes") {
-			t.Errorf("%s: error %v", kind.Name, err)
+			t.Errorf("%s: error %v", faultType.Name, err)
 		}
 		for _, action := range admin.Actions() {
 			if action.GetVerb() == "update" {
-				t.Errorf("%s: unexpected write %v", kind.Name, action)
+				t.Errorf("%s: unexpected write %v", faultType.Name, action)
 			}
 		}
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 func TestCountParams(t *testing.T) {
-	for _, kind := range []faults.Type{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
-		faulttest.Params(t, kind, []faulttest.Case{
+	for _, faultType := range []faults.Type{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
+		faulttest.Params(t, faultType, []faulttest.Case{
 			{Text: "{}"},
 			{Text: "count: 3"},
-			{Text: "count: 0", Want: "s.yaml:1:8: " + kind.Name + ".count: 0 is out of bounds; expected 1 to 1000"},
-			{Text: "count: 1001", Want: "s.yaml:1:8: " + kind.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
+			{Text: "count: 0", Want: "s.yaml:1:8: " + faultType.Name + ".count: 0 is out of bounds; expected 1 to 1000"},
+			{Text: "count: 1001", Want: "s.yaml:1:8: " + faultType.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestEvictable(t *testing.T) {
 		pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "other" }),
 		pod("nowhere-yet", func(p *corev1.Pod) { p.Spec.NodeName = "" }),
 		pod("going", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
-		pod("stray", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		pod("orphan", func(p *corev1.Pod) { p.OwnerReferences = nil }),
 		pod("a", func(*corev1.Pod) {}),
 	}
 	var names []string

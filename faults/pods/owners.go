@@ -34,7 +34,7 @@ var Relabel = faults.Type{
 var Disown = faults.Type{
 	Name:        "pod-disown",
 	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
-	Healing:     "The fault changes no more pods. The changed pods are not restored.",
+	Healing:     "The fault stops changing pods. The changed pods are not restored.",
 	Providers:   faults.Providers,
 	Params: append([]faults.Param{
 		{Name: "how", Description: "The change of the controllerRef: remove it (strip), or replace it with that of an object that no controller reconciles (give).", Bounds: "one of " + strings.Join(disownActions, ", ")},

@@ -153,7 +153,7 @@ func TestRestart(t *testing.T) {
 		failingStarts int
 		heal          time.Duration // when the fault is healed
 		want          []string
-		kind          faults.Type
+		faultType     faults.Type
 		match         trigger.Match
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
@@ -193,7 +193,7 @@ func TestRestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeSubject(test.leaderAfter)
 				s.failingStarts = test.failingStarts
-				fault, err := faulttest.Parse(test.kind, test.params)
+				fault, err := faulttest.Parse(test.faultType, test.params)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -44,17 +44,17 @@ func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *tes
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, way := range []struct {
+	for _, path := range []struct {
 		name, address string
 		ca            []byte
 	}{{"direct", server.URL, ca}, {"proxy", endpoint.URL, endpoint.CA}} {
-		b.Run(way.name, func(b *testing.B) {
+		b.Run(path.name, func(b *testing.B) {
 			pool := x509.NewCertPool()
-			pool.AppendCertsFromPEM(way.ca)
+			pool.AppendCertsFromPEM(path.ca)
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
 			defer transport.CloseIdleConnections()
 			b.ReportAllocs()
-			run(b, &http.Client{Transport: transport}, way.address)
+			run(b, &http.Client{Transport: transport}, path.address)
 		})
 	}
 }

@@ -66,7 +66,7 @@ func TestRemoveWaits(t *testing.T) {
 		defer close(removed)
 		remove()
 		if !fired {
-			t.Error("removed while a call was under way")
+			t.Error("removed during a call")
 		}
 	}()
 	select {

@@ -236,14 +236,14 @@ func TestEndWatches(t *testing.T) {
 			for event := range h.stream.ResultChan() {
 				status, ok := event.Object.(*metav1.Status)
 				if !ok {
-					t.Errorf("event %v of what was held", event)
+					t.Errorf("received the held event %v", event)
 					continue
 				}
 				errs = append(errs, errors.New(string(status.Reason)))
 			}
 			want := map[WatchEnding]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
 			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some broken connections for a normal end
-				t.Errorf("the subject is told %s, want %s", got, want)
+				t.Errorf("the subject received %s, want %s", got, want)
 			}
 			h.Await(t, "end of the watch", func(r history.Record) bool {
 				return r.WatchClosed != nil && r.WatchClosed.Reason == string(ending)+" by a fault (end)"

@@ -14,7 +14,7 @@ import (
 
 // subjectConn is a TCP connection of the subject. The history records a response before it
 // is delivered. The connection is therefore reset only after all recorded responses are
-// written: otherwise the history would claim that the subject received them.
+// written: otherwise the history would record responses that the subject did not receive.
 type subjectConn struct {
 	net.Conn
 	// delivering is read-locked from the record of a response or event until it is flushed,

@@ -53,9 +53,9 @@ func TestResetIsBounded(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock()
 	defer near.delivering.RUnlock()
-	patience := make(chan time.Time)
-	close(patience)
-	near.resetAfterWrites(near, patience)
+	timeout := make(chan time.Time)
+	close(timeout)
+	near.resetAfterWrites(near, timeout)
 	if got, err := io.ReadAll(far); err == nil {
 		t.Errorf("read %q; expected a reset", got)
 	}

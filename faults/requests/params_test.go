@@ -30,10 +30,10 @@ func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 // TestEffects checks the effect of each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
-		kind   faults.Type
-		rest   string
-		want   proxy.RequestEffect
-		detail string
+		faultType faults.Type
+		rest      string
+		want      proxy.RequestEffect
+		detail    string
 	}{
 		{Error, ", code: 503, retryAfterSeconds: 2", proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503, RetryAfterSeconds: 2}}, "refused with 503"},
 		{Reset, "", proxy.RequestEffect{Break: proxy.BreakConnection}, "reset the connection"},
@@ -46,14 +46,14 @@ func TestEffects(t *testing.T) {
 		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostResponse{Cut: true, Break: proxy.BreakRequest}}, "lost the response; the subject receives its first half"},
 	}
 	for _, test := range tests {
-		f, err := newFromYAML(test.kind, test.rest)
+		f, err := newFromYAML(test.faultType, test.rest)
 		if err != nil {
-			t.Errorf("%s%s: %v", test.kind.Name, test.rest, err)
+			t.Errorf("%s%s: %v", test.faultType.Name, test.rest, err)
 			continue
 		}
 		effect, detail := f.effect(rand.New(rand.NewPCG(1, 1)))
 		if diff := cmp.Diff(test.want, effect); diff != "" || detail != test.detail {
-			t.Errorf("%s%s: detail %q, want %q; effect (-want +got):\n%s", test.kind.Name, test.rest, detail, test.detail, diff)
+			t.Errorf("%s%s: detail %q, want %q; effect (-want +got):\n%s", test.faultType.Name, test.rest, detail, test.detail, diff)
 		}
 	}
 }
@@ -93,10 +93,10 @@ func TestBadParams(t *testing.T) {
 		return "s.yaml:1:" + strconv.Itoa(column) + ": "
 	}
 	tests := []struct {
-		kind              faults.Type
+		faultType         faults.Type
 		rest, field, want string
 	}{
-		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
+		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a faultType and a name, such as ReplicaSet/web-*`},
 		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: bad glob "[/a"; expected a name with *, ? and [a-z] in it`},
 		{Reset, ", breaks: all", "breaks", `request-reset.breaks: unknown value "all"; expected one of request, connection`},
 		{Slow, ", delay: 11m", "delay", "request-slow.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
@@ -109,7 +109,7 @@ func TestBadParams(t *testing.T) {
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {
-		_, err := newFromYAML(test.kind, test.rest)
+		_, err := newFromYAML(test.faultType, test.rest)
 		if want := at(test.rest, test.field) + test.want; err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", test.rest, err, want)
 		}

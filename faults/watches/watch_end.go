@@ -16,7 +16,7 @@ import (
 var End = faults.Type{
 	Name:        "watch-end",
 	Description: "The fault proxy ends the subject's watches of one resource. The subject must watch again, or list again after a 410 (Expired).",
-	Healing:     "The proxy ends no more watches and delivers the events that it holds.",
+	Healing:     "The proxy stops ending watches and delivers the events that it holds.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource of the watches, with its API group."),
