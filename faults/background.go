@@ -2,44 +2,43 @@ package faults
 
 import "context"
 
-// Background is a goroutine that does a fault's damage from its Inject to its Heal.
-// The zero value has not begun.
+// Background runs a fault's goroutine from Inject to Heal. The zero value has not begun.
 type Background struct {
-	cancel context.CancelFunc // gives up what is under way
-	stop   chan struct{}      // closed: begin nothing more
-	ended  chan struct{}      // closed by the goroutine at its end
+	cancel context.CancelFunc // cancels the operation in flight
+	stop   chan struct{}      // closed: start no new operation
+	ended  chan struct{}      // closed by the goroutine when it returns
 }
 
-// Begin runs what lasts, once. It is to finish what is under way and return soon
-// after Stopping is closed. Its ctx does not end with the one given here, but when
-// End loses patience.
-func (l *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
-	l.stop, l.ended = make(chan struct{}), make(chan struct{})
-	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+// Begin starts run in a goroutine. It may be called once. After Stopping is closed, run
+// finishes the operation in flight and returns. The context of run is not canceled with ctx;
+// only End cancels it, when its own ctx is done.
+func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
+	b.stop, b.ended = make(chan struct{}), make(chan struct{})
+	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		defer close(l.ended)
+		defer close(b.ended)
 		run(ctx)
 	}()
 }
 
-// Stopping is closed when nothing more is to be begun.
-func (l *Background) Stopping() <-chan struct{} { return l.stop }
+// Stopping returns a channel that is closed when run must not start another operation.
+func (b *Background) Stopping() <-chan struct{} { return b.stop }
 
-// End lets what is under way come to its end, so that what is done is recorded,
-// and returns then. Only when ctx does not allow that, it is given up, and the
-// error is that of ctx. It may be called again, and before Begin.
-func (l *Background) End(ctx context.Context) error {
-	if l.ended == nil {
+// End closes Stopping and waits until the goroutine has returned. The operation in flight
+// therefore finishes and is recorded. If ctx is done first, End cancels the operation and
+// returns the error of ctx. End may be called again, and before Begin.
+func (b *Background) End(ctx context.Context) error {
+	if b.ended == nil {
 		return nil
 	}
 	select {
-	case <-l.stop:
+	case <-b.stop:
 	default:
-		close(l.stop)
+		close(b.stop)
 	}
-	defer l.cancel()
+	defer b.cancel()
 	select {
-	case <-l.ended:
+	case <-b.ended:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -1,15 +1,19 @@
-// Package faults says what a fault is: something that goes wrong during a run,
-// is put in force, does its damage while it lasts, and is healed. The kinds of
-// faults stand in packages below this one, a family each; package
-// faults/catalogue has the table of all of them, and package faults/proxy is
-// where those that spoil the subject's talk with the API server take hold.
+// Package faults defines a fault: a disturbance that is injected during a run and healed
+// later.
 //
-// When a fault begins and ends is up to the scenario and the run that follows
-// it. No fault knows which controllers are under test.
+// The fault types are in subpackages, one for each family:
 //
-// To add a kind: write its parameters as a struct with yaml tags, its [Fault],
-// its [Kind] and how it is drawn in the package of its family, and a line in the
-// catalogue.
+//   - requests and watches change the subject's traffic through package proxy
+//   - pods, nodes, admission, controlplane and users act on the cluster directly
+//   - processes stops, kills and pauses the subject
+//   - clocks changes the timestamps that the subject receives
+//
+// Package catalog lists every type. The scenario and its triggers decide when a fault is
+// injected and healed. No fault depends on which controllers are under test.
+//
+// To add a fault type, write in the package of its family: a struct with yaml tags for its
+// parameters, a [Fault], a [Type], and a Sample function (or a NotGeneratedReason). Then add
+// the Type to catalog.All.
 package faults
 
 import (
@@ -27,104 +31,105 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Fault is one fault of one run. Its methods are called from one goroutine, and
-// by whoever runs scenarios only through [Inject] and [Heal].
+// Fault is one fault of one run. One goroutine calls its methods. The run calls them only
+// through [Inject] and [Heal].
 type Fault interface {
-	// Inject puts the fault in force and returns; whatever lasts goes on behind it
-	// until Heal, and does not end with ctx. After an error nothing is in force.
+	// Inject starts the fault and returns. A goroutine of the fault may continue until Heal;
+	// it does not end with ctx. After an error the fault is not in force.
 	Inject(ctx context.Context, env *Env) error
-	// Heal ends the fault and undoes its effects as far as they can be undone.
-	// When it returns without an error, nothing fires any more. It may be called
-	// again, and before Inject. Its ctx outlives the run's and bounds its waiting.
+	// Heal ends the fault and undoes its effects as far as possible. After Heal returns nil,
+	// the fault does not fire again. Heal may be called again, and before Inject. Its ctx
+	// outlives the run's and limits how long Heal waits.
 	Heal(ctx context.Context) error
-	// Summary says in words what the fault has done so far, for the record of its
-	// healing.
+	// Summary returns one line that says how often the fault fired. The record of the healing
+	// contains it.
 	Summary() string
 }
 
-// ProviderLimited is a fault that cannot happen on every cluster that others of its kind
-// can: it depends on its parameters.
+// ProviderLimited is a fault whose parameters limit the providers that it works on.
+// [Type].Providers applies to every fault of a type; this interface applies to one fault.
 type ProviderLimited interface {
-	// UnsupportedOn is nil, or why it cannot on clusters of a provider.
+	// UnsupportedOn returns nil, or the reason why the fault cannot run on a provider.
 	UnsupportedOn(provider string) error
 }
 
-// Env is what a fault may touch.
+// Env is the part of a run that a fault may use.
 type Env struct {
-	// Rand is the fault's own, seeded by the run. It is not safe for concurrent use.
+	// Rand belongs to the fault and is seeded by the run. It is not safe for concurrent use.
 	Rand *rand.Rand
-	// Proxy is between the subject and the API server.
+	// Proxy is the fault proxy between the subject and the API server.
 	Proxy *proxy.Proxy
-	// Subject is what is under test.
+	// Subject is the controllers under test.
 	Subject Subject
-	// Cluster is the control plane.
+	// Cluster is the control plane and its nodes.
 	Cluster cluster.Cluster
-	// Admin leads straight to the API server and may do everything.
+	// Admin is a client with cluster-admin permissions that bypasses the proxy.
 	Admin kubernetes.Interface
-	// Provider is the name of the cluster's, one of [Providers].
+	// Provider is the name of the cluster's provider, one of [Providers].
 	Provider string
-	// Namespace is the one that the run's workload lives in.
+	// Namespace is the namespace of the run's workload.
 	Namespace string
-	// Pods says what the pods of the run's workload are like.
+	// Pods describes the pods of the run's workload.
 	Pods workload.Pods
-	// Trigger is the moment at which the fault begins, if it waited for one.
+	// Trigger is the match that the fault waited for; it is zero if the fault has no trigger.
 	Trigger trigger.Match
 	Clock   clock.WithTicker
 	Report  *Reporter
 }
 
-// Subject is what is under test, as far as a fault may lay hands on it. Whatever
-// it does, the history says that the run asked for it.
+// Subject lets a fault stop, start and pause the replicas under test. The history records
+// each call as an action of the run.
 type Subject interface {
-	// Replicas are the names of all replicas, running or not, in order.
+	// Replicas returns the names of all replicas in order, whether or not they run.
 	Replicas() []string
-	// Leader is the name of the running replica that leads, "" if none does at the
-	// moment.
+	// Leader returns the name of the running replica that holds the leader-election lease, ""
+	// if none does.
 	Leader(ctx context.Context) (string, error)
-	// Kill ends a replica by force, Terminate asks it to end first and gives it its
-	// time. Both return when it is gone; ended is false if it did not run.
+	// Kill ends a replica with SIGKILL. Terminate sends SIGTERM first and waits for the grace
+	// period. Both return after the replica has exited; ended is false if it did not run.
 	Kill(ctx context.Context, replica string) (ended bool, err error)
 	Terminate(ctx context.Context, replica string) (ended bool, err error)
-	// Start starts a replica that was ended. One that runs is left alone.
+	// Start starts a replica that was ended. It does nothing to a running replica.
 	Start(ctx context.Context, replica string) error
-	// Pause freezes a replica until Resume; paused is false if it did not run. One
-	// that then ends for having lost its lease is started again.
+	// Pause suspends a replica until Resume; paused is false if it did not run. If the replica
+	// exits after Resume because it lost its lease, it is started again.
 	Pause(ctx context.Context, replica string) (paused bool, err error)
 	Resume(ctx context.Context, replica string) error
 }
 
-// Params are a fault's parameters as a scenario gives them.
+// Params are the parameters of a fault in a scenario.
 type Params interface {
-	// Decode puts them into a struct by its yaml tags. Fields not given keep what
-	// they hold; unknown ones are errors that say where.
+	// Decode decodes the parameters into a struct by its yaml tags. A field that is not given
+	// keeps its value. An unknown field is an error with its position.
 	Decode(into any) error
-	// Errorf makes an error that says where the field stands.
+	// Errorf returns an error with the position of the field.
 	Errorf(field, format string, args ...any) error
-	// CheckSteps fills in what the steps of a field leave out, and demands of each,
-	// by itself, what is demanded of a workload's.
+	// CheckSteps fills in the defaults of the steps in a field and validates each step like a
+	// step of the workload.
 	CheckSteps(field string, steps []scenario.Step) error
 }
 
-// Type is a row of the catalogue.
+// Type is a fault type: an entry of the catalog.
 type Type struct {
-	// Name is what scenarios call it, such as "api-error".
+	// Name identifies the type in scenarios, such as "api-error".
 	Name string
-	// Description says what goes wrong; Healing how it is undone.
+	// Description says what the fault does; Healing says how it is undone. Both consist of
+	// full sentences, which the generated reference shows.
 	Description string
 	Healing     string
-	// Providers are the clusters on which it works, by their names.
+	// Providers are the names of the providers that the type works on.
 	Providers []string
 	Params    []Param
-	// Outage says that the control plane is out of order while it lasts.
+	// Outage means that the control plane is unavailable while the fault is in force.
 	Outage bool
-	// New makes a fault from what a scenario says, or an error that says where the
-	// scenario is wrong.
+	// New returns the fault that the parameters describe. Its error says where the scenario is
+	// wrong.
 	New func(Params) (Fault, error)
-	// Sample draws the parameters of a fault that is worth a try on an occasion: a
-	// struct that New decodes, in which what is zero is not given; or nil if there
-	// is none. It draws nothing that no API server, cluster or user would do.
+	// Sample draws parameters for a generated scenario: a struct that New decodes, without its
+	// zero fields. It returns nil if the fault would have no effect in this scenario. It draws
+	// only behavior that a real API server, cluster or user shows.
 	Sample func(*rand.Rand, SampleInput) any
-	// NotGeneratedReason says, of a kind without Sample, why no generated scenario has it.
+	// NotGeneratedReason says why generated scenarios do not contain a type without Sample.
 	NotGeneratedReason string
 }
 
@@ -132,15 +137,16 @@ type Type struct {
 type Param struct {
 	// Name is the field's name in a scenario.
 	Name string
-	// Description says what it does, with its unit.
+	// Description says what the parameter controls, with its unit.
 	Description string
-	// Bounds are the values allowed; Default is what holds without it, empty if it
-	// must be given.
+	// Bounds are the permitted values. Default is the value that applies if the parameter is
+	// absent; it is empty for a required parameter.
 	Bounds  string
 	Default string
 }
 
-// Inject records that a fault may fire from here on, and puts it in force.
+// Inject records that the fault is injected, then injects it. The order ensures that no
+// firing precedes the record.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {
@@ -151,7 +157,7 @@ func Inject(ctx context.Context, fault Fault, env *Env) error {
 	return nil
 }
 
-// Heal ends a fault and records that it fires no more.
+// Heal heals the fault, then records that it is healed.
 func Heal(ctx context.Context, fault Fault, env *Env) error {
 	if err := fault.Heal(ctx); err != nil {
 		err = fmt.Errorf("healing %s: %w", env.Report, err)

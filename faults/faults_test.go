@@ -18,21 +18,21 @@ type recording struct{ records []history.Record }
 
 func (r *recording) Append(record history.Record) { r.records = append(r.records, record) }
 
-// faulty is a fault whose methods fail as told.
-type faulty struct{ inject, heal error }
+// fakeFault is a fault whose methods return the given errors.
+type fakeFault struct{ inject, heal error }
 
-func (f *faulty) Inject(_ context.Context, env *faults.Env) error {
+func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
 	if f.inject == nil {
 		env.Report.Fired(7, &history.Ref{Resource: "pods", Name: "web"}, "bang")
 	}
 	return f.inject
 }
-func (f *faulty) Heal(context.Context) error { return f.heal }
-func (f *faulty) Summary() string            { return "1 bang" }
+func (f *fakeFault) Heal(context.Context) error { return f.heal }
+func (f *fakeFault) Summary() string            { return "1 bang" }
 
-// TestLife demands that a fault's records stand in the order of its life, and
-// that its healing is recorded once, and only if it succeeded.
-func TestLife(t *testing.T) {
+// TestRecordOrder checks the order injected, fired, healed, and that the healing is recorded
+// once, and only if it succeeded.
+func TestRecordOrder(t *testing.T) {
 	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
 	fired := history.Fault{
 		Index: 3, Name: "faulty", Event: history.FaultFired, Request: 7,
@@ -44,13 +44,13 @@ func TestLife(t *testing.T) {
 	healed := history.Fault{Index: 3, Name: "faulty", Event: history.FaultHealed, Detail: "1 bang"}
 	tests := []struct {
 		name  string
-		fault faulty
+		fault fakeFault
 		want  []history.Fault
 	}{
-		{"well", faulty{}, []history.Fault{injected, fired, healed}},
-		{"not injected", faulty{inject: errors.New("no")}, []history.Fault{injected, failed("injecting fault 3 (faulty): no"), healed}},
+		{"injected and healed", fakeFault{}, []history.Fault{injected, fired, healed}},
+		{"not injected", fakeFault{inject: errors.New("no")}, []history.Fault{injected, failed("injecting fault 3 (faulty): no"), healed}},
 		{
-			"not healed", faulty{heal: errors.New("no")},
+			"not healed", fakeFault{heal: errors.New("no")},
 			[]history.Fault{injected, fired, failed("healing fault 3 (faulty): no"), failed("healing fault 3 (faulty): no")},
 		},
 	}
@@ -59,11 +59,11 @@ func TestLife(t *testing.T) {
 			var r recording
 			env := &faults.Env{Report: faults.NewReporter(&r, 3, "faulty")}
 			if err := faults.Inject(t.Context(), &test.fault, env); !errors.Is(err, test.fault.inject) {
-				t.Errorf("error %v", err)
+				t.Errorf("unexpected error %v", err)
 			}
 			for range 2 {
 				if err := faults.Heal(t.Context(), &test.fault, env); !errors.Is(err, test.fault.heal) {
-					t.Errorf("error %v", err)
+					t.Errorf("unexpected error %v", err)
 				}
 			}
 			var got []history.Fault
@@ -77,19 +77,19 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestForgive: that the control plane is out of order is a failure of a fault
-// unless another is known to have seen to that.
-func TestForgive(t *testing.T) {
-	for _, forgiving := range []bool{false, true} {
+// TestTolerateOutage checks that an unavailable control plane is a failure of the fault only
+// if no other fault causes the outage.
+func TestTolerateOutage(t *testing.T) {
+	for _, tolerate := range []bool{false, true} {
 		var r recording
 		report := faults.NewReporter(&r, 0, "faulty")
-		if forgiving {
+		if tolerate {
 			report.TolerateOutage()
 		}
 		report.Failed(nil, errors.New("not allowed"))
 		report.Failed(nil, apierrors.NewServiceUnavailable("etcd is down"))
-		if want := map[bool]int{false: 2, true: 1}[forgiving]; len(r.records) != want {
-			t.Errorf("forgiving %t: %d records, want %d", forgiving, len(r.records), want)
+		if want := map[bool]int{false: 2, true: 1}[tolerate]; len(r.records) != want {
+			t.Errorf("outage tolerated %t: %d records, want %d", tolerate, len(r.records), want)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestOneOf(t *testing.T) {
 	tests := []struct{ field, value, want string }{
 		{"size", "large", ""},
 		{"size", "big", `s.yaml:2:7: fault.size: unknown value "big"; expected one of small, large`},
-		{"colour", "", `s.yaml: fault.colour: not given; expected one of small, large`},
+		{"color", "", `s.yaml: fault.color: not given; expected one of small, large`},
 	}
 	for _, test := range tests {
 		got := ""

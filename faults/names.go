@@ -7,29 +7,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Verbs and Resources are those that a scenario may name.
+// Verbs and Resources are the verbs and resources that a scenario may name.
 var (
 	Verbs     = scenario.Verbs
 	Resources = scenario.Resources
 )
 
-// Providers are the names of the clusters that there are.
+// Providers are the names of all cluster providers.
 var Providers = []string{Simulated, Kubelets, Existing}
 
-// OwnClusters are the names of those that a run makes for itself, of which it may
-// break what it likes.
+// OwnClusters are the providers that create a cluster for the run. Faults that change the
+// whole cluster are limited to them.
 var OwnClusters = []string{Simulated, Kubelets}
 
-// Simulated is the provider whose kubelets are simulated: what others write into
-// a pod's status stays. The pods of Kubelets run on real ones, and those of
-// Existing, which is a cluster that somebody else made, are taken to.
+// The provider names differ in their kubelets. Simulated has simulated kubelets, which do
+// not overwrite a pod status that another client writes. Kubelets has real kubelets.
+// Existing is a cluster that the user provides; its kubelets are assumed to be real.
 const (
 	Simulated = "embedded"
 	Kubelets  = "kind"
 	Existing  = "existing"
 )
 
-// OneOf checks that a parameter has one of the known values.
+// OneOf returns an error unless the parameter has one of the known values.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil

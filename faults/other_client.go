@@ -9,21 +9,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stranger is the name of the object that controls what is no business of the
-// subject's.
-const stranger = "stranger"
+// otherControllerName is the name of the ConfigMap that acts as another controller.
+const otherControllerName = "other-controller"
 
-// OtherClient is a controllerRef to an object of the run's namespace that no
-// controller cares for. It is made if need be: the garbage collector looks for
-// owners.
+// OtherClient returns a controllerRef to an object that no controller reconciles. It creates
+// the object, a ConfigMap in the run's namespace, if it does not exist: without it the
+// garbage collector would delete the dependents.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
-	maps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
-	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, metav1.CreateOptions{})
+	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
+	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		owner, err = maps.Get(ctx, stranger, metav1.GetOptions{})
+		owner, err = configMaps.Get(ctx, otherControllerName, metav1.GetOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making ConfigMap %s, the other controller: %w", stranger, err)
+		return nil, fmt.Errorf("creating configmaps %s/%s, which acts as another controller: %w", e.Namespace, otherControllerName, err)
 	}
 	return metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), nil
 }

@@ -10,54 +10,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Reporter records what one fault of a scenario does.
+// Reporter writes the history records of one fault.
 type Reporter struct {
 	recorder proxy.Recorder
 	index    int
 	name     string
-	once     sync.Once // for the record of healing
-	// forgiving: what fails for want of a control plane is not recorded.
-	forgiving bool
+	once     sync.Once // for the record of the healing
+	// tolerateOutage omits failures that an unavailable control plane causes.
+	tolerateOutage bool
 }
 
-// NewReporter makes the reporter of the fault at a place in its scenario,
-// counted from 0, of the kind of the given name.
+// NewReporter returns the reporter of the fault at the given index of its scenario, counted
+// from 0. The name is that of the fault type.
 func NewReporter(recorder proxy.Recorder, index int, name string) *Reporter {
 	return &Reporter{recorder: recorder, index: index, name: name}
 }
 
-// String names the fault: its kind, and its place counted from 0.
+// String identifies the fault by its index, counted from 0, and its type.
 func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index, r.name) }
 
-// Name is the fault's kind.
+// Name returns the name of the fault type.
 func (r *Reporter) Name() string { return r.name }
 
-// Fired records that the fault did something: to the request of the given ID,
-// or 0, and to an object, or nil. It may be called from any goroutine.
+// Fired records one effect of the fault: on the request of the given ID, or 0, and on an
+// object, or nil. It is safe for concurrent use.
 func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
-// TolerateOutage says that other faults of the run put the control plane out of order: that
-// it is so is from here on no failure of this one.
-func (r *Reporter) TolerateOutage() { r.forgiving = true }
+// TolerateOutage omits failures that an unavailable control plane causes from now on. The
+// run calls it when another fault of the scenario causes an outage.
+func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
-// Failed records that the fault could not do what it should, to an object or nil.
+// Failed records that the fault could not do its work, on an object or nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
-	if r.forgiving && cluster.Unavailable(err) {
+	if r.tolerateOutage && cluster.Unavailable(err) {
 		return
 	}
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
 }
 
-// injected records that the fault may fire from here on, and the moment that it
-// waited for.
-func (r *Reporter) injected(cause trigger.Match) {
-	r.record(history.Fault{Event: history.FaultInjected, Request: cause.Request, Object: cause.Object, Detail: cause.Description})
+// injected records that the fault may fire from now on, and the trigger match that started
+// it.
+func (r *Reporter) injected(match trigger.Match) {
+	r.record(history.Fault{Event: history.FaultInjected, Request: match.Request, Object: match.Object, Detail: match.Description})
 }
 
-func (r *Reporter) healed(tally string) {
-	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: tally}) })
+func (r *Reporter) healed(summary string) {
+	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: summary}) })
 }
 
 func (r *Reporter) record(fault history.Fault) {

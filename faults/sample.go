@@ -7,27 +7,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// SampleInput is what a scenario that is being generated offers to a fault: what
-// there will be to spoil, and how long it acts. Every list has something in it.
+// SampleInput describes a generated scenario to the Sample function of a [Type]. No list in
+// it is empty.
 type SampleInput struct {
-	// Requests are what the workload has the subject ask for.
+	// Requests are the requests that the subject will make for the workload.
 	Requests []Request
-	// Resources are those that the subject watches and that change.
+	// Resources are the resources that the subject watches and that will change.
 	Resources []string
-	// Span is how long the fault acts, at least 500 ms.
+	// Span is how long the fault is in force, at least 500 ms.
 	Span time.Duration
-	// Edit draws what another user might do at a moment, nil if that comes to
-	// nothing. The moment is the caller's to know.
+	// Edit draws steps of a second user. It returns nil if such steps would have no effect
+	// when the fault is injected.
 	Edit func() []scenario.Step
 }
 
-// Request is a kind of request that a subject makes.
+// Request identifies requests by verb, resource and subresource.
 type Request struct{ Verb, Resource, Subresource string }
 
-// Pick draws one of some things.
+// Pick returns one of the values at random.
 func Pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// PickTime draws a time between two bounds, in steps: what is drawn is to be read.
+// PickTime returns a random multiple of step, counted from least, up to most. Coarse steps
+// keep scenario files readable.
 func PickTime(r *rand.Rand, least, most, step time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64((most-least)/step)+1))*step
 }

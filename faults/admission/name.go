@@ -1,7 +1,7 @@
-// Package obstacles has the faults that stand in the way of what the subject is
-// to create: a name that is taken, a quota that is used up, a policy that denies
-// it, or that leaves its pods without a node. It is the API server itself that
-// refuses, for reasons of its own; these faults only give it the reasons.
+// Package admission contains the faults that make the API server refuse what the subject
+// creates: name conflicts, quotas, admission policies and a terminating namespace. A policy
+// can also prevent the scheduling of its pods. The faults create the reason for the refusal;
+// the API server refuses by itself.
 package admission
 
 import (
@@ -23,29 +23,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the kind "name-taken".
+// Name is the fault type name-taken.
 var Name = faults.Type{
-	Name:        "name-taken",
-	Description: "Just before a ReplicaSet of the subject comes into being another one does under the same name, as when hashes of templates collide.",
-	Healing:     "No more names are taken; what has taken one keeps it.",
-	Providers:   faults.Providers,
+	Name: "name-taken",
+	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
+		"The API server answers the subject's create with 409 (AlreadyExists).",
+	Healing:   "The fault stops creating ReplicaSets. Those that it created remain.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "owner", Description: "Kind and name of the owner that is to control the subject's ReplicaSet, as globs.", Bounds: "such as Deployment/web-*", Default: "any, or none"},
-		{Name: "template", Description: "Which pod template the other has: one of its own, and nobody controls it; or just the same, with labels and all, and somebody else controls it. It asks for no pods.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
-		{Name: "times", Description: "Takes so many names at most: with 2, that of the second try too.", Bounds: "1 to 100", Default: "1"},
+		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},
+		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its replicas are 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
+		{Name: "times", Description: "The maximum number of ReplicaSets that the fault creates. With 2, the name of the subject's second try conflicts too.", Bounds: "1 to 100", Default: "1"},
 	},
 	New:    newName,
 	Sample: sampleName,
 }
 
-// NameParams are the parameters of a name-taken; [Name] documents them.
+// NameParams are the parameters of name-taken; [Name] documents them.
 type NameParams struct {
 	Owner    string `yaml:"owner"`
 	Template string `yaml:"template"`
 	Times    int    `yaml:"times"`
 }
 
-// The templates of a ReplicaSet that takes a name.
+// The values of the parameter template.
 const (
 	templateOther = "other"
 	templateSame  = "same"
@@ -72,25 +73,25 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name takes names until Heal.
+// name is a name-taken fault in force.
 type name struct {
 	params NameParams
 	env    *faults.Env
 	remove func()
 
 	mu     sync.Mutex
-	left   int            // how many more may be taken
-	taken  []string       // the names
-	taking sync.WaitGroup // those that are being taken
+	left   int            // remaining number of names
+	taken  []string       // names of the created ReplicaSets
+	taking sync.WaitGroup // creates in flight
 }
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	n.env, n.left = env, n.params.Times
-	n.remove = env.Proxy.OnRequest(n.decide)
+	n.remove = env.Proxy.OnRequest(n.match)
 	return nil
 }
 
-// Heal returns when no name is being taken any more.
+// Heal returns when no create of the fault is in flight.
 func (n *name) Heal(context.Context) error {
 	if n.remove != nil {
 		n.remove()
@@ -103,14 +104,14 @@ func (n *name) Summary() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.taken) == 0 {
-		return "took no name"
+		return "created no ReplicaSet"
 	}
-	return "took " + strings.Join(n.taken, ", ")
+	return "created " + strings.Join(n.taken, ", ")
 }
 
-// decide has a request that would make a ReplicaSet wait until its name is taken.
-// The API server itself then says that there is one.
-func (n *name) decide(request *history.Request) *proxy.RequestEffect {
+// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet of that
+// name. The API server then answers with AlreadyExists.
+func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
 		!history.MatchOwner(n.params.Owner, request.Object.ControllerRef()) {
@@ -129,11 +130,11 @@ func (n *name) decide(request *history.Request) *proxy.RequestEffect {
 	}}
 }
 
-// take makes the ReplicaSet that takes the name. When there is one already, the
-// name is not this fault's to take, and another may be.
+// take creates the ReplicaSet with the name in the request. If one exists already, the fault
+// has no effect on this request, and may fire on another.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
-	set, err := n.other(ctx, request.Object)
+	set, err := n.conflictingSet(ctx, request.Object)
 	if err == nil {
 		set, err = n.env.Admin.AppsV1().ReplicaSets(request.Namespace).Create(ctx, set, metav1.CreateOptions{})
 	}
@@ -143,23 +144,23 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	case err == nil:
 		ref.UID = set.UID
 		n.taken = append(n.taken, set.Name)
-		n.env.Report.Fired(request.ID, ref, "its name was taken by one with "+n.params.says())
+		n.env.Report.Fired(request.ID, ref, "created a ReplicaSet of this name with "+n.params.detail())
 		return
 	case !apierrors.IsAlreadyExists(err) && ctx.Err() == nil:
-		n.env.Report.Failed(ref, fmt.Errorf("taking the name of %s: %w", ref, err))
+		n.env.Report.Failed(ref, fmt.Errorf("creating another ReplicaSet with the name of %s: %w", ref, err))
 	}
 	n.left++
 }
 
-func (p *NameParams) says() string {
+func (p *NameParams) detail() string {
 	if p.Template == templateSame {
-		return "the same template that somebody else controls"
+		return "the same template and another controller"
 	}
 	return "another template"
 }
 
-// other is the ReplicaSet that takes the name of one.
-func (n *name) other(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
+// conflictingSet returns a ReplicaSet with the name of the given one.
+func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Labels: labels},

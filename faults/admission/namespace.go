@@ -19,80 +19,80 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the kind "namespace-terminating".
+// Namespace is the fault type namespace-terminating.
 var Namespace = faults.Type{
 	Name: "namespace-terminating",
-	Description: "The namespace of the workload is deleted, and all that is in it, kind by kind in no certain order: " +
-		"the API server refuses with a 403 to create anything in it, and it stays so when it is empty.",
-	Healing:   "The namespace goes, and another of its name is made; what was in it stays gone.",
+	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
+		"The API server refuses creates in the namespace with 403 (Forbidden), even when the namespace is empty.",
+	Healing:   "The namespace is removed and created again. The deleted objects stay deleted.",
 	Providers: faults.OwnClusters,
 	New: func(params faults.Params) (faults.Fault, error) {
 		return &terminating{}, params.Decode(&struct{}{})
 	},
-	NotGeneratedReason: "all that users made goes with it, and most of what they do next fails",
+	NotGeneratedReason: "it deletes all of the users' objects, and most of their later operations fail",
 }
 
 // namespaceFinalizer keeps the namespace until the fault is healed.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceWithin bounds how long the namespace takes to be emptied, of pods that
-// are slow to go too.
-const namespaceWithin = 2 * time.Minute
+// namespaceTimeout limits the deletion of the namespace and its content, which includes pods
+// with a grace period.
+const namespaceTimeout = 2 * time.Minute
 
-// terminating is a namespace on its way out, until Heal.
+// terminating is a namespace-terminating fault in force.
 type terminating struct {
 	env *faults.Env
-	uid types.UID // of the namespace, "" before it is to go
+	uid types.UID // of the namespace; "" before its deletion
 }
 
 func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	n.env = env
-	kept, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
+	edited, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
 	if err != nil {
-		return fmt.Errorf("keeping namespace %s: %w", env.Namespace, err)
+		return fmt.Errorf("adding a finalizer to namespaces %s: %w", env.Namespace, err)
 	}
-	n.uid = kept.UID
+	n.uid = edited.UID
 	if err := n.namespaces().Delete(ctx, env.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.uid))}); err != nil {
-		err = fmt.Errorf("deleting namespace %s: %w", env.Namespace, err)
-		return errors.Join(err, n.letGo(context.WithoutCancel(ctx)))
+		err = fmt.Errorf("deleting namespaces %s: %w", env.Namespace, err)
+		return errors.Join(err, n.removeFinalizer(context.WithoutCancel(ctx)))
 	}
-	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "terminating")
+	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "deleted")
 	return nil
 }
 
-// Heal returns when another namespace admits pods, as the run found the first one.
+// Heal returns when a new namespace of the same name admits pods.
 func (n *terminating) Heal(ctx context.Context) error {
 	if n.uid == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, namespaceWithin)
+	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
-	if err := n.letGo(ctx); err != nil {
+	if err := n.removeFinalizer(ctx); err != nil {
 		return err
 	}
-	err := cluster.Poll(ctx, inForceInterval, "another namespace "+n.env.Namespace, func(ctx context.Context) error {
+	err := cluster.Poll(ctx, inForceInterval, "the new namespace "+n.env.Namespace, func(ctx context.Context) error {
 		made, err := n.namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.env.Namespace}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
 		}
 		if err == nil && made.UID == n.uid && made.DeletionTimestamp == nil {
-			return nil // it could not be deleted
+			return nil // the delete failed, so the namespace is still usable
 		}
 		if err == nil && made.UID == n.uid {
-			return fmt.Errorf("the first is still there: %v", made.Status.Conditions)
+			return fmt.Errorf("the old namespace still exists, conditions: %v", made.Status.Conditions)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return cluster.Poll(ctx, inForceInterval, "pods to be admitted to "+n.env.Namespace, func(ctx context.Context) error {
+	return cluster.Poll(ctx, inForceInterval, "the API server to admit pods to namespace "+n.env.Namespace, func(ctx context.Context) error {
 		return probes[podResource](ctx, n.env)
 	})
 }
 
-// letGo has the first namespace go as soon as it is empty.
-func (n *terminating) letGo(ctx context.Context) error {
+// removeFinalizer lets the deletion of the namespace finish.
+func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {
 			found.Finalizers = slices.DeleteFunc(found.Finalizers, func(f string) bool { return f == namespaceFinalizer })
@@ -102,12 +102,12 @@ func (n *terminating) letGo(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("letting namespace %s go: %w", n.env.Namespace, err)
+		return fmt.Errorf("removing the finalizer of namespaces %s: %w", n.env.Namespace, err)
 	}
 	return nil
 }
 
-// edit changes the namespace, whoever else does at the time.
+// edit updates the namespace and retries on a conflict.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
@@ -127,7 +127,7 @@ func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 
 func (n *terminating) Summary() string {
 	if n.uid == "" {
-		return "the namespace stayed"
+		return "the namespace was not deleted"
 	}
-	return "the namespace was terminating"
+	return "deleted the namespace"
 }

@@ -18,64 +18,64 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Pending is the kind "pod-pending".
+// Pending is the fault type pod-pending.
 var Pending = faults.Type{
 	Name:        "pod-pending",
-	Description: "New pods of the workload are stuck Pending: a ValidatingAdmissionPolicy denies the scheduler to bind them to nodes.",
-	Healing:     "The policy is removed, and waited for until pods may be bound; the scheduler, which backs off, comes back to each within 10 s.",
+	Description: "New pods of the workload stay Pending: a ValidatingAdmissionPolicy denies the bindings by which the scheduler assigns them to nodes.",
+	Healing:     "The fault deletes the policy and waits until the API server admits bindings. The scheduler retries each pod within 10 s.",
 	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "prefix", Description: "What the names of the pods begin with: those of owners begin with the owner's, such as web-.", Bounds: "lower case letters, digits and -, no - first, at most 63", Default: "all pods of the namespace"},
+		{Name: "prefix", Description: "The prefix of the pod names, such as web- for the pods of owner web.", Bounds: "lower-case letters, digits and -, not starting with -, at most 63 characters", Default: "all pods of the namespace"},
 	},
 	New:    newPending,
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
 }
 
-// PendingParams are the parameters of a pod-pending; [Pending] documents them.
+// PendingParams are the parameters of pod-pending; [Pending] documents them.
 type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
 
-var prefixes = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
+var prefixPattern = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
 
 func newPending(params faults.Params) (faults.Fault, error) {
 	var p PendingParams
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if !prefixes.MatchString(p.Prefix) {
-		return nil, params.Errorf("prefix", "found %q; expected what names of pods begin with, such as web-", p.Prefix)
+	if !prefixPattern.MatchString(p.Prefix) {
+		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names, such as web-", p.Prefix)
 	}
-	return &pending{denial: denial{
+	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},
 		expression: fmt.Sprintf("!object.metadata.name.startsWith('%s')", p.Prefix),
-		message:    "pods are kept from nodes",
+		message:    "bindings of pods are denied (injected fault)",
 		reason:     metav1.StatusReasonForbidden,
 		probe:      func(ctx context.Context, env *faults.Env) error { return probeBinding(ctx, env, p.Prefix) },
 	}}, nil
 }
 
-// probeBinding asks whether a pod could be bound that there is not.
+// probeBinding sends a dry-run binding of a pod that does not exist.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time from one look at the pods to the next: the scheduler
-// comes back to one that it could not bind after a second at the earliest.
+// pendingInterval is the time between lists of the pods. The scheduler retries a pod after
+// one second at the earliest.
 const pendingInterval = 100 * time.Millisecond
 
-// pending keeps pods from nodes until Heal.
+// pending is a pod-pending fault in force.
 type pending struct {
-	denial
+	denyPolicy
 	faults.Background
 	count atomic.Int64
 }
 
-// Inject returns when the API server goes by the policy.
+// Inject returns when the API server enforces the policy.
 func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
-	if err := p.impose(ctx, env, "pending"); err != nil {
+	if err := p.create(ctx, env, "pending"); err != nil {
 		return err
 	}
 	p.Begin(ctx, p.run)
@@ -84,24 +84,26 @@ func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 
 func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a look at the pods: %w", err)
+		return fmt.Errorf("waiting for the list of pods in progress: %w", err)
 	}
-	return p.lift(ctx)
+	return p.remove(ctx)
 }
 
-func (p *pending) Summary() string { return fmt.Sprintf("kept %d pods from nodes", p.count.Load()) }
+func (p *pending) Summary() string {
+	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
+}
 
-// run tells of each pod once that the scheduler could not bind for the policy's sake.
+// run records each pod that the scheduler could not bind because of the policy, once.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
-	known, troubled := map[types.UID]bool{}, false
+	reported, failing := map[types.UID]bool{}, false
 	for {
-		err := p.look(ctx, known)
-		if err != nil && !troubled { // once, not at every tick of an outage
+		err := p.reportDenied(ctx, reported)
+		if err != nil && !failing { // report an outage once, not at every tick
 			p.env.Report.Failed(nil, err)
 		}
-		troubled = err != nil
+		failing = err != nil
 		select {
 		case <-p.Stopping():
 			return
@@ -110,26 +112,25 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-func (p *pending) look(ctx context.Context, known map[types.UID]bool) error {
-	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's cache
+func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
+	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {
-		return fmt.Errorf("listing the pods of %s: %w", p.env.Namespace, err)
+		return fmt.Errorf("listing the pods of namespace %s: %w", p.env.Namespace, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if known[pod.UID] || !keptBy(pod, p.name) {
+		if reported[pod.UID] || !deniedBy(pod, p.name) {
 			continue
 		}
-		known[pod.UID] = true
+		reported[pod.UID] = true
 		p.count.Add(1)
-		p.env.Report.Fired(0, &history.Ref{Resource: podResource, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "kept from nodes")
+		p.env.Report.Fired(0, &history.Ref{Resource: podResource, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "denied its binding to a node")
 	}
 	return nil
 }
 
-// keptBy reports whether a pod has no node, and the scheduler says that a policy is
-// why.
-func keptBy(pod *corev1.Pod, policy string) bool {
+// deniedBy reports whether a pod has no node because the policy denied its binding.
+func deniedBy(pod *corev1.Pod, policy string) bool {
 	if pod.Spec.NodeName != "" {
 		return false
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Policy is the kind "admission-denied".
+// Policy is the fault type admission-denied.
 var Policy = faults.Type{
 	Name:        "admission-denied",
-	Description: "A ValidatingAdmissionPolicy denies that objects with a controller are created in the namespace.",
-	Healing:     "The policy is removed, and waited for until it denies nothing more.",
+	Description: "A ValidatingAdmissionPolicy denies the creation of objects with a controllerRef in the namespace.",
+	Healing:     "The fault deletes the policy and waits until the API server admits the objects.",
 	Providers:   faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "resource", Description: "The resource of the objects, with its group.", Bounds: "one of " + strings.Join(denied, ", "), Default: podResource},
-		{Name: "reason", Description: "What the API server gives as its reason: a 422, or a 403.", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},
+		{Name: "resource", Description: "The resource of the objects, with its API group.", Bounds: "one of " + strings.Join(denied, ", "), Default: podResource},
+		{Name: "reason", Description: "The Status reason of the refusal: Invalid (422) or Forbidden (403).", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},
 	},
 	New:    newPolicy,
 	Sample: samplePolicy,
 }
 
-// PolicyParams are the parameters of an admission-denied; [Policy] documents them.
+// PolicyParams are the parameters of admission-denied; [Policy] documents them.
 type PolicyParams struct {
 	Resource string `yaml:"resource"`
 	Reason   string `yaml:"reason"`
@@ -47,30 +47,30 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	resource := schema.ParseGroupResource(p.Resource)
-	return &policy{denied: p.Resource, denial: denial{
+	return &policy{denied: p.Resource, denyPolicy: denyPolicy{
 		resource:   resource,
 		expression: "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
-		message:    "objects with a controller are denied",
+		message:    "objects with a controller are denied (injected fault)",
 		reason:     metav1.StatusReason(p.Reason),
 		probe:      probes[p.Resource],
 	}}, nil
 }
 
-// policy denies what has a controller, until Heal.
+// policy is an admission-denied fault in force.
 type policy struct {
-	denial
+	denyPolicy
 	denied string // the resource, with its group
 }
 
-// Inject returns when the API server goes by the policy.
+// Inject returns when the API server enforces the policy.
 func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
-	if err := p.impose(ctx, env, "denied"); err != nil {
+	if err := p.create(ctx, env, "denied"); err != nil {
 		return err
 	}
-	env.Report.Fired(0, p.ref(), "denies new "+p.denied+" that have a controller")
+	env.Report.Fired(0, p.ref(), "denies creates of "+p.denied+" with a controllerRef")
 	return nil
 }
 
-func (p *policy) Heal(ctx context.Context) error { return p.lift(ctx) }
+func (p *policy) Heal(ctx context.Context) error { return p.remove(ctx) }
 
-func (p *policy) Summary() string { return "denied new " + p.denied }
+func (p *policy) Summary() string { return "denied creates of " + p.denied + " with a controllerRef" }

@@ -19,14 +19,14 @@ const (
 	podResource = "pods"
 	setResource = "replicasets.apps"
 
-	// inForceWithin bounds how long it takes until the API server goes by what was
-	// made, or removed.
-	inForceWithin   = time.Minute
+	// inForceTimeout limits the wait until the API server enforces a new policy or quota, or
+	// no longer enforces a deleted one.
+	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probes ask the API server whether it would let something in, without making it:
-// it goes by what was made or removed only when it has heard of that.
+// probes send dry-run creates. The API server enforces a policy or quota only after its
+// informer has received it.
 var probes = map[string]func(context.Context, *faults.Env) error{
 	podResource: func(ctx context.Context, env *faults.Env) error {
 		_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx,
@@ -45,7 +45,7 @@ var probes = map[string]func(context.Context, *faults.Env) error{
 
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta is that of an object which a controller would make.
+// probeMeta returns the metadata of an object with a controller.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
@@ -58,13 +58,14 @@ func probeTemplate() corev1.PodTemplateSpec {
 	}
 }
 
-// awaitRefused returns when the API server refuses a probe for the sake of an obstacle
-// of a name, or no longer for the sake of that one. There may be others.
+// awaitRefused waits until the API server refuses a probe with an error that contains the
+// name of the policy or quota; or, if refused is false, until it no longer does. Other
+// policies may refuse the probe in either case.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
-	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
+	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
-	what := map[bool]string{true: name + " to be in force", false: name + " to be in force no more"}[refused]
-	return cluster.Poll(ctx, inForceInterval, what, func(ctx context.Context) error {
+	state := map[bool]string{true: "the API server to enforce " + name, false: "the API server to no longer enforce " + name}[refused]
+	return cluster.Poll(ctx, inForceInterval, state, func(ctx context.Context) error {
 		err := probe(ctx, env)
 		switch found := err != nil && strings.Contains(err.Error(), name); {
 		case cluster.Unavailable(err):
@@ -72,7 +73,7 @@ func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Conte
 		case found == refused:
 			return nil
 		case err == nil:
-			return errors.New("it is let in")
+			return errors.New("the API server admits the probe")
 		default:
 			return err
 		}

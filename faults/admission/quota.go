@@ -16,20 +16,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Quota is the kind "quota-exhausted".
+// Quota is the fault type quota-exhausted.
 var Quota = faults.Type{
-	Name:        "quota-exhausted",
-	Description: "A quota lets the namespace have little more than the pods that it has, users' pods included: the API server refuses the rest with a 403.",
-	Healing:     "The quota is removed, and waited for until pods are let in again.",
-	Providers:   faults.Providers,
+	Name: "quota-exhausted",
+	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. It applies to the users' own pods too. " +
+		"The API server refuses other creates of pods with 403 (Forbidden).",
+	Healing:   "The fault deletes the quota and waits until the API server admits pods.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "left", Description: "How many more pods than there are at its beginning the quota allows. Those that end make room.", Bounds: "0 to 10000", Default: "0"},
+		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A terminal pod no longer counts.", Bounds: "0 to 10000", Default: "0"},
 	},
 	New:    newQuota,
 	Sample: sampleQuota,
 }
 
-// QuotaParams are the parameters of a quota-exhausted; [Quota] documents them.
+// QuotaParams are the parameters of quota-exhausted; [Quota] documents them.
 type QuotaParams struct {
 	Left int `yaml:"left"`
 }
@@ -47,34 +48,35 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	return &quota{params: p}, nil
 }
 
-// quota is a quota in force, until Heal.
+// quota is a quota-exhausted fault in force.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env
-	name   string // of the ResourceQuota, "" before there is one
+	name   string // of the ResourceQuota; "" before it is created
 	hard   int64
 }
 
-// Inject returns when the quota has been reckoned up: the API server refuses every
-// pod until then.
+// Inject returns when the quota's status contains the number of pods. Until then the API
+// server refuses every pod.
 func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("counting the pods of %s: %w", env.Namespace, err)
+		return fmt.Errorf("listing the pods of namespace %s: %w", env.Namespace, err)
 	}
-	q.hard = int64(counted(pods.Items) + q.params.Left)
+	q.hard = int64(countedPods(pods.Items) + q.params.Left)
 	q.name = fmt.Sprintf("exhausted-%08x", env.Rand.Uint32())
 	ref := &history.Ref{Resource: "resourcequotas", Namespace: env.Namespace, Name: q.name}
-	if ref.UID, err = q.make(ctx); err != nil {
+	if ref.UID, err = q.createQuota(ctx); err != nil {
 		return errors.Join(err, q.Heal(context.WithoutCancel(ctx)))
 	}
 	env.Report.Fired(0, ref, fmt.Sprintf("allows %d pods", q.hard))
 	return nil
 }
 
-// counted is how many of the pods a quota counts: those that have not ended.
-func counted(pods []corev1.Pod) int {
+// countedPods returns the number of pods that count against a quota: those that are not
+// terminal.
+func countedPods(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {
 		if phase := pods[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
@@ -84,37 +86,37 @@ func counted(pods []corev1.Pod) int {
 	return n
 }
 
-func (q *quota) make(ctx context.Context) (types.UID, error) {
+func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	quotas := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace)
 	made, err := quotas.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: q.name},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(q.hard, resource.DecimalSI)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("making the quota %s: %w", q.name, err)
+		return "", fmt.Errorf("creating resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, inForceWithin)
+	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
-	return made.UID, cluster.Poll(ctx, inForceInterval, "the quota "+q.name+" to be reckoned up", func(ctx context.Context) error {
+	return made.UID, cluster.Poll(ctx, inForceInterval, "the status of resourcequotas "+q.env.Namespace+"/"+q.name, func(ctx context.Context) error {
 		now, err := quotas.Get(ctx, q.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("nobody has counted the pods yet")
+			return errors.New("the status does not contain the number of pods")
 		}
 		return nil
 	})
 }
 
-// Heal removes the quota, and returns when the API server has heard of it.
+// Heal deletes the quota and returns when the API server no longer enforces it.
 func (q *quota) Heal(ctx context.Context) error {
 	if q.name == "" {
 		return nil
 	}
 	err := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace).Delete(ctx, q.name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing the quota %s: %w", q.name, err)
+		return fmt.Errorf("deleting resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
 	}
 	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
 }

@@ -1,6 +1,6 @@
-// Package catalogue is the table of all kinds of faults: what scenarios may
-// name, and what a list of faults shows. It is apart from package faults because
-// the families import that one.
+// Package catalog is the table of all fault types. Scenarios, `gauntlet list` and the
+// generated reference use it. It is separate from package faults, which the packages of the
+// fault types import.
 package catalog
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
 )
 
-// All is every kind of fault, in the order in which they are shown.
+// All contains every fault type in the order of the reference.
 var All = []faults.Type{
 	requests.Error,
 	requests.Reset,
@@ -56,14 +56,14 @@ var All = []faults.Type{
 	users.Edit,
 }
 
-// Find returns the kind of the given name. Its error names those that there are.
+// Find returns the fault type with the given name. Its error lists the known names.
 func Find(name string) (faults.Type, error) {
 	names := make([]string, 0, len(All))
-	for _, kind := range All {
-		if kind.Name == name {
-			return kind, nil
+	for _, faultType := range All {
+		if faultType.Name == name {
+			return faultType, nil
 		}
-		names = append(names, kind.Name)
+		names = append(names, faultType.Name)
 	}
-	return faults.Type{}, fmt.Errorf("unknown kind of fault %q; expected one of %s", name, strings.Join(names, ", "))
+	return faults.Type{}, fmt.Errorf("unknown fault type %q; expected one of %s", name, strings.Join(names, ", "))
 }

@@ -13,77 +13,77 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-var _ faults.Params = scenario.Params{} // what a scenario gives is what faults take
+var _ faults.Params = scenario.Params{} // scenario.Params provides the parameters
 
-// asking is Params that only finds out which fields a kind reads.
-type asking struct{ fields *[]string }
+// recordingParams is a Params that records which fields a fault type reads.
+type recordingParams struct{ fields *[]string }
 
-var errAsked = errors.New("asked")
+var errRecorded = errors.New("recorded")
 
-func (a asking) Decode(into any) error {
+func (a recordingParams) Decode(into any) error {
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
 		if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); name != "" {
 			*a.fields = append(*a.fields, name)
 		}
 	}
-	return errAsked
+	return errRecorded
 }
 
-func (a asking) Errorf(string, string, ...any) error { return errAsked }
+func (a recordingParams) Errorf(string, string, ...any) error { return errRecorded }
 
-func (a asking) CheckSteps(string, []scenario.Step) error { return errAsked }
+func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
-// TestDocumented: every kind can be read about, and documents the parameters
-// that it reads, no others.
+// TestDocumented checks that every type has a description and documents exactly the
+// parameters that it reads.
 func TestDocumented(t *testing.T) {
 	seen := map[string]bool{}
-	for _, kind := range All {
-		if seen[kind.Name] {
-			t.Errorf("%s stands twice in the catalogue", kind.Name)
+	for _, faultType := range All {
+		if seen[faultType.Name] {
+			t.Errorf("fault type %s is listed twice", faultType.Name)
 		}
-		seen[kind.Name] = true
-		if !strings.HasSuffix(kind.Description, ".") || !strings.HasSuffix(kind.Healing, ".") || len(kind.Providers) == 0 {
-			t.Errorf("%s: expected a sentence, how it heals, and providers", kind.Name)
+		seen[faultType.Name] = true
+		if !strings.HasSuffix(faultType.Description, ".") || !strings.HasSuffix(faultType.Healing, ".") || len(faultType.Providers) == 0 {
+			t.Errorf("%s: expected a Description and a Healing that end with a period, and at least one provider", faultType.Name)
 		}
-		if (kind.Sample == nil) != (kind.NotGeneratedReason != "") {
-			t.Errorf("%s: expected it either to draw parameters for scenarios that are generated, or to say why not", kind.Name)
+		if (faultType.Sample == nil) != (faultType.NotGeneratedReason != "") {
+			t.Errorf("%s: expected either Sample or NotGeneratedReason", faultType.Name)
 		}
 		var documented, read []string
-		for _, param := range kind.Params {
+		for _, param := range faultType.Params {
 			documented = append(documented, param.Name)
 			if !strings.HasSuffix(param.Description, ".") || param.Bounds == "" {
-				t.Errorf("%s.%s: expected a sentence and bounds", kind.Name, param.Name)
+				t.Errorf("%s.%s: expected a Description that ends with a period, and Bounds", faultType.Name, param.Name)
 			}
 		}
-		if _, err := kind.New(asking{&read}); !errors.Is(err, errAsked) {
-			t.Errorf("%s: error %v", kind.Name, err)
+		if _, err := faultType.New(recordingParams{&read}); !errors.Is(err, errRecorded) {
+			t.Errorf("%s: error %v", faultType.Name, err)
 		}
 		if diff := cmp.Diff(documented, read); diff != "" {
-			t.Errorf("%s: parameters (-documented +read):\n%s", kind.Name, diff)
+			t.Errorf("%s: parameters (-documented +read):\n%s", faultType.Name, diff)
 		}
 	}
 }
 
 func TestFind(t *testing.T) {
-	for _, kind := range All {
-		if found, err := Find(kind.Name); err != nil || found.Name != kind.Name {
+	for _, faultType := range All {
+		if found, err := Find(faultType.Name); err != nil || found.Name != faultType.Name {
 			t.Errorf("found %q, error %v", found.Name, err)
 		}
 	}
-	const want = `unknown kind of fault "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
+	const want = `unknown fault type "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
 		`watch-delay, watch-stall, watch-end, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, pod-pending, restart, crash, freeze, node-cordon, node-drain, node-taint, node-not-ready, node-stop, node-cut-off, node-delete, api-server-restart, etcd-restart, etcd-compact, clock-skew, name-taken, quota-exhausted, admission-denied, namespace-terminating, user-edit`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-// TestLibrary makes every fault of the scenarios that come with gauntlet.
+// TestLibrary creates every fault of the scenarios in the library.
 func TestLibrary(t *testing.T) {
 	for _, s := range library.All() {
 		for _, fault := range s.Faults {
-			kind, err := Find(fault.Name)
+			faultType, err := Find(fault.Name)
 			if err == nil {
-				_, err = kind.New(fault.Params)
+				_, err = faultType.New(fault.Params)
 			}
 			if err != nil {
 				t.Errorf("%s: %v", s.Name, err)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replicaSet is one without pods.
+// replicaSet returns a ReplicaSet with 0 replicas.
 func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	none := int32(0)
@@ -31,8 +31,8 @@ func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	}
 }
 
-// TestNameTaken: the subject's create is answered by the API server itself, since
-// another ReplicaSet is there. Nobody else's name is taken, and no more than asked.
+// TestNameTaken checks that the API server answers the subject's create with AlreadyExists.
+// The fault creates only as many ReplicaSets as given, and none for another owner.
 func TestNameTaken(t *testing.T) {
 	for _, template := range []string{"other", "same"} {
 		t.Run(template, func(t *testing.T) {
@@ -45,11 +45,11 @@ func TestNameTaken(t *testing.T) {
 				return err
 			}
 			if err := create(replicaSet("theirs", l.commit("db"))); err != nil {
-				t.Errorf("a ReplicaSet of somebody else: %v", err)
+				t.Errorf("create for another owner: %v", err)
 			}
 			for _, name := range []string{"web-1", "web-2"} {
 				if err := create(replicaSet(name, owner)); !apierrors.IsAlreadyExists(err) {
-					t.Errorf("%s: %v; expected that there is one already", name, err)
+					t.Errorf("%s: error %v; want AlreadyExists", name, err)
 				}
 				other, err := l.admin.AppsV1().ReplicaSets(l.namespace).Get(t.Context(), name, metav1.GetOptions{})
 				if err != nil {
@@ -58,24 +58,25 @@ func TestNameTaken(t *testing.T) {
 				same := template == "same"
 				if metav1.IsControlledBy(other, owner) || (metav1.GetControllerOf(other) != nil) != same ||
 					(other.Labels["app"] == "web") != same || (other.Spec.Template.Spec.Containers[0].Name == "pause") != same {
-					t.Errorf("%s was taken by %+v", name, other)
+					t.Errorf("ReplicaSet %s of the fault: %+v", name, other)
 				}
 			}
 			if err := create(replicaSet("web-3", owner)); err != nil {
-				t.Errorf("a third: %v", err)
+				t.Errorf("third create: %v", err)
 			}
 			if l.fired() != 2 {
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
 			heal()
 			if err := create(replicaSet("web-1", owner)); !apierrors.IsAlreadyExists(err) {
-				t.Errorf("what took the name is gone after healing: %v", err)
+				t.Errorf("the fault's ReplicaSet is gone after healing: %v", err)
 			}
 		})
 	}
 }
 
-// createPod has the subject create a pod that a ConfigMap controls, or none does.
+// createPod creates a pod as the subject. If owner is not nil, the ConfigMap controls the
+// pod.
 func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -88,8 +89,8 @@ func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	return err
 }
 
-// TestQuotaExhausted: so many pods more are let in, and no others until another
-// goes, or the fault is healed.
+// TestQuotaExhausted checks that the API server admits the given number of pods, and no more
+// until another pod is deleted or the fault is healed.
 func TestQuotaExhausted(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -100,7 +101,7 @@ func TestQuotaExhausted(t *testing.T) {
 		}
 	}
 	if err := l.createPod("c", nil); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
-		t.Errorf("a pod too many: %v; expected that the quota is exceeded", err)
+		t.Errorf("create above the quota: error %v; want Forbidden", err)
 	}
 	if err := l.create("config"); err != nil {
 		t.Errorf("a ConfigMap: %v", err)
@@ -121,8 +122,8 @@ func TestQuotaExhausted(t *testing.T) {
 	}
 }
 
-// TestAdmissionDenied: what has a controller is denied, with the reason asked for,
-// and all else is let in.
+// TestAdmissionDenied checks that only objects with a controller are denied, with the given
+// reason.
 func TestAdmissionDenied(t *testing.T) {
 	for _, test := range []struct {
 		resource, reason string
@@ -135,7 +136,7 @@ func TestAdmissionDenied(t *testing.T) {
 			t.Parallel()
 			l := startLive(t)
 			owner := l.commit("owner")
-			l.runPod("early", ready) // the namespace lets pods in
+			l.runPod("early", ready) // returns when the namespace admits pods
 			heal := l.inject("admission-denied", "{resource: "+test.resource+", reason: "+test.reason+"}")
 			create := func(resource, name string, owner *corev1.ConfigMap) error {
 				if resource == "pods" {
@@ -165,8 +166,8 @@ func TestAdmissionDenied(t *testing.T) {
 	}
 }
 
-// TestNamespaceTerminating: what is in the namespace goes, nothing new is let in
-// though it is empty, and after healing there is another.
+// TestNamespaceTerminating checks that the objects in the namespace are deleted, that
+// creates are refused, and that healing creates a new namespace.
 func TestNamespaceTerminating(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -177,12 +178,12 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 	heal := l.inject("namespace-terminating", "{}")
 	if err := l.createPod("late", nil); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		t.Errorf("a pod: %v; expected that the namespace is terminating", err)
+		t.Errorf("create of a pod: error %v; want Forbidden, namespace terminating", err)
 	}
 	err = l.poll("an empty namespace", func(ctx context.Context) error {
 		pods, err := l.admin.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(pods.Items)+map[bool]int{true: 1}[l.exists("early")] > 0 {
-			err = errors.New("it is not")
+			err = errors.New("it is not empty")
 		}
 		return err
 	})
@@ -190,12 +191,12 @@ func TestNamespaceTerminating(t *testing.T) {
 		t.Error(err)
 	}
 	if err := l.create("late"); !apierrors.IsForbidden(err) {
-		t.Errorf("a ConfigMap in the empty namespace: %v; expected that it is terminating", err)
+		t.Errorf("create in the empty namespace: error %v; want Forbidden, namespace terminating", err)
 	}
 	heal()
 	after, err := l.admin.CoreV1().Namespaces().Get(t.Context(), l.namespace, metav1.GetOptions{})
 	if err != nil || after.UID == before.UID {
-		t.Errorf("after healing it is %+v, %v; expected another", after, err)
+		t.Errorf("after healing: namespace %+v, error %v; want a new one", after, err)
 	}
 	if err := l.createPod("late", nil); err != nil {
 		t.Errorf("after healing: %v", err)
@@ -205,9 +206,9 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// tried is how often what an event tells of has happened: one that was sent as of
-// events.k8s.io counts in its series, and has no count besides.
-func tried(event *corev1.Event) int32 {
+// onceTried returns the number of occurrences of an event. An event of events.k8s.io counts
+// in its series and not in its count.
+func onceTried(event *corev1.Event) int32 {
 	n := max(1, event.Count)
 	if event.Series != nil {
 		n = max(n, event.Series.Count)
@@ -215,9 +216,8 @@ func tried(event *corev1.Event) int32 {
 	return n
 }
 
-// TestPodPending: a new pod finds no node until the fault is healed, is one firing
-// however often the scheduler tries, and those of other names, and those that have a
-// node, are left alone.
+// TestPodPending checks that a new pod gets no node until the fault is healed, and fires
+// once. Pods with another name or with a node are not affected.
 func TestPodPending(t *testing.T) {
 	l := startLive(t)
 	l.runPod("web-early", ready)
@@ -232,13 +232,13 @@ func TestPodPending(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, event := range events.Items {
-			n += tried(&event)
+			n += onceTried(&event)
 		}
 		return n
 	}
 	if err := l.poll("a second try", func(context.Context) error {
 		if tries() < 2 {
-			return errors.New("there was none")
+			return errors.New("no second try yet")
 		}
 		return nil
 	}); err != nil {
@@ -246,7 +246,7 @@ func TestPodPending(t *testing.T) {
 	}
 	late := l.pod("web-late")
 	if late.Status.Phase != corev1.PodPending || late.Spec.NodeName != "" || !ready(l.pod("web-early")) {
-		t.Errorf("the late one is %v", late)
+		t.Errorf("the later pod is %v", late)
 	}
 	if l.fired() != 1 {
 		t.Errorf("fired %d times, want once", l.fired())

@@ -12,9 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClockSkew: answers, lists and watches show the times of another clock, in
-// either encoding; what the subject writes back is taken, and what is stored has
-// the true ones.
+// TestClockSkew checks that responses, lists and watches contain shifted timestamps in both
+// encodings, and that updates store the original ones.
 func TestClockSkew(t *testing.T) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -26,24 +25,25 @@ func TestClockSkew(t *testing.T) {
 			l.runPod("a", ready)
 			heal := l.inject("clock-skew", "ahead: 1m")
 			if l.fired() > 0 {
-				t.Error("fired before anything was shown")
+				t.Error("fired before the subject received an object")
 			}
 			l.showsPods(time.Minute)
 			set := l.writesBack()
 			heal()
-			if l.fired() != 2 { // a pod and a ReplicaSet, however often they are shown
+			if l.fired() != 2 { // one for the pod and one for the ReplicaSet
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
 			l.showsPods(0)
-			set.Labels["healed"] = "yes" // it still has the times that it was shown
+			set.Labels["healed"] = "yes" // the object still has shifted timestamps
 			if _, err := l.subject.AppsV1().ReplicaSets(l.namespace).Update(t.Context(), set, metav1.UpdateOptions{}); err != nil {
-				t.Errorf("writing after healing what was shown before: %v", err)
+				t.Errorf("updating after healing: %v", err)
 			}
 		})
 	}
 }
 
-// showsPods demands that the pod is shown with times that are moved by so much.
+// showsPods checks that the subject receives the pod with timestamps shifted by the given
+// time.
 func (l *live) showsPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
@@ -84,17 +84,17 @@ func (l *live) showsPods(by time.Duration) {
 			return pod
 		},
 	} {
-		truth, seen := times(l.admin, read), times(l.subject, read)
-		for i := range truth {
-			if moved := seen[i].Sub(truth[i]); moved != by {
-				t.Errorf("%s: time %d is moved by %v, want %v", name, i, moved, by)
+		original, received := times(l.admin, read), times(l.subject, read)
+		for i := range original {
+			if shift := received[i].Sub(original[i]); shift != by {
+				t.Errorf("%s: timestamp %d is shifted by %v, want %v", name, i, shift, by)
 			}
 		}
 	}
 }
 
-// writesBack has the subject create, read and update a ReplicaSet, and returns it as
-// the subject was shown it.
+// writesBack creates, reads and updates a ReplicaSet as the subject, and returns it as the
+// subject received it.
 func (l *live) writesBack() *appsv1.ReplicaSet {
 	l.t.Helper()
 	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()
@@ -105,18 +105,18 @@ func (l *live) writesBack() *appsv1.ReplicaSet {
 	made.Labels["touched"] = "yes"
 	set, err := sets.Update(ctx, made, metav1.UpdateOptions{})
 	if err != nil {
-		l.t.Fatalf("writing back what was shown: %v", err)
+		l.t.Fatalf("updating the object: %v", err)
 	}
 	set.Status.Replicas = 3
 	if set, err = sets.UpdateStatus(ctx, set, metav1.UpdateOptions{}); err != nil {
-		l.t.Fatalf("writing back the status of what was shown: %v", err)
+		l.t.Fatalf("updating the status: %v", err)
 	}
 	stored, err := l.admin.AppsV1().ReplicaSets(l.namespace).Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if moved := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); moved != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
-		l.t.Errorf("shown %v later than it was made; stored are labels %v, %d replicas", moved, stored.Labels, stored.Status.Replicas)
+	if shift := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); shift != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
+		l.t.Errorf("creationTimestamp shifted by %v; stored labels %v, %d replicas", shift, stored.Labels, stored.Status.Replicas)
 	}
 	return set
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestAPIServerRestart: nobody gets an answer while it is down, the subject least;
-// its successor has what was stored, and no history to watch on from.
+// TestAPIServerRestart checks that every request fails during the downtime. The new API
+// server has the stored objects but no old watch events.
 func TestAPIServerRestart(t *testing.T) {
 	l := startLive(t)
 	old := l.commit("old")
@@ -21,37 +21,38 @@ func TestAPIServerRestart(t *testing.T) {
 	heal := l.inject("api-server-restart", "downtime: 30s")
 	l.awaitFired()
 	if err := l.create("meanwhile"); !cluster.Unavailable(err) {
-		t.Errorf("a request of the subject meanwhile: %v", err)
+		t.Errorf("request of the subject during the downtime: error %v", err)
 	}
 	if _, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(t.Context(), "old", metav1.GetOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("a request of admin's meanwhile: %v", err)
+		t.Errorf("request of admin during the downtime: error %v", err)
 	}
 	begun := time.Now()
-	heal() // cuts the downtime short
+	heal() // ends the downtime
 	if took := time.Since(begun); took > 25*time.Second {
 		t.Logf("healed after %s: a slow machine?", took)
 	}
-	if err := plane.cluster.Health(t.Context()); err != nil {
+	if err := controlPlane.cluster.Health(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if !l.exists("old") || l.exists("meanwhile") {
-		t.Error("the API server does not have what it had stored, and that alone")
+		t.Error("the API server does not have exactly the stored objects")
 	}
 	watch, err := l.subject.CoreV1().ConfigMaps(l.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: old.ResourceVersion})
-	if err == nil { // it may also be told so by the first event
+	if err == nil { // the first event may also contain the error
 		event := <-watch.ResultChan()
 		watch.Stop()
 		err = apierrors.FromObject(event.Object)
 	}
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("a watch from before: %v; expected that the version is too old", err)
+		t.Errorf("watch from an old version: error %v; want Expired", err)
 	}
 	if err := l.create("after"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestEtcdRestart: while etcd is down nothing can be committed; what was, stays.
+// TestEtcdRestart checks that no write is committed while etcd is down, and that stored
+// objects remain.
 func TestEtcdRestart(t *testing.T) {
 	l := startLive(t)
 	l.commit("old")
@@ -60,19 +61,19 @@ func TestEtcdRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(ctx, configMap("meanwhile"), metav1.CreateOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("a request meanwhile: %v", err)
+		t.Errorf("request during the downtime: error %v", err)
 	}
 	heal()
 	if !l.exists("old") {
-		t.Error("what was stored is gone")
+		t.Error("a stored object is gone")
 	}
 	if err := l.create("after"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestEtcdCompact: once the API server has forgotten the past too, nobody has it;
-// without a compaction the next one reads it from etcd.
+// TestEtcdCompact checks that a restarted API server cannot serve a compacted version.
+// Without a compaction it reads the version from etcd.
 func TestEtcdCompact(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -85,7 +86,7 @@ func TestEtcdCompact(t *testing.T) {
 			maps := l.subject.CoreV1().ConfigMaps(l.namespace)
 			page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
 			if err != nil || page.Continue == "" {
-				t.Fatalf("a page of a list: %v, %v", page, err)
+				t.Fatalf("first page %v, error %v", page, err)
 			}
 			l.commit("c")
 			if test.compact {
@@ -100,7 +101,7 @@ func TestEtcdCompact(t *testing.T) {
 				ResourceVersion: first.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 			})
 			_, rest := maps.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: page.Continue})
-			for what, err := range map[string]error{"the past": past, "the rest of a list": rest} {
+			for what, err := range map[string]error{"older version": past, "next page": rest} {
 				if apierrors.IsResourceExpired(err) != test.compact || (err != nil) != test.compact {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -109,12 +110,12 @@ func TestEtcdCompact(t *testing.T) {
 	}
 }
 
-// forget has the API server forget what it has in its caches.
+// forget restarts the API server, which empties its caches.
 func (l *live) forget() error {
-	if err := plane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
+	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
 	}
-	return plane.cluster.Resume(l.t.Context(), cluster.APIServer)
+	return controlPlane.cluster.Resume(l.t.Context(), cluster.APIServer)
 }
 
 // awaitFired waits until a fault has fired.

@@ -17,22 +17,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestNodeCordon: a pod finds no place until the fault is healed, and those that
-// have one keep it.
+// TestNodeCordon checks that no new pod is scheduled until the fault is healed, and that
+// running pods remain.
 func TestNodeCordon(t *testing.T) {
 	l := startLive(t)
 	l.runPod("settled", ready)
 	heal := l.inject("node-cordon", "{}")
-	homeless := l.homeless()
+	unscheduled := l.unscheduledPods()
 	if pod := l.pod("settled"); pod == nil || pod.DeletionTimestamp != nil {
-		t.Error("the pod that had its place lost it")
+		t.Error("the running pod is gone")
 	}
 	heal()
-	l.awaitPod(homeless, ready)
+	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeTaint: none come until the fault is healed, and what is there is deleted
-// or goes on, as the effect has it.
+// TestNodeTaint checks that no new pod is scheduled until the fault is healed, and that
+// running pods are deleted with NoExecute only.
 func TestNodeTaint(t *testing.T) {
 	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
 		t.Run(params, func(t *testing.T) {
@@ -42,52 +42,52 @@ func TestNodeTaint(t *testing.T) {
 			if !stays {
 				l.awaitPod("there", gone)
 			}
-			homeless := l.homeless()
+			unscheduled := l.unscheduledPods()
 			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
-				t.Errorf("what was there is %v", pod)
+				t.Errorf("the running pod is %v", pod)
 			}
 			heal()
-			l.awaitPod(homeless, ready)
+			l.awaitPod(unscheduled, ready)
 			if taints := l.node().Spec.Taints; len(taints) != 0 {
-				t.Errorf("the node is left with the taints %v", taints)
+				t.Errorf("after healing the node has the taints %v", taints)
 			}
 		})
 	}
 }
 
-// TestNodeDrain: what has a controller goes, unless a disruption budget protects
-// it for longer than the patience lasts.
+// TestNodeDrain checks that pods with a controller are evicted, except for a pod that a
+// PodDisruptionBudget protects for longer than the patience.
 func TestNodeDrain(t *testing.T) {
 	l := startLive(t)
 	owner := metav1.NewControllerRef(l.commit("owner"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	l.runPod("free", ready, *owner)
 	l.runPod("guarded", ready, *owner)
-	l.runPod("stray", ready)
+	l.runPod("orphan", ready)
 	l.protect("guarded")
 	heal := l.inject("node-drain", "patience: 1s")
 	failure := l.Await(t, "end of the patience", func(r history.Record) bool {
 		return r.Fault != nil && r.Fault.Event == history.FaultFailed
 	})
 	if !strings.Contains(failure.Fault.Detail, "1 pods were not evicted within 1s") {
-		t.Errorf("it failed with %q", failure.Fault.Detail)
+		t.Errorf("failure %q", failure.Fault.Detail)
 	}
 	l.awaitPod("free", gone)
-	for _, name := range []string{"guarded", "stray"} {
+	for _, name := range []string{"guarded", "orphan"} {
 		if pod := l.pod(name); pod == nil || pod.DeletionTimestamp != nil {
 			t.Errorf("%s was evicted", name)
 		}
 	}
 	if fired := l.fired(); fired != 1 || !l.node().Spec.Unschedulable {
-		t.Errorf("fired %d times, want once; the node takes no more pods: %t", fired, l.node().Spec.Unschedulable)
+		t.Errorf("fired %d times, want once; unschedulable: %t", fired, l.node().Spec.Unschedulable)
 	}
 	heal()
 	if l.node().Spec.Unschedulable {
-		t.Error("the node does not take pods after healing")
+		t.Error("the node is unschedulable after healing")
 	}
 }
 
-// TestNodeNotReady: the node's pods are not ready, what is deleted stays, and what
-// is new finds no place, until the fault is healed.
+// TestNodeNotReady checks that the node's pods are not ready, that deleted pods remain, and
+// that new pods are not scheduled until the fault is healed.
 func TestNodeNotReady(t *testing.T) {
 	l := startLive(t)
 	l.runPod("stays", ready)
@@ -97,35 +97,35 @@ func TestNodeNotReady(t *testing.T) {
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	homeless := l.homeless() // meanwhile a kubelet would long have ended the other
+	unscheduled := l.unscheduledPods() // takes longer than a kubelet needs to end the deleted pod
 	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
-		t.Errorf("what was deleted is %v", pod)
+		t.Errorf("the deleted pod is %v", pod)
 	}
 	heal()
 	l.awaitPod("deleted", gone)
 	l.awaitPod("stays", ready)
-	l.awaitPod(homeless, ready)
+	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeDelete: its pods are gone with the node, and none come until the fault
-// is healed.
+// TestNodeDelete checks that the pods of a deleted node are deleted, and that new pods are
+// not scheduled until the fault is healed.
 func TestNodeDelete(t *testing.T) {
 	l := startLive(t)
 	l.runPod("lost", ready)
 	before := l.node()
 	heal := l.inject("node-delete", "{}")
 	if pod := l.pod("lost"); pod != nil {
-		t.Errorf("the node's pod is still there: %v", pod)
+		t.Errorf("the node's pod still exists: %v", pod)
 	}
-	homeless := l.homeless()
+	unscheduled := l.unscheduledPods()
 	heal()
-	l.awaitPod(homeless, ready)
+	l.awaitPod(unscheduled, ready)
 	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
 		t.Errorf("the node is %s %s, was %s %s", after.Name, after.UID, before.Name, before.UID)
 	}
 }
 
-// node is the only one that there is.
+// node returns the only node of the cluster.
 func (l *live) node() *corev1.Node {
 	l.t.Helper()
 	list, err := l.admin.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{})
@@ -135,11 +135,10 @@ func (l *live) node() *corev1.Node {
 	return &list.Items[0]
 }
 
-// runPod creates a pod, named so by its label too, and waits until it is as it
-// should be.
+// runPod creates a pod with its name as a label, and waits until the condition is true.
 func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav1.OwnerReference) {
 	l.t.Helper()
-	err := l.poll("pod "+name+" to be let in", func(ctx context.Context) error { // the namespace needs its service account first
+	err := l.poll("pod "+name+" to be admitted", func(ctx context.Context) error { // after the namespace has its service account
 		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}, OwnerReferences: owners},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
@@ -152,20 +151,20 @@ func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav
 	l.awaitPod(name, until)
 }
 
-// homeless creates pods until one finds no place: the scheduler hears of a change
-// of nodes a moment later.
-func (l *live) homeless() (name string) {
+// unscheduledPods creates pods until one is not scheduled: the scheduler notices a change of
+// the nodes with a delay. It returns the pod's name.
+func (l *live) unscheduledPods() (name string) {
 	l.t.Helper()
 	decided := func(pod *corev1.Pod) bool {
 		return gone(pod) || has(pod, corev1.PodScheduled, corev1.ConditionFalse) || has(pod, corev1.PodScheduled, corev1.ConditionTrue)
 	}
 	tried := 0
-	err := l.poll("a pod to find no place", func(context.Context) error {
+	err := l.poll("an unschedulable pod", func(context.Context) error {
 		tried++
-		name = fmt.Sprintf("homeless-%d", tried)
+		name = fmt.Sprintf("unscheduled-%d", tried)
 		l.runPod(name, decided)
 		if pod := l.pod(name); !has(pod, corev1.PodScheduled, corev1.ConditionFalse) {
-			return fmt.Errorf("it is %v", pod)
+			return fmt.Errorf("found %v", pod)
 		}
 		return nil
 	})
@@ -175,7 +174,7 @@ func (l *live) homeless() (name string) {
 	return name
 }
 
-// pod is a pod, nil if it is not there.
+// pod returns a pod, or nil if it does not exist.
 func (l *live) pod(name string) *corev1.Pod {
 	l.t.Helper()
 	pod, err := l.admin.CoreV1().Pods(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
@@ -192,7 +191,7 @@ func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	l.t.Helper()
 	err := l.poll("pod "+name, func(context.Context) error {
 		if pod := l.pod(name); !holds(pod) {
-			return fmt.Errorf("it is %v", pod)
+			return fmt.Errorf("found %v", pod)
 		}
 		return nil
 	})
@@ -201,7 +200,8 @@ func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	}
 }
 
-// protect allows no disruption of a pod, and waits until that is known.
+// protect creates a PodDisruptionBudget that allows no disruption of a pod, and waits until
+// it is effective.
 func (l *live) protect(name string) {
 	l.t.Helper()
 	one := intstr.FromInt32(1)
@@ -218,7 +218,7 @@ func (l *live) protect(name string) {
 	err = l.poll("the disruption budget", func(ctx context.Context) error {
 		budget, err := budgets.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && (budget.Status.ObservedGeneration < budget.Generation || budget.Status.CurrentHealthy != 1) {
-			err = errors.New("it does not count the pod yet")
+			err = errors.New("its status does not contain the pod")
 		}
 		return err
 	})
@@ -227,7 +227,7 @@ func (l *live) protect(name string) {
 	}
 }
 
-// poll looks until look gives no error, for a minute.
+// poll calls look until it returns no error, for a minute at most.
 func (l *live) poll(what string, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()

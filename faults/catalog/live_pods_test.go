@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// startPod makes a pod under a controller that does nothing, and waits until it is
-// ready.
+// startPod creates a pod with a controllerRef to a ConfigMap, and waits until it is ready.
 func (l *live) startPod(name string) {
 	l.t.Helper()
 	owner := l.commit("owner")
@@ -24,7 +23,7 @@ func (l *live) startPod(name string) {
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
 	}
-	l.eventually("a pod is admitted", func(ctx context.Context) (bool, string) { // once there is a service account
+	l.eventually("a pod is admitted", func(ctx context.Context) (bool, string) { // after the namespace has its service account
 		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -40,14 +39,14 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// becomes waits until a pod is as wanted; it is nil when it is gone.
+// becomes waits until the condition is true for a pod. The pod is nil after its deletion.
 func (l *live) becomes(name, what string, want func(*corev1.Pod) bool) {
 	l.t.Helper()
 	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {
 		pod, err := l.admin.CoreV1().Pods(l.namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case isNotFound(err):
-			return want(nil), "it is gone"
+			return want(nil), "it was deleted"
 		case err != nil:
 			return false, err.Error()
 		}
@@ -67,12 +66,12 @@ func (l *live) eventually(what string, done func(context.Context) (bool, string)
 	}
 }
 
-// TestLivePods: what befalls a pod, and what is left of it when it is healed.
+// TestLivePods checks the pod after each action and after the fault is healed.
 func TestLivePods(t *testing.T) {
 	gone := func(p *corev1.Pod) bool { return p == nil }
 	tests := []struct {
-		kind, params   string
-		befalls, heals func(*corev1.Pod) bool
+		faultType, params string
+		injected, healed  func(*corev1.Pod) bool
 	}{
 		{"pod-churn", "action: delete, gracePeriodSeconds: 0", gone, gone},
 		{"pod-churn", "action: evict", gone, gone},
@@ -84,23 +83,23 @@ func TestLivePods(t *testing.T) {
 			func(p *corev1.Pod) bool { return !isReady(p) && p.Status.ContainerStatuses[0].RestartCount == 1 }, isReady},
 		{"pod-churn", "action: linger, downtime: 1h",
 			func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && len(p.Finalizers) == 1 }, gone},
-		{"pod-relabel", "downtime: 1h", func(p *corev1.Pod) bool { return p.Labels["app"] == "astray-web" },
+		{"pod-relabel", "downtime: 1h", func(p *corev1.Pod) bool { return p.Labels["app"] == "changed-web" },
 			func(p *corev1.Pod) bool { return p.Labels["app"] == "web" }},
 		{"pod-disown", "how: strip", func(p *corev1.Pod) bool { return len(p.OwnerReferences) == 0 }, nil},
-		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "stranger" }, nil},
+		{"pod-disown", "how: give", func(p *corev1.Pod) bool { return p.OwnerReferences[0].Name == "other-controller" }, nil},
 	}
 	for _, test := range tests {
-		t.Run(test.kind+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
+		t.Run(test.faultType+" "+strings.TrimPrefix(test.params, "action: "), func(t *testing.T) {
 			t.Parallel()
 			l := startLive(t)
 			l.startPod("a")
-			heal := l.inject(test.kind, "{"+test.params+", every: 100ms, times: 1}")
-			l.becomes("a", "touched", test.befalls)
+			heal := l.inject(test.faultType, "{"+test.params+", every: 100ms, times: 1}")
+			l.becomes("a", "as injected", test.injected)
 			heal()
-			if test.heals == nil {
-				test.heals = test.befalls
+			if test.healed == nil {
+				test.healed = test.injected
 			}
-			l.becomes("a", "as it is to be afterwards", test.heals)
+			l.becomes("a", "as healed", test.healed)
 			if l.fired() != 1 {
 				t.Errorf("the history has %d firings, want 1", l.fired())
 			}

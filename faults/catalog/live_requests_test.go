@@ -15,16 +15,16 @@ import (
 
 var isNotFound = apierrors.IsNotFound
 
-// TestLiveWrites has the second of three creates spoiled, and looks at what the
-// subject was told, what there is, and what the history says.
+// TestLiveWrites injects a fault into the second of three creates. It checks the subject's
+// error, the stored objects and the history.
 func TestLiveWrites(t *testing.T) {
 	const second = "verb: create, resource: configmaps, nth: 2"
 	tests := []struct {
 		fault, params string
-		told          func(error) bool // what the subject is told of the second
+		wantErr       func(error) bool // accepts the error of the second create
 		committed     bool
 		record        history.Response
-		least         time.Duration // that the second takes
+		least         time.Duration // minimum duration of the second create
 	}{
 		{"api-error", "code: 403", apierrors.IsForbidden, false, history.Response{Code: 403}, 0},
 		{"api-error", "code: 404", apierrors.IsNotFound, false, history.Response{Code: 404}, 0},
@@ -54,14 +54,14 @@ func TestLiveWrites(t *testing.T) {
 			for i, name := range []string{"a", "b", "c"} {
 				began := time.Now()
 				err := l.create(name)
-				spoiled := i == 1
-				if took := time.Since(began); spoiled && took < test.least {
-					t.Errorf("it took %v, want %v at least", took, test.least)
+				injected := i == 1
+				if took := time.Since(began); injected && took < test.least {
+					t.Errorf("took %v, want at least %v", took, test.least)
 				}
-				if told := isNil; (!spoiled && !told(err)) || (spoiled && !test.told(err)) {
-					t.Errorf("the subject is told of %s: %v", name, err)
+				if (!injected && !isNil(err)) || (injected && !test.wantErr(err)) {
+					t.Errorf("create of %s: error %v", name, err)
 				}
-				if want := !spoiled || test.committed; l.exists(name) != want {
+				if want := !injected || test.committed; l.exists(name) != want {
 					t.Errorf("%s exists: %v, want %v", name, !want, want)
 				}
 			}
@@ -70,7 +70,7 @@ func TestLiveWrites(t *testing.T) {
 				t.Errorf("response %+v, want %+v", *got, test.record)
 			}
 			if test.committed && (got.Object == nil || got.Object.Name != "b") {
-				t.Errorf("the history does not show what was committed: %+v", got.Object)
+				t.Errorf("the response record lacks the committed object: %+v", got.Object)
 			}
 			if l.fired() != 1 {
 				t.Errorf("fired %d times", l.fired())
@@ -81,14 +81,14 @@ func TestLiveWrites(t *testing.T) {
 
 func isNil(err error) bool { return err == nil }
 
-// isBroken: there is an error, and it is none of the API server's.
+// isBroken reports whether an error is not from the API server.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && !asStatus(err, &status)
 }
 
-// TestLiveRetryAfter: client-go repeats by itself what asks it to, and the
-// history says why.
+// TestLiveRetryAfter checks that client-go retries a request with a Retry-After, and that
+// the history contains the header.
 func TestLiveRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 500} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
@@ -108,11 +108,11 @@ func TestLiveRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLiveHealing: what hangs is let go when the fault is healed.
+// TestLiveHealing checks that healing ends the hold of a request.
 func TestLiveHealing(t *testing.T) {
 	for _, test := range []struct {
 		fault, params string
-		told          func(error) bool
+		wantErr       func(error) bool
 		committed     bool
 	}{
 		{"request-hang", "then: pass", isNil, true},
@@ -124,34 +124,34 @@ func TestLiveHealing(t *testing.T) {
 			t.Parallel()
 			l := startLive(t)
 			heal := l.inject(test.fault, "{verb: create, resource: configmaps, "+test.params+"}")
-			told := make(chan error, 1)
-			go func() { told <- l.create("a") }()
+			done := make(chan error, 1)
+			go func() { done <- l.create("a") }()
 			l.Await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 			if test.fault != "response-lost" && l.exists("a") {
-				t.Error("it passed")
+				t.Error("the request reached the API server")
 			}
 			select {
-			case err := <-told:
-				t.Errorf("it did not hang: %v", err)
+			case err := <-done:
+				t.Errorf("the request was not held: error %v", err)
 			default:
 			}
 			heal()
 			select {
-			case err := <-told:
-				if !test.told(err) {
-					t.Errorf("the subject is told: %v", err)
+			case err := <-done:
+				if !test.wantErr(err) {
+					t.Errorf("create: error %v", err)
 				}
 			case <-time.After(20 * time.Second):
-				t.Fatal("it hangs on")
+				t.Fatal("the request is still held")
 			}
 			if l.exists("a") != test.committed {
-				t.Errorf("it exists: %v", !test.committed)
+				t.Errorf("object exists: %v", !test.committed)
 			}
 		})
 	}
 }
 
-// TestLiveOwner: a delete is told by the owner of the object that it names.
+// TestLiveOwner checks that a delete matches by the owner of the named object.
 func TestLiveOwner(t *testing.T) {
 	l := startLive(t)
 	yes := true

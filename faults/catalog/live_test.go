@@ -27,27 +27,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The live tests show faults happening between a real API server and client-go,
-// which plays the subject. They share one control plane, which the first of them
-// starts; each has a namespace and a proxy of its own.
+// The live tests run faults between a real API server and client-go, which plays the
+// subject. They share one control plane, which the first test starts. Each test has its own
+// namespace and proxy.
 
-// plane is the control plane of the live tests.
-var plane struct {
+// controlPlane is the control plane of the live tests.
+var controlPlane struct {
 	once    sync.Once
 	cluster *embedded.Cluster
 	err     error
 }
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "gauntlet-catalogue-")
+	dir, err := os.MkdirTemp("", "gauntlet-catalog-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	planeDir = dir
+	controlPlaneDir = dir
 	code := m.Run()
-	if plane.cluster != nil {
-		if err := plane.cluster.Stop(context.Background()); err != nil {
+	if controlPlane.cluster != nil {
+		if err := controlPlane.cluster.Stop(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -56,30 +56,30 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var planeDir string
+var controlPlaneDir string
 
-// live is what a live test has.
+// live is the fixture of a live test.
 type live struct {
 	*historytest.Recording
 	t         *testing.T
 	proxy     *proxy.Proxy
 	namespace string
-	admin     kubernetes.Interface // straight to the API server
+	admin     kubernetes.Interface // bypasses the proxy
 	config    *rest.Config         // of the subject, through the proxy
 	subject   kubernetes.Interface
 }
 
 func startLive(t *testing.T) *live {
 	t.Helper()
-	plane.once.Do(func() {
-		plane.cluster, plane.err = embedded.Start(context.WithoutCancel(t.Context()),
-			embedded.Options{Nodes: 1, Dir: planeDir, LogDir: filepath.Join(planeDir, "logs")})
+	controlPlane.once.Do(func() {
+		controlPlane.cluster, controlPlane.err = embedded.Start(context.WithoutCancel(t.Context()),
+			embedded.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
 	})
-	if plane.err != nil {
-		t.Fatal(plane.err)
+	if controlPlane.err != nil {
+		t.Fatal(controlPlane.err)
 	}
 	l := &live{Recording: &historytest.Recording{}, t: t}
-	config := plane.cluster.Config(cluster.Admin)
+	config := controlPlane.cluster.Config(cluster.Admin)
 	l.admin = l.clientOf(config)
 	namespace, err := l.admin.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "live-"}}, metav1.CreateOptions{})
@@ -91,8 +91,8 @@ func startLive(t *testing.T) *live {
 	return l
 }
 
-// startProxy puts a proxy before the API server, and the subject behind it, who
-// has the rights of admin.
+// startProxy starts a proxy in front of the API server. The subject uses it with the
+// permissions of admin.
 func (l *live) startProxy(admin *rest.Config) {
 	l.t.Helper()
 	target, err := url.Parse(admin.Host)
@@ -130,25 +130,25 @@ func (l *live) clientOf(config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// inject puts a fault in force, as a scenario gives it. It is healed at the end
-// of the test, or before by heal.
+// inject injects a fault with parameters in YAML. The fault is healed by heal or at the end
+// of the test.
 func (l *live) inject(name, text string) (heal func()) {
 	l.t.Helper()
 	params, err := scenario.ParseParams("live.yaml", name, []byte(text))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	kind, err := Find(name)
+	faultType, err := Find(name)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	fault, err := kind.New(params)
+	fault, err := faultType.New(params)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	env := &faults.Env{
 		Rand:  rand.New(rand.NewPCG(1, 1)),
-		Proxy: l.proxy, Cluster: plane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
+		Proxy: l.proxy, Cluster: controlPlane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(l.Recording, 0, name),
 	}
 	if err := faults.Inject(l.t.Context(), fault, env); err != nil {
@@ -163,18 +163,18 @@ func (l *live) inject(name, text string) (heal func()) {
 	return heal
 }
 
-// configMap is what the tests write: no controller cares for it.
+// configMap returns an object that no controller reconciles.
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// create has the subject create a ConfigMap.
+// create creates a ConfigMap as the subject.
 func (l *live) create(name string) error {
 	_, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
 	return err
 }
 
-// commit creates a ConfigMap behind the subject's back.
+// commit creates a ConfigMap past the proxy.
 func (l *live) commit(name string) *corev1.ConfigMap {
 	l.t.Helper()
 	made, err := l.admin.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
@@ -184,7 +184,7 @@ func (l *live) commit(name string) *corev1.ConfigMap {
 	return made
 }
 
-// remove deletes a ConfigMap behind the subject's back.
+// remove deletes a ConfigMap past the proxy.
 func (l *live) remove(name string) {
 	l.t.Helper()
 	if err := l.admin.CoreV1().ConfigMaps(l.namespace).Delete(l.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -192,7 +192,7 @@ func (l *live) remove(name string) {
 	}
 }
 
-// exists says whether there really is a ConfigMap.
+// exists reports whether the API server has a ConfigMap.
 func (l *live) exists(name string) bool {
 	l.t.Helper()
 	_, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
@@ -202,7 +202,8 @@ func (l *live) exists(name string) bool {
 	return err == nil
 }
 
-// answerTo returns the response to the nth request of a verb on ConfigMaps, from 0.
+// answerTo returns the response to the nth request with a verb on ConfigMaps, counted from
+// 0.
 func (l *live) answerTo(verb string, nth int) *history.Response {
 	l.t.Helper()
 	for _, record := range l.All() {
@@ -220,7 +221,7 @@ func (l *live) answerTo(verb string, nth int) *history.Response {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// fired returns how often faults fired.
+// fired returns the number of firings in the history.
 func (l *live) fired() int {
 	n := 0
 	for _, record := range l.All() {

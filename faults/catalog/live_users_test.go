@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestUserEdit: another user's operations are done in their order, and each is a
-// firing; one that cannot be done is said, and ends them.
+// TestUserEdit checks that the operations are performed in order and that each is a firing.
+// An operation that fails is recorded and ends the fault.
 func TestUserEdit(t *testing.T) {
 	l := startLive(t)
 	owner := l.commit("owner")
@@ -38,7 +38,7 @@ func TestUserEdit(t *testing.T) {
 	}
 	failure := l.Await(t, "failure", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFailed })
 	if !strings.Contains(failure.Fault.Detail, "delete ReplicaSet gone") {
-		t.Errorf("it failed with %q", failure.Fault.Detail)
+		t.Errorf("failure %q", failure.Fault.Detail)
 	}
 	heal()
 	if web := set(); *web.Spec.Replicas != 3 || web.Labels["touched"] != "yes" || l.fired() != 2 {
@@ -46,8 +46,9 @@ func TestUserEdit(t *testing.T) {
 	}
 }
 
-// TestUserEditBrokenOff: who waits when the fault is healed does nothing more.
-func TestUserEditBrokenOff(t *testing.T) {
+// TestUserEditCanceled checks that a step that waits while the fault is healed is not
+// performed.
+func TestUserEditCanceled(t *testing.T) {
 	l := startLive(t)
 	l.runPod("a", ready)
 	heal := l.inject("user-edit", "{steps: [{label: {kind: Pod, name: a, labels: {step: one}}}, {label: {kind: Pod, name: a, labels: {step: two}}, after: 5m}]}")
@@ -64,7 +65,7 @@ func TestUserEditBrokenOff(t *testing.T) {
 	}
 	for _, record := range l.All() {
 		if record.Fault != nil && record.Fault.Event == history.FaultFailed {
-			t.Errorf("healing is a failure: %s", record.Fault.Detail)
+			t.Errorf("healing recorded a failure: %s", record.Fault.Detail)
 		}
 	}
 }

@@ -20,19 +20,19 @@ import (
 
 func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
 
-// informed is an informer of ConfigMaps that the subject runs.
-type informed struct {
+// informedSubject is an informer of ConfigMaps in the subject.
+type informedSubject struct {
 	*live
 	mu         sync.Mutex
 	present    map[string]bool
-	tombstones []string // deleted, by a list that lacked them
+	tombstones []string // objects whose deletion the informer noticed from a list
 	changed    chan struct{}
 }
 
-// inform starts the informer and returns when it has synced.
-func inform(l *live) *informed {
+// inform starts the informer and waits until it has synced.
+func inform(l *live) *informedSubject {
 	l.t.Helper()
-	i := &informed{live: l, present: map[string]bool{}, changed: make(chan struct{}, 1)}
+	i := &informedSubject{live: l, present: map[string]bool{}, changed: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactoryWithOptions(l.subject, 0, informers.WithNamespace(l.namespace))
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -45,12 +45,12 @@ func inform(l *live) *informed {
 	factory.StartWithContext(ctx)
 	l.t.Cleanup(func() { cancel(); factory.Shutdown() })
 	if !cache.WaitForCacheSync(l.t.Context().Done(), informer.HasSynced) {
-		l.t.Fatal("the informer does not sync")
+		l.t.Fatal("the informer did not sync")
 	}
 	return i
 }
 
-func (i *informed) note(obj any, present bool) {
+func (i *informedSubject) note(obj any, present bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -64,32 +64,33 @@ func (i *informed) note(obj any, present bool) {
 	}
 }
 
-func (i *informed) has(name string) bool {
+func (i *informedSubject) has(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.present[name]
 }
 
-// learns waits until the informer has an object, or no longer.
-func (i *informed) learns(name string, present bool) {
+// learns waits until the informer's cache contains an object, or no longer does.
+func (i *informedSubject) learns(name string, present bool) {
 	i.t.Helper()
 	timeout := time.After(20 * time.Second)
 	for i.has(name) != present {
 		select {
 		case <-i.changed:
 		case <-timeout:
-			i.t.Fatalf("the informer has %s: %v, want %v", name, !present, present)
+			i.t.Fatalf("the cache contains %s: %v, want %v", name, !present, present)
 		}
 	}
 }
 
 // firesOnce waits until a fault has fired.
-func (i *informed) firesOnce() {
+func (i *informedSubject) firesOnce() {
 	i.t.Helper()
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }
 
-// TestLiveHolds: a held watch tells nothing, and then all.
+// TestLiveHolds checks that a held watch delivers nothing until the fault is healed, and
+// then everything.
 func TestLiveHolds(t *testing.T) {
 	for name, params := range map[string]string{
 		"watch-stall": "{resource: configmaps}",
@@ -104,22 +105,22 @@ func TestLiveHolds(t *testing.T) {
 			l.commit("b")
 			i.firesOnce()
 			if i.has("a") || i.has("b") {
-				t.Error("the informer knows")
+				t.Error("the informer received a held event")
 			}
 			heal()
 			i.learns("a", true)
 			i.learns("b", true)
 			held := l.Await(t, "delivery", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "a" })
 			if held.Delivery.Held == 0 {
-				t.Error("the history does not say that the event was held")
+				t.Error("the delivery record has no hold")
 			}
 		})
 	}
 }
 
-// TestLiveEnds: a watch ends in each way, and the informer goes on. What was
-// deleted while it was blind comes as a tombstone if the informer lists: it has to
-// after a 410, and client-go does so of its own after a reset in mid-stream.
+// TestLiveEnds ends a watch in each way and checks that the informer continues. After a
+// list, an object that was deleted during the hold is a tombstone. The informer lists after
+// a 410, and also after a reset of the stream.
 func TestLiveEnds(t *testing.T) {
 	for _, how := range []string{"closed", "reset", "disconnected", "expired"} {
 		t.Run(how, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestLiveEnds(t *testing.T) {
 			l.remove("gone")
 			l.commit("new")
 			if !i.has("gone") {
-				t.Error("the informer was not blind")
+				t.Error("the informer received an event during the hold")
 			}
 			i.learns("gone", false)
 			i.learns("new", true)
@@ -142,18 +143,18 @@ func TestLiveEnds(t *testing.T) {
 			if want := how + " by a fault (watch-end)"; closed.WatchClosed.Reason != want {
 				t.Errorf("the watch was %s, want %s", closed.WatchClosed.Reason, want)
 			}
-			told := slices.ContainsFunc(l.All(), func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Type == history.Error })
+			gotExpired := slices.ContainsFunc(l.All(), func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Type == history.Error })
 			i.mu.Lock()
 			defer i.mu.Unlock()
 			lists := how == "expired" || how == "reset"
-			if told != (how == "expired") || slices.Contains(i.tombstones, "gone") != lists {
-				t.Errorf("told of a 410: %v, tombstones %v", told, i.tombstones)
+			if gotExpired != (how == "expired") || slices.Contains(i.tombstones, "gone") != lists {
+				t.Errorf("received a 410: %v, tombstones %v", gotExpired, i.tombstones)
 			}
 		})
 	}
 }
 
-// TestLiveEndsAgain: watches end round after round.
+// TestLiveEndsAgain checks that every round ends a watch.
 func TestLiveEndsAgain(t *testing.T) {
 	l := startLive(t)
 	i := inform(l)
@@ -171,8 +172,8 @@ func TestLiveEndsAgain(t *testing.T) {
 	i.learns("a", true)
 }
 
-// TestLiveBookmarks: the API server sends a bookmark to a watch that is about to
-// time out, and the subject gets none while they are lost.
+// TestLiveBookmarks checks that the bookmark before a watch timeout reaches the subject only
+// without the fault.
 func TestLiveBookmarks(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		l := startLive(t)
@@ -185,7 +186,7 @@ func TestLiveBookmarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.commit("b") // nothing new, no bookmark
+		l.commit("b") // no change, so no bookmark
 		bookmarks := 0
 		for event := range stream.ResultChan() {
 			if event.Type == watch.Bookmark {
@@ -193,13 +194,13 @@ func TestLiveBookmarks(t *testing.T) {
 			}
 		}
 		if lost != (bookmarks == 0) || lost != (l.fired() > 0) {
-			t.Errorf("lost %v: %d bookmarks came, %d were lost", lost, bookmarks, l.fired())
+			t.Errorf("fault %v: %d bookmarks received, %d dropped", lost, bookmarks, l.fired())
 		}
 	}
 }
 
-// TestLiveStale: a subject that starts while lists are old lists what is gone, at
-// the older version, and its watch brings it up to date.
+// TestLiveStale checks that a subject that starts during the fault lists deleted objects at
+// the older version, and that its watch corrects the cache.
 func TestLiveStale(t *testing.T) {
 	l := startLive(t)
 	l.commit("gone")
@@ -227,25 +228,25 @@ func TestLiveStale(t *testing.T) {
 		versions = append(versions, version)
 	}
 	if !has(old, "gone") || has(old, "new") || versions[0] >= versions[1] {
-		t.Errorf("an old list has version %d, and what is gone: %v, what came at %d: %v", versions[0], has(old, "gone"), versions[1], has(old, "new"))
+		t.Errorf("outdated list at version %d contains the deleted object: %v; at version %d the new object: %v", versions[0], has(old, "gone"), versions[1], has(old, "new"))
 	}
-	for asked, version := range map[string]string{"the newest state": "", "a state not older than what it knows": later.ResourceVersion} {
+	for asked, version := range map[string]string{"the latest state": "", "a newer version": later.ResourceVersion} {
 		if got := list(version); has(got, "gone") || !has(got, "new") {
-			t.Errorf("asked for %s, the list is old", asked)
+			t.Errorf("list of %s is outdated", asked)
 		}
 	}
 
-	i := inform(l) // it asks for a streaming list first, and lists when that is refused
+	i := inform(l) // sends a streaming list first, and a list after the refusal
 	i.learns("gone", false)
 	i.learns("new", true)
-	shown := l.Await(t, "list of what is gone", func(r history.Record) bool {
+	fired := l.Await(t, "firing at a list", func(r history.Record) bool {
 		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.answerTo("list", 2).ID
 	})
-	if shown.Fault.Object == nil || shown.Fault.Object.Version != versions[0] {
-		t.Errorf("the history says %+v", shown.Fault)
+	if fired.Fault.Object == nil || fired.Fault.Object.Version != versions[0] {
+		t.Errorf("record %+v", fired.Fault)
 	}
 	heal()
 	if got := list("0"); has(got, "gone") {
-		t.Error("lists are old though the fault is healed")
+		t.Error("lists are outdated after healing")
 	}
 }

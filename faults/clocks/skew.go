@@ -1,4 +1,5 @@
-// Package clocks has the faults of clocks that do not agree.
+// Package clocks contains the fault of clocks that differ between the subject and the API
+// server.
 package clocks
 
 import (
@@ -14,23 +15,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Skew is the kind "clock-skew".
+// Skew is the fault type clock-skew.
 var Skew = faults.Type{
 	Name: "clock-skew",
-	Description: "The clock of the API server and the nodes is ahead of the subject's, or behind it: the times of creation and deletion of all objects, " +
-		"and those in the status of pods and nodes, are shown to the subject as that clock would have set them, and what it writes back has the true ones.",
-	Healing: "What is shown from then on has the true times; what was shown before stays as it was.",
-	// What another version of the API server may say that these types do not would be
-	// lost on the way.
+	Description: "The clock of the API server and the nodes is ahead of the subject's clock, or behind it. " +
+		"In everything that the subject receives, the fault proxy shifts creationTimestamp, deletionTimestamp and the timestamps in the status of pods and nodes. " +
+		"In the subject's updates it restores the original timestamps.",
+	Healing: "The subject receives original timestamps from now on. Objects that it received before keep the shifted ones in its cache.",
+	// An existing cluster may have another Kubernetes version. The proxy decodes and encodes
+	// objects to shift their timestamps, and would lose unknown fields.
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "ahead", Description: "How far that clock is ahead; negative, behind. Times are in whole seconds: of a fraction, such a part of the seconds is shown as one more.", Bounds: "-1h to -10ms, or 10ms to 1h"},
+		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. Of a shift by 300ms, therefore, 30 % of the timestamps are shifted by 1 s.", Bounds: "-1h to -10ms, or 10ms to 1h"},
 	},
 	New:    newSkew,
 	Sample: sampleSkew,
 }
 
-// SkewParams are the parameters of a clock-skew; [Skew] documents them.
+// SkewParams are the parameters of clock-skew; [Skew] documents them.
 type SkewParams struct {
 	Ahead time.Duration `yaml:"ahead"`
 }
@@ -51,39 +53,39 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew draws no clock that is far ahead: what became ready in the future is
-// available that much later.
+// sampleSkew does not draw a clock that is far ahead: a pod that became ready in the future
+// becomes available that much later.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a clock-skew in force. It fires once for each object of the run's namespace
-// that is shown with another time: what else the subject is shown, its lease above
-// all, is no part of its work.
+// skew is a clock-skew fault in force. It records one firing for each object of the run's
+// namespace. It does not record other objects, such as the lease, because they are not part
+// of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env
 	restore func()
 
-	mu    sync.Mutex
-	moved map[types.UID]bool
+	mu       sync.Mutex
+	reported map[types.UID]bool
 }
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
-	s.env, s.moved = env, map[types.UID]bool{}
-	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.tell)
+	s.env, s.reported = env, map[types.UID]bool{}
+	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.report)
 	return nil
 }
 
-func (s *skew) tell(request uint64, object *history.Ref) {
+func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if object.Namespace != s.env.Namespace || s.moved[object.UID] {
+	if object.Namespace != s.env.Namespace || s.reported[object.UID] {
 		return
 	}
-	s.moved[object.UID] = true
-	s.env.Report.Fired(request, object, "shown with other times")
+	s.reported[object.UID] = true
+	s.env.Report.Fired(request, object, "received with shifted timestamps")
 }
 
 func (s *skew) Heal(context.Context) error {
@@ -96,5 +98,5 @@ func (s *skew) Heal(context.Context) error {
 func (s *skew) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("showed %d objects with other times", len(s.moved))
+	return fmt.Sprintf("the subject received %d objects with shifted timestamps", len(s.reported))
 }

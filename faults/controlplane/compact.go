@@ -14,21 +14,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Compact is the kind "etcd-compact".
+// Compact is the fault type etcd-compact.
 var Compact = faults.Type{
-	Name:        "etcd-compact",
-	Description: "Again and again etcd throws the past away, up to the present: an earlier state, or the rest of a list from before, can be had only as long as the API server remembers it, and not from one that was started again.",
-	Healing:     "The past is thrown away no more; what is gone stays gone.",
-	Providers:   faults.OwnClusters,
+	Name: "etcd-compact",
+	Description: "At a regular interval, the fault compacts etcd up to its current revision. " +
+		"The API server can then serve an older version, or the next page of an older list, only from its own cache. " +
+		"A restarted API server cannot serve them.",
+	Healing:   "The fault stops compacting etcd. Compacted revisions stay unavailable.",
+	Providers: faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "every", Description: "The time from one compaction to the next; the first is at once.", Bounds: "10ms to 1h", Default: "1s"},
-		{Name: "times", Description: "Compacts so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "every", Description: "The time between compactions. The first is at the injection.", Bounds: "10ms to 1h", Default: "1s"},
+		{Name: "times", Description: "The maximum number of compactions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
 	New:                newCompact,
-	NotGeneratedReason: "without a restart of the API server it changes nothing for anybody",
+	NotGeneratedReason: "without a restart of the API server it has no effect on any client",
 }
 
-// CompactParams are the parameters of an etcd-compact; [Compact] documents them.
+// CompactParams are the parameters of etcd-compact; [Compact] documents them.
 type CompactParams struct {
 	Every time.Duration `yaml:"every"`
 	Times int           `yaml:"times"`
@@ -39,7 +41,7 @@ const (
 	everyMin     = 10 * time.Millisecond
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
-	// compactWithin bounds one compaction: etcd may be out of order.
+	// compactWithin limits one compaction, because etcd may be down.
 	compactWithin = 10 * time.Second
 )
 
@@ -57,7 +59,7 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	return &compact{params: p}, nil
 }
 
-// compact is compactions in force, until Heal.
+// compact is an etcd-compact fault in force.
 type compact struct {
 	params CompactParams
 	env    *faults.Env
@@ -67,12 +69,12 @@ type compact struct {
 }
 
 func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
-	stored, ok := env.Cluster.(cluster.EtcdProvider)
+	provider, ok := env.Cluster.(cluster.EtcdProvider)
 	if !ok {
-		return fmt.Errorf("the etcd of a cluster of %s is not within reach", env.Cluster.Name())
+		return fmt.Errorf("the provider %s does not give access to etcd", env.Cluster.Name())
 	}
 	c.env = env
-	if c.etcd, err = stored.Etcd(ctx); err != nil {
+	if c.etcd, err = provider.Etcd(ctx); err != nil {
 		return err
 	}
 	c.Begin(ctx, c.run)
@@ -81,7 +83,7 @@ func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (c *compact) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a compaction of etcd: %w", err)
+		return fmt.Errorf("waiting for the compaction in progress: %w", err)
 	}
 	return nil
 }
@@ -92,16 +94,16 @@ func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()
 	ticker := c.env.Clock.NewTicker(c.params.Every)
 	defer ticker.Stop()
-	for troubled := false; ; {
+	for failing := false; ; {
 		revision, err := c.compact(ctx)
 		switch {
-		case err != nil && !troubled: // once, not at every tick of an outage
+		case err != nil && !failing: // report an outage once, not at every tick
 			c.env.Report.Failed(nil, err)
 		case err == nil:
 			c.fired.Add(1)
-			c.env.Report.Fired(0, nil, fmt.Sprintf("compacted up to version %d", revision))
+			c.env.Report.Fired(0, nil, fmt.Sprintf("compacted etcd up to revision %d", revision))
 		}
-		troubled = err != nil
+		failing = err != nil
 		if c.params.Times > 0 && c.fired.Load() >= int64(c.params.Times) {
 			return
 		}
@@ -113,18 +115,18 @@ func (c *compact) run(ctx context.Context) {
 	}
 }
 
-// compact throws away what was before the present revision, and returns that.
+// compact compacts etcd up to its current revision, which it returns.
 func (c *compact) compact(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, compactWithin)
 	defer cancel()
-	// The key does not matter: every answer says what the present is.
-	present, err := c.etcd.Get(ctx, "/", clientv3.WithCountOnly())
+	// Every response contains the current revision, whatever the key.
+	response, err := c.etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
-		return 0, fmt.Errorf("asking etcd for its revision: %w", err)
+		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
 	}
-	revision := present.Header.Revision
+	revision := response.Header.Revision
 	_, err = c.etcd.Compact(ctx, revision)
-	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // nothing has happened since the last time
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // there is no new revision since the last compaction
 		return 0, fmt.Errorf("compacting etcd up to revision %d: %w", revision, err)
 	}
 	return revision, nil

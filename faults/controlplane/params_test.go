@@ -7,18 +7,18 @@ import (
 )
 
 func TestRestartParams(t *testing.T) {
-	for _, kind := range []string{"api-server-restart", "etcd-restart"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, faultType := range []string{"api-server-restart", "etcd-restart"} {
+		t.Run(faultType, func(t *testing.T) {
 			row := APIServer
-			if kind == Etcd.Name {
+			if faultType == Etcd.Name {
 				row = Etcd
 			}
 			faulttest.Params(t, row, []faulttest.Case{
 				{Text: "{}"},
 				{Text: "downtime: 0s"},
 				{Text: "downtime: 30s"},
-				{Text: "downtime: 31s", Want: "s.yaml:1:11: " + kind + ".downtime: 31s is out of bounds; expected 0s to 30s"},
-				{Text: "downtime: -1s", Want: "s.yaml:1:11: " + kind + ".downtime: -1s is out of bounds; expected 0s to 30s"},
+				{Text: "downtime: 31s", Want: "s.yaml:1:11: " + faultType + ".downtime: 31s is out of bounds; expected 0s to 30s"},
+				{Text: "downtime: -1s", Want: "s.yaml:1:11: " + faultType + ".downtime: -1s is out of bounds; expected 0s to 30s"},
 			})
 		})
 	}

@@ -1,5 +1,5 @@
-// Package controlplane has the faults that befall the API server and its etcd:
-// everybody's, not the subject's alone.
+// Package controlplane contains the faults of the API server and etcd. They affect every
+// client, not only the subject.
 package controlplane
 
 import (
@@ -11,46 +11,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// APIServer is the kind "api-server-restart".
+// APIServer is the fault type api-server-restart.
 var APIServer = faults.Type{
-	Name:               "api-server-restart",
-	Description:        "The API server is killed, and started again after a downtime: nobody gets an answer meanwhile, and the new one knows of no change from before its start, so that watches must list anew.",
-	Healing:            "It is started at once if its downtime is not over, and the whole control plane is waited for.",
+	Name: "api-server-restart",
+	Description: "The fault kills the API server and starts it again after a downtime. During the downtime every client gets connection errors. " +
+		"The new API server has no watch events from before its start, so that clients must list again.",
+	Healing:            "The fault starts the API server at once and waits until the control plane is ready.",
 	Providers:          faults.OwnClusters,
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
-// Etcd is the kind "etcd-restart".
+// Etcd is the fault type etcd-restart.
 var Etcd = faults.Type{
-	Name:               "etcd-restart",
-	Description:        "etcd is killed, and started again after a downtime: the API server can commit nothing meanwhile, and answers from its cache at most.",
-	Healing:            APIServer.Healing,
+	Name: "etcd-restart",
+	Description: "The fault kills etcd and starts it again after a downtime. " +
+		"During the downtime the API server cannot commit writes and can serve reads only from its watch cache.",
+	Healing:            "The fault starts etcd at once and waits until the control plane is ready.",
 	Providers:          faults.OwnClusters,
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
-// undrawn is why no generated scenario has these faults.
-const undrawn = "how long an outage lasts is up to the machine, and one that outlasts the subject's lease ends the subject rightly"
+// notGeneratedReason applies to both restarts.
+const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
 var restartParams = []faults.Param{
-	{Name: "downtime", Description: "The time from its end to its start, before which it does not serve.", Bounds: "0s to 30s", Default: "1s"},
+	{Name: "downtime", Description: "The time from the kill to the start.", Bounds: "0s to 30s", Default: "1s"},
 }
 
-// RestartParams are the parameters of both.
+// RestartParams are the parameters of api-server-restart and etcd-restart.
 type RestartParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is below the time after which nodes count as lost, which nobody
-	// asked for.
+	// downtimeMax is below the grace period after which the node controller marks nodes as
+	// lost, which would be another fault.
 	downtimeMax = 30 * time.Second
 )
 
@@ -65,31 +67,31 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 	return &restart{params: p, part: part}, nil
 }
 
-// restart is a restart in force, until the part is back at work.
+// restart is an api-server-restart or etcd-restart in force.
 type restart struct {
-	params RestartParams
-	part   cluster.Part
-	env    *faults.Env
-	plane  cluster.Restartable
+	params  RestartParams
+	part    cluster.Part
+	env     *faults.Env
+	cluster cluster.Restartable
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
-	down bool
-	took time.Duration // from its end until everything was at work again
+	// The goroutine owns these fields until it has ended; after that Heal does.
+	down   bool
+	outage time.Duration // from the kill until the control plane was ready again
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
-	plane, ok := env.Cluster.(cluster.Restartable)
+	restartable, ok := env.Cluster.(cluster.Restartable)
 	if !ok {
-		return fmt.Errorf("the %s of a cluster of %s cannot be halted", r.part, env.Cluster.Name())
+		return fmt.Errorf("the provider %s does not support a restart of %s", env.Cluster.Name(), r.part)
 	}
-	r.env, r.plane = env, plane
+	r.env, r.cluster = env, restartable
 	r.Begin(ctx, r.run)
 	return nil
 }
 
-// Heal cuts the downtime short and returns when everything works again. What the
-// goroutine could not resume is tried once more.
+// Heal ends the downtime and returns when the control plane is ready. It retries a start
+// that failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting for the restart of %s: %w", r.part, err)
@@ -98,16 +100,16 @@ func (r *restart) Heal(ctx context.Context) error {
 }
 
 func (r *restart) Summary() string {
-	if r.took == 0 {
-		return fmt.Sprintf("no restart of %s", r.part)
+	if r.outage == 0 {
+		return fmt.Sprintf("did not restart %s", r.part)
 	}
-	return fmt.Sprintf("%s out of order for %.1f s", r.part, r.took.Seconds())
+	return fmt.Sprintf("%s was down for %.1f s", r.part, r.outage.Seconds())
 }
 
 func (r *restart) run(ctx context.Context) {
 	begun := r.env.Clock.Now()
-	r.down = true // or may be, should it fail
-	if err := r.plane.Halt(ctx, r.part); err != nil {
+	r.down = true // set first: a failed halt may have stopped the component
+	if err := r.cluster.Halt(ctx, r.part); err != nil {
 		r.env.Report.Failed(nil, err)
 		return
 	}
@@ -122,14 +124,14 @@ func (r *restart) run(ctx context.Context) {
 		r.env.Report.Failed(nil, err)
 		return
 	}
-	r.took = r.env.Clock.Since(begun)
+	r.outage = r.env.Clock.Since(begun)
 }
 
 func (r *restart) resume(ctx context.Context) error {
 	if !r.down {
 		return nil
 	}
-	if err := r.plane.Resume(ctx, r.part); err != nil {
+	if err := r.cluster.Resume(ctx, r.part); err != nil {
 		return err
 	}
 	r.down = false

@@ -12,32 +12,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Cordon is the kind "node-cordon".
+// Cordon is the fault type node-cordon.
 var Cordon = faults.Type{
 	Name:        "node-cordon",
-	Description: "Nodes take no more pods; those that they have go on.",
-	Healing:     "They take pods again.",
+	Description: "The fault cordons nodes: the scheduler assigns no new pods to them. Their pods continue to run.",
+	Healing:     "The fault uncordons the nodes.",
 	Providers:   faults.OwnClusters,
 	Params:      []faults.Param{countParam},
 	New:         newCordon,
 	Sample:      sampleCordon,
 }
 
-// Taint is the kind "node-taint".
+// Taint is the fault type node-taint.
 var Taint = faults.Type{
-	Name:        "node-taint",
-	Description: "Nodes get a taint that no pod of the workload tolerates, and none come: a NoExecute one, by which the pods that are there are deleted all at once, or a NoSchedule one, under which they go on.",
-	Healing:     "The taint is taken away; pods that are gone stay gone.",
-	Providers:   faults.OwnClusters,
+	Name: "node-taint",
+	Description: "The fault adds a taint to nodes that no pod of the workload tolerates, so that the scheduler assigns no new pods to them. " +
+		"With the effect NoExecute, the pods on the nodes are deleted.",
+	Healing:   "The fault removes the taint. Deleted pods stay deleted.",
+	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "effect", Description: "What the taint does to the pods that are there.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
+		{Name: "effect", Description: "The effect of the taint.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},
 	},
 	New:    newTaint,
 	Sample: sampleTaint,
 }
 
-// TaintParams are the parameters of a node-taint; [Taint] documents them.
+// TaintParams are the parameters of node-taint; [Taint] documents them.
 type TaintParams struct {
 	Count  int    `yaml:"count"`
 	Effect string `yaml:"effect"`
@@ -45,22 +46,21 @@ type TaintParams struct {
 
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
-// taintKey is the taint of [Taint].
+// taintKey is the key of the taint that [Taint] adds.
 const taintKey = "gauntlet/out-of-service"
 
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted is the mark of a node that no pod comes to, whatever becomes of those that
-// are there.
+// tainted is the mark of a node with the taint of [Taint].
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
-		give: func(n *corev1.Node) {
+		apply: func(n *corev1.Node) {
 			if !slices.ContainsFunc(n.Spec.Taints, isTaint) {
 				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: taintKey, Effect: effect})
 			}
 		},
-		take: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
+		remove: func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isTaint) },
 	}
 }
 
@@ -86,37 +86,37 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: cordoned}, nil
 }
 
-// sampleCountMax is the most nodes that are drawn: all that a generated scenario has.
+// sampleCountMax is the number of nodes in a generated scenario.
 const sampleCountMax = 4
 
 func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint draws no NoExecute: see [undrawn].
+// sampleTaint does not draw NoExecute, for the [notGeneratedReason].
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
-// marking is a mark on nodes, until Heal.
+// marking is a fault that puts a mark on nodes until Heal.
 type marking struct {
-	wanted int // how many nodes are to have it
+	wanted int // number of nodes to mark
 	mark   mark
-	marked *marked
-	count  int // how many got it
+	marked *markedNodes
+	count  int // number of nodes marked
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
-	if m.marked, err = m.mark.giveTo(ctx, env, m.wanted); err != nil {
+	if m.marked, err = m.mark.applyTo(ctx, env, m.wanted); err != nil {
 		return err
 	}
 	m.count = len(m.marked.nodes)
 	for _, node := range m.marked.nodes {
-		env.Report.Fired(0, nodeRef(node), m.mark.given)
+		env.Report.Fired(0, nodeRef(node), m.mark.description)
 	}
 	return nil
 }
 
-func (m *marking) Heal(ctx context.Context) error { return m.marked.takeBack(ctx) }
+func (m *marking) Heal(ctx context.Context) error { return m.marked.removeAll(ctx) }
 
-func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.given) }
+func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.description) }

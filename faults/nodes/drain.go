@@ -18,21 +18,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Drain is the kind "node-drain".
+// Drain is the fault type node-drain.
 var Drain = faults.Type{
-	Name:        "node-drain",
-	Description: "Nodes are drained as kubectl does it: they take no more pods, and the workload's pods that have a controller are evicted, as far as disruption budgets allow.",
-	Healing:     "Nothing more is evicted, and the nodes take pods again; pods that are gone stay gone.",
-	Providers:   faults.OwnClusters,
+	Name: "node-drain",
+	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
+		"A PodDisruptionBudget can refuse an eviction.",
+	Healing:   "The fault stops evicting pods and uncordons the nodes. Evicted pods stay deleted.",
+	Providers: faults.OwnClusters,
 	Params: []faults.Param{
 		countParam,
-		{Name: "patience", Description: "How long the eviction of pods is tried again that a disruption budget protects.", Bounds: "0s to 1h", Default: "30s"},
+		{Name: "patience", Description: "The time for which the fault retries evictions that a PodDisruptionBudget refuses.", Bounds: "0s to 1h", Default: "30s"},
 	},
 	New:                newDrain,
-	NotGeneratedReason: undrawn,
+	NotGeneratedReason: notGeneratedReason,
 }
 
-// DrainParams are the parameters of a node-drain; [Drain] documents them.
+// DrainParams are the parameters of node-drain; [Drain] documents them.
 type DrainParams struct {
 	Count    int           `yaml:"count"`
 	Patience time.Duration `yaml:"patience"`
@@ -41,7 +42,7 @@ type DrainParams struct {
 const (
 	patienceDefault = 30 * time.Second
 	patienceMax     = time.Hour
-	// drainInterval is the time from one round of evictions to the next.
+	// drainInterval is the time between rounds of evictions.
 	drainInterval = 200 * time.Millisecond
 )
 
@@ -59,18 +60,18 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	return &drain{params: p}, nil
 }
 
-// drain is a drain in force, until Heal.
+// drain cordons nodes and evicts their pods until Heal.
 type drain struct {
 	params DrainParams
 	env    *faults.Env
-	marked *marked
+	marked *markedNodes
 	faults.Background
 	evicted atomic.Int64
 }
 
 func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 	d.env = env
-	if d.marked, err = cordoned.giveTo(ctx, env, d.params.Count); err != nil {
+	if d.marked, err = cordoned.applyTo(ctx, env, d.params.Count); err != nil {
 		return err
 	}
 	nodes := slices.Clone(d.marked.nodes)
@@ -80,14 +81,14 @@ func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (d *drain) Heal(ctx context.Context) error {
 	if err := d.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the end of a drain: %w", err)
+		return fmt.Errorf("waiting for the evictions in progress: %w", err)
 	}
-	return d.marked.takeBack(ctx)
+	return d.marked.removeAll(ctx)
 }
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts in rounds, until none are left that could be, or patience is.
+// run evicts pods in rounds until all are evicted or the time patience has passed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -98,7 +99,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 			return
 		case d.env.Clock.Since(begun) >= d.params.Patience:
 			if err == nil {
-				err = fmt.Errorf("%d pods were not evicted within %s: a disruption budget protects them", left, d.params.Patience)
+				err = fmt.Errorf("%d pods were not evicted within %s: a PodDisruptionBudget refused the evictions", left, d.params.Patience)
 			}
 			d.env.Report.Failed(nil, err)
 			return
@@ -111,11 +112,12 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 	}
 }
 
-// round tries to evict every pod once, and returns how many were refused.
+// round tries to evict each pod once. It returns how many evictions a disruption budget
+// refused.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("listing the pods of %s: %w", d.env.Namespace, err)
+		return 0, fmt.Errorf("listing the pods of namespace %s: %w", d.env.Namespace, err)
 	}
 	var all []error
 	for _, pod := range evictable(list.Items, nodes) {
@@ -135,14 +137,15 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 			d.env.Report.Fired(0, ref, "evicted from "+pod.Spec.NodeName)
 		case apierrors.IsTooManyRequests(err):
 			refused++
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // it is gone, and may have a successor
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the pod is gone, or another pod has its name
 			all = append(all, fmt.Errorf("evicting %s: %w", ref, err))
 		}
 	}
 	return refused, errors.Join(all...)
 }
 
-// evictable are the pods on the nodes that are to go, in the order of their names.
+// evictable returns the pods on the given nodes that a drain evicts, sorted by name: pods
+// with a controller that are not terminating.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

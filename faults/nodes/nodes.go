@@ -1,8 +1,8 @@
-// Package nodes has the faults that befall nodes, and with them the pods that are
-// there: as administrators, and the machines themselves, bring them about.
+// Package nodes contains the faults of nodes and of the pods on them: cordon, drain, taint,
+// and the ways in which a node is lost.
 //
-// A node on which the control plane runs is never picked: what became of its
-// parts, and of a subject in its pods, would be another fault.
+// The faults never pick a control-plane node. Losing one would also affect the control plane
+// and a subject that runs in pods, which are separate faults.
 package nodes
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// countMax is the most nodes that a cluster may have.
+// countMax is the maximum of the parameter count.
 const countMax = 1000
 
-// countParam documents how many nodes a fault befalls.
-var countParam = faults.Param{Name: "count", Description: "How many nodes, picked at random among those that it has not befallen yet; all if they are fewer.", Bounds: "1 to 1000", Default: "1"}
+// countParam documents the parameter count.
+var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer remain, all of them.", Bounds: "1 to 1000", Default: "1"}
 
-// checkCount is nil when a count is within bounds.
+// checkCount returns an error if count is out of bounds.
 func checkCount(params faults.Params, count int) error {
 	if count < 1 || count > countMax {
 		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
@@ -34,7 +34,7 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
-// CountParams are the parameters of the faults that take no others.
+// CountParams are the parameters of the fault types without others.
 type CountParams struct {
 	Count int `yaml:"count"`
 }
@@ -49,64 +49,65 @@ func decodeCount(params faults.Params) (CountParams, error) {
 
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// undrawn is why no generated scenario has the faults that end pods.
-const undrawn = "what they do to young pods upstream does not survive beside watches that end (trap 40 of harness/check/TRAPS.md)"
+// notGeneratedReason applies to the fault types that delete pods.
+const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is something that a node is in or not.
+// state is a condition that a node is in or not.
 type state struct {
-	given string // what has happened to a node that is in it
-	on    func(*corev1.Node) bool
+	description string // a past participle for records, such as "cordoned"
+	in          func(*corev1.Node) bool
 }
 
-// mark is a state that is written on a node, and that keeps pods away.
+// mark is a state that the fault writes to the Node object. It prevents the scheduling of
+// pods.
 type mark struct {
 	state
-	give func(*corev1.Node)
-	take func(*corev1.Node)
+	apply  func(*corev1.Node)
+	remove func(*corev1.Node)
 }
 
-// cordoned is the mark of a node that takes no more pods.
+// cordoned is the mark of an unschedulable node.
 var cordoned = mark{
-	state: state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
-	give:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
-	take:  func(n *corev1.Node) { n.Spec.Unschedulable = false },
+	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
+	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
+	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// marked is the nodes that a fault has given a mark.
-type marked struct {
+// markedNodes are the nodes that a fault has marked.
+type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// giveTo picks nodes and gives them the mark. When one fails it is taken from all.
-func (m mark) giveTo(ctx context.Context, env *faults.Env, count int) (*marked, error) {
+// applyTo picks nodes and marks them. If one update fails, it removes the mark from all.
+func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
 		return nil, err
 	}
-	all := &marked{mark: m, env: env}
+	all := &markedNodes{mark: m, env: env}
 	for _, node := range nodes {
-		all.nodes = append(all.nodes, node) // or it may have it, should the answer be an error
-		if err := edit(ctx, env, node, m.give); err != nil {
-			return nil, errors.Join(err, all.takeBack(context.WithoutCancel(ctx)))
+		all.nodes = append(all.nodes, node) // appended first: a failed update may have been committed
+		if err := edit(ctx, env, node, m.apply); err != nil {
+			return nil, errors.Join(err, all.removeAll(context.WithoutCancel(ctx)))
 		}
 	}
 	return all, nil
 }
 
-// takeBack takes the mark from every node. It may be called again for what failed,
-// and when there are none.
-func (m *marked) takeBack(ctx context.Context) (err error) {
+// removeAll removes the mark from every node. It may be called again after an error, and
+// without nodes.
+func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	if m == nil {
 		return nil
 	}
-	m.nodes, err = each(m.nodes, func(node string) error { return edit(ctx, m.env, node, m.take) })
+	m.nodes, err = forEach(m.nodes, func(node string) error { return edit(ctx, m.env, node, m.remove) })
 	return err
 }
 
-// each does something with every node, and returns those with which it failed.
-func each(nodes []string, do func(node string) error) (left []string, err error) {
+// forEach calls do for every node and returns the nodes for which it failed.
+func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
 		if err := do(node); err != nil {
@@ -124,19 +125,19 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("none of %d nodes can be %s; expected a worker that is not so yet", len(list.Items), s.given)
+		return nil, fmt.Errorf("every worker among %d nodes is %s already; expected another worker", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
 }
 
-// candidates are the names of the nodes that may be picked, in their order, so
-// that a draw among them means the same in every run.
+// candidates returns the names of the nodes that may be picked. They are sorted, so that the
+// same seed picks the same nodes in every run.
 func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
 		n := &nodes[i]
-		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !s.on(n) {
+		if _, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]; !controlPlane && !s.in(n) {
 			names = append(names, n.Name)
 		}
 	}
@@ -144,7 +145,7 @@ func (s state) candidates(nodes []corev1.Node) []string {
 	return names
 }
 
-// edit changes a node. One that is gone is left so.
+// edit updates a node. It ignores a deleted node.
 func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1.Node)) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -157,7 +158,7 @@ func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("changing the node %s: %w", name, err)
+		return fmt.Errorf("updating nodes %s: %w", name, err)
 	}
 	return nil
 }

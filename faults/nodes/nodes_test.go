@@ -13,12 +13,12 @@ import (
 )
 
 func TestCountParams(t *testing.T) {
-	for _, kind := range []faults.Type{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
-		faulttest.Params(t, kind, []faulttest.Case{
+	for _, faultType := range []faults.Type{Cordon, Taint, NotReady, Stop, CutOff, Delete} {
+		faulttest.Params(t, faultType, []faulttest.Case{
 			{Text: "{}"},
 			{Text: "count: 3"},
-			{Text: "count: 0", Want: "s.yaml:1:8: " + kind.Name + ".count: 0 is out of bounds; expected 1 to 1000"},
-			{Text: "count: 1001", Want: "s.yaml:1:8: " + kind.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
+			{Text: "count: 0", Want: "s.yaml:1:8: " + faultType.Name + ".count: 0 is out of bounds; expected 1 to 1000"},
+			{Text: "count: 1001", Want: "s.yaml:1:8: " + faultType.Name + ".count: 1001 is out of bounds; expected 1 to 1000"},
 		})
 	}
 }
@@ -41,8 +41,7 @@ func TestDrainParams(t *testing.T) {
 	})
 }
 
-// TestCandidates: a node is picked that is not so yet, and that holds no part of
-// the control plane.
+// TestCandidates checks that only worker nodes outside the state are picked.
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -54,36 +53,36 @@ func TestCandidates(t *testing.T) {
 	nodes := []corev1.Node{
 		node("b", func(*corev1.Node) {}),
 		node("control-plane", func(n *corev1.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} }),
-		node("cordoned", cordoned.give),
-		node("tainted", evicting.give),
-		node("closed", closing.give),
+		node("cordoned", cordoned.apply),
+		node("tainted", evicting.apply),
+		node("closed", closing.apply),
 		node("silent", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }),
 		node("healed", func(n *corev1.Node) {
 			for _, m := range []mark{cordoned, evicting, closing} {
-				m.give(n)
-				m.give(n)
-				m.take(n)
+				m.apply(n)
+				m.apply(n)
+				m.remove(n)
 			}
 		}),
 		node("a", func(*corev1.Node) {}),
 	}
 	for given, want := range map[*state][]string{
-		&cordoned.state:  {"a", "b", "closed", "healed", "silent", "tainted"},
-		&evicting.state:  {"a", "b", "cordoned", "healed", "silent"},
-		&closing.state:   {"a", "b", "cordoned", "healed", "silent"},
-		&powerCut.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&partition.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&silence.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
-		&removal.state:   {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&cordoned.state:        {"a", "b", "closed", "healed", "silent", "tainted"},
+		&evicting.state:        {"a", "b", "cordoned", "healed", "silent"},
+		&closing.state:         {"a", "b", "cordoned", "healed", "silent"},
+		&machineStopped.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&nodePartitioned.state: {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&kubeletStopped.state:  {"a", "b", "closed", "cordoned", "healed", "tainted"},
+		&nodeDeleted.state:     {"a", "b", "closed", "cordoned", "healed", "tainted"},
 	} {
 		if diff := cmp.Diff(want, given.candidates(nodes)); diff != "" {
-			t.Errorf("to be %s (-want +got):\n%s", given.given, diff)
+			t.Errorf("candidates to be %s (-want +got):\n%s", given.description, diff)
 		}
 	}
 }
 
-// TestEvictable: pods are evicted that are on the node, live, and under a
-// controller, which makes others.
+// TestEvictable checks that only pods on the node that are not terminating and have a
+// controller are evicted.
 func TestEvictable(t *testing.T) {
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{
@@ -98,7 +97,7 @@ func TestEvictable(t *testing.T) {
 		pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "other" }),
 		pod("nowhere-yet", func(p *corev1.Pod) { p.Spec.NodeName = "" }),
 		pod("going", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
-		pod("stray", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		pod("orphan", func(p *corev1.Pod) { p.OwnerReferences = nil }),
 		pod("a", func(*corev1.Pod) {}),
 	}
 	var names []string

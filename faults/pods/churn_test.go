@@ -36,14 +36,14 @@ func TestChurnParams(t *testing.T) {
 		{"{action: fail, every: 1h}", ""},
 		{"{every: 1s}", "s.yaml: pod-churn.action: not given; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger"},
 		{"{action: maim}", `s.yaml:1:10: pod-churn.action: unknown value "maim"; expected one of delete, evict, fail, collapse, succeed, unready, restart, linger`},
-		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is no label selector; expected one such as app=web,tier!=db`},
+		{"{action: fail, selector: '=='}", `s.yaml:1:26: pod-churn.selector: "==" is not a label selector; expected one such as app=web,tier!=db`},
 		{"{action: fail, every: 9ms}", "s.yaml:1:23: pod-churn.every: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, every: 2h}", "s.yaml:1:23: pod-churn.every: 2h0m0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: fail, times: -1}", "s.yaml:1:23: pod-churn.times: -1 is out of bounds; expected 0 to 1000000"},
-		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: goes with action delete, not fail"},
+		{"{action: fail, gracePeriodSeconds: 0}", "s.yaml:1:36: pod-churn.gracePeriodSeconds: requires action delete, found fail"},
 		{"{action: unready, downtime: 1h}", ""},
-		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
-		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: goes with action unready, restart or linger, not fail"},
+		{"{action: fail, downtime: 1s}", "s.yaml:1:26: pod-churn.downtime: requires action unready, restart or linger, found fail"},
+		{"{action: fail, downtime: 0s}", "s.yaml:1:26: pod-churn.downtime: requires action unready, restart or linger, found fail"},
 		{"{action: unready, downtime: 0s}", "s.yaml:1:29: pod-churn.downtime: 0s is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: unready, downtime: 9ms}", "s.yaml:1:29: pod-churn.downtime: 9ms is out of bounds; expected 10ms to 1h0m0s"},
 		{"{action: delete, gracePeriodSeconds: -1}", "s.yaml:1:38: pod-churn.gracePeriodSeconds: -1 is out of bounds; expected 0 to 3600"},
@@ -51,7 +51,7 @@ func TestChurnParams(t *testing.T) {
 	faulttest.Params(t, Churn, tests)
 }
 
-// pod makes a ready pod under a controller, changed as wanted.
+// pod returns a ready pod with a controller and the given changes.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -91,21 +91,21 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// recording is a history of one fault in memory.
+// recording is a history in memory.
 type recording struct {
-	mu     sync.Mutex
-	faults []history.Fault
-	grown  chan struct{} // has a token for each record
+	mu       sync.Mutex
+	faults   []history.Fault
+	appended chan struct{} // receives a token for each record
 }
 
 func (r *recording) Append(record history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = append(r.faults, *record.Fault)
-	r.grown <- struct{}{}
+	r.appended <- struct{}{}
 }
 
-// churning is a churn in force among pods of a fake cluster.
+// churning is a churn in force in a fake cluster.
 type churning struct {
 	recording
 	fault  faults.Fault
@@ -117,7 +117,7 @@ type churning struct {
 func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
 	t.Helper()
 	c := &churning{
-		recording: recording{grown: make(chan struct{}, 100)},
+		recording: recording{appended: make(chan struct{}, 100)},
 		clock:     testingclock.NewFakeClock(time.Unix(1000, 0)),
 		client:    fake.NewClientset(pods...),
 	}
@@ -142,24 +142,24 @@ func (c *churning) inject(t *testing.T) {
 	if err := faults.Inject(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
-	<-c.grown
+	<-c.appended
 }
 
-// tick lets one period of the fault pass.
+// tick advances the clock by one period of the fault.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the fault waits for no tick")
+			t.Fatal("the fault does not wait for a tick")
 		}
 		<-again.C
 	}
 	c.clock.Step(time.Second)
 }
 
-// tickUntilRecord lets periods pass until the fault records something.
+// tickUntilRecord advances the clock until the fault adds a record.
 func (c *churning) tickUntilRecord(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -167,12 +167,12 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 			c.clock.Step(time.Second)
 		}
 		select {
-		case <-c.grown:
+		case <-c.appended:
 			return
-		case <-time.After(time.Millisecond): // a tick that finds the fault busy is lost
+		case <-time.After(time.Millisecond): // a tick during an action is lost
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the fault records nothing")
+			t.Fatal("the fault adds no record")
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestDelete(t *testing.T) {
 	c.inject(t)
 	for range 2 {
 		c.tick(t)
-		<-c.grown
+		<-c.appended
 	}
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestFail(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"))
 	c.inject(t)
 	c.tick(t)
-	<-c.grown
+	<-c.appended
 	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -235,18 +235,18 @@ func TestFail(t *testing.T) {
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "failed as if evicted" {
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "set to Failed, as if evicted by the kubelet" {
 		t.Errorf("record %+v", fired)
 	}
 }
 
-// TestCollapse: of a pod that collapses nothing is said but that it has failed, and one
-// that is not ready cannot.
+// TestCollapse checks that a collapse changes only the phase and the reason, and that it
+// skips a pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
 	c.tick(t)
-	<-c.grown
+	<-c.appended
 	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire: to a real kubelet nothing is faked, and no pod is doomed twice.
+// TestExpire checks that the fault writes no status if the kubelet is real, and that it sets
+// a deadline only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Provider = faults.Kubelets
@@ -274,14 +275,14 @@ func TestExpire(t *testing.T) {
 			t.Errorf("%s has a deadline of %v s, phase %s", name, got.Spec.ActiveDeadlineSeconds, got.Status.Phase)
 		}
 	}
-	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "given a deadline that is over at once" {
+	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "set activeDeadlineSeconds to 1" {
 		t.Errorf("record %+v", fired)
 	}
 }
 
-// TestGone: a pod that is gone or changed when its turn comes is no failure, and
-// counts for nothing.
-func TestGone(t *testing.T) {
+// TestPodGone checks that a pod that is gone or has changed is neither a failure nor a
+// firing.
+func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
 		apierrors.NewConflict(corev1.Resource("pods"), "a", errors.New("changed")),
@@ -300,8 +301,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestOutage: a fault that cannot do what it should says so once, and goes on
-// when it can.
+// TestOutage checks that a failing fault records one failure and continues when it can.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3
@@ -317,13 +317,12 @@ func TestOutage(t *testing.T) {
 		events = append(events, f.Event)
 	}
 	want := []history.FaultEvent{history.FaultInjected, history.FaultFailed, history.FaultFired}
-	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of ns: no connection" {
+	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of namespace ns: no connection" {
 		t.Errorf("records %+v", c.faults)
 	}
 }
 
-// TestSameSeed: the same pods go for the same seed, in whatever order the API
-// server lists them.
+// TestSameSeed checks that a seed picks the same pods in any order of the list.
 func TestSameSeed(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	run := func(seed uint64, names []string) []string {
@@ -336,7 +335,7 @@ func TestSameSeed(t *testing.T) {
 		var victims []string
 		for range 5 {
 			c.tick(t)
-			<-c.grown
+			<-c.appended
 		}
 		for _, f := range c.faults[1:] {
 			victims = append(victims, f.Object.Name)
@@ -353,9 +352,9 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealLetsFinish: what is under way when the fault is healed comes to its
-// end and is recorded; if it does not, Heal says so and gives it up.
-func TestHealLetsFinish(t *testing.T) {
+// TestHealWaitsForAction checks that Heal waits for the action in flight and that it is
+// recorded. If the action does not finish, Heal returns an error and cancels it.
+func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})
 	c.client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -15,50 +15,51 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Relabel is the kind "pod-relabel".
+// Relabel is the fault type pod-relabel.
 var Relabel = faults.Type{
-	Name:        "pod-relabel",
-	Description: "Again and again a random live pod of the workload gets another value for a label, so that no selector matches it, and the old one back after a time.",
-	Healing:     "Every such pod has its label back, if it still lives.",
-	Providers:   faults.Providers,
+	Name: "pod-relabel",
+	Description: "At a regular interval, the fault changes a label value of a random active pod of the workload, so that no selector matches the pod. " +
+		"It restores the value after a time.",
+	Healing:   "The fault restores the label of every changed pod that is not terminating.",
+	Providers: faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "label", Description: "The key of the label.", Bounds: "a label's key", Default: "app"},
-		{Name: "downtime", Description: "How long the pod is without its own value at the least.", Bounds: "10ms to 1h", Default: "500ms"},
-	}, victims...),
+		{Name: "label", Description: "The key of the label.", Bounds: "a label key", Default: "app"},
+		{Name: "downtime", Description: "The minimum time until the label is restored.", Bounds: "10ms to 1h", Default: "500ms"},
+	}, targetParams...),
 	New:    NewRelabel,
 	Sample: sampleRelabel,
 }
 
-// Disown is the kind "pod-disown".
+// Disown is the fault type pod-disown.
 var Disown = faults.Type{
 	Name:        "pod-disown",
-	Description: "Again and again a random live pod of the workload loses the owner that controls it, or is given to another one.",
-	Healing:     "No more pods are touched; whoever has them by then keeps them.",
+	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
+	Healing:     "The fault stops changing pods. The changed pods are not restored.",
 	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "how", Description: "What becomes of the controllerRef: it is removed, or replaced by that of an object that no controller cares for.", Bounds: "one of " + strings.Join(disownings, ", ")},
-	}, victims...),
+		{Name: "how", Description: "The change of the controllerRef: remove it (strip), or replace it with that of an object that no controller reconciles (give).", Bounds: "one of " + strings.Join(disownActions, ", ")},
+	}, targetParams...),
 	New:                NewDisown,
 	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
 }
 
-// victims documents the parameters that say which pods are touched, and how often.
-var victims = []faults.Param{
-	{Name: "selector", Description: "A label selector for the pods, such as app=web.", Bounds: "a label selector", Default: "all pods of the namespace"},
-	{Name: "every", Description: "The time from one pod to the next.", Bounds: "10ms to 1h", Default: "1s"},
-	{Name: "times", Description: "Touches so many pods at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+// targetParams documents the fields of [Targets].
+var targetParams = []faults.Param{
+	{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
+	{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
+	{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Victims are the parameters that say which pods are touched, and how often.
-type Victims struct {
+// Targets are the parameters that select the pods and the rate of the actions.
+type Targets struct {
 	Selector string        `yaml:"selector"`
 	Every    time.Duration `yaml:"every"`
 	Times    int           `yaml:"times"`
 }
 
-func (v *Victims) validate(params faults.Params) error {
+func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
-		return params.Errorf("selector", "%q is no label selector; expected one such as app=web,tier!=db", v.Selector)
+		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)
 	}
 	if v.Every < everyMin || v.Every > everyMax {
 		return params.Errorf("every", "%v is out of bounds; expected %v to %v", v.Every, everyMin, everyMax)
@@ -69,21 +70,21 @@ func (v *Victims) validate(params faults.Params) error {
 	return nil
 }
 
-// RelabelParams are the parameters of a pod-relabel; [Relabel] documents them.
+// RelabelParams are the parameters of pod-relabel; [Relabel] documents them.
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
-	Victims
+	Targets
 }
 
-// NewRelabel makes the fault that params describe.
+// NewRelabel returns the fault that params describe.
 func NewRelabel(params faults.Params) (faults.Fault, error) {
-	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Victims: Victims{Every: everyDefault}}
+	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
 	if len(validation.IsQualifiedName(p.Label)) > 0 {
-		return nil, params.Errorf("label", "%q is no label's key; expected one such as app", p.Label)
+		return nil, params.Errorf("label", "%q is not a label key; expected one such as app", p.Label)
 	}
 	if p.Downtime < everyMin || p.Downtime > everyMax {
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
@@ -91,72 +92,72 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return &churn{action: actionRelabel, victims: p.Victims, label: p.Label, downtime: p.Downtime}, nil
+	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// The ways to disown a pod.
-var disownings = []string{actionStrip, actionGive}
+// disownActions are the values of the parameter how of pod-disown.
+var disownActions = []string{actionStrip, actionGive}
 
-// DisownParams are the parameters of a pod-disown; [Disown] documents them.
+// DisownParams are the parameters of pod-disown; [Disown] documents them.
 type DisownParams struct {
 	How string `yaml:"how"`
-	Victims
+	Targets
 }
 
-// NewDisown makes the fault that params describe.
+// NewDisown returns the fault that params describe.
 func NewDisown(params faults.Params) (faults.Fault, error) {
-	p := DisownParams{Victims: Victims{Every: everyDefault}}
+	p := DisownParams{Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, disownings); err != nil {
+	if err := faults.OneOf(params, "how", p.How, disownActions); err != nil {
 		return nil, err
 	}
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return &churn{action: p.How, victims: p.Victims}, nil
+	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// astray begins the value of a label that was changed.
-const astray = "astray-"
+// changedLabelPrefix is the prefix of a changed label value.
+const changedLabelPrefix = "changed-"
 
-func (c *churn) relabelled() string { return "made astray by its label " + c.label }
+func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
-// relabel changes the value of the label, and keeps the old one in the new.
-func (c *churn) relabel(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	away := victim.DeepCopy()
-	away.Labels[c.label] = astray + away.Labels[c.label]
-	return c.write(ctx, away)
+// relabel adds a prefix to the value of the label.
+func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]
+	return c.write(ctx, changed)
 }
 
-func (c *churn) labelBack(ctx context.Context, pod *corev1.Pod) error {
-	value, ok := strings.CutPrefix(pod.Labels[c.label], astray)
+func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
+	value, ok := strings.CutPrefix(pod.Labels[c.label], changedLabelPrefix)
 	if !ok || pod.DeletionTimestamp != nil {
 		return nil
 	}
-	back := pod.DeepCopy()
-	back.Labels[c.label] = value
-	_, err := c.write(ctx, back)
+	restored := pod.DeepCopy()
+	restored.Labels[c.label] = value
+	_, err := c.write(ctx, restored)
 	return err
 }
 
-// strip removes the controllerRef.
-func (c *churn) strip(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
-	stripped := victim.DeepCopy()
-	stripped.OwnerReferences = slices.DeleteFunc(stripped.OwnerReferences, func(o metav1.OwnerReference) bool {
+// removeControllerRef removes the controllerRef from a pod.
+func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller
 	})
-	return c.write(ctx, stripped)
+	return c.write(ctx, changed)
 }
 
-// give puts another controllerRef in the place of the one that there is.
-func (c *churn) give(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+// replaceControllerRef replaces the controllerRef of a pod by that of another controller.
+func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {
 		return 0, err
 	}
-	given := victim.DeepCopy()
-	given.OwnerReferences = []metav1.OwnerReference{*owner}
-	return c.write(ctx, given)
+	changed := pod.DeepCopy()
+	changed.OwnerReferences = []metav1.OwnerReference{*owner}
+	return c.write(ctx, changed)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// drawn are the actions that chance may choose. What collapses, controllers of upstream's
-// are known not to notice.
-var drawn = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
+// sampledActions are the actions in generated scenarios. They exclude collapse, which some
+// upstream controllers are known to miss.
+var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	p := &ChurnParams{
-		Action: faults.Pick(r, drawn...),
+		Action: faults.Pick(r, sampledActions...),
 		Every:  faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond),
 		Times:  1 + r.IntN(15),
 	}
@@ -31,10 +31,10 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-func sampleVictims(r *rand.Rand) Victims {
-	return Victims{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
+func sampleTargets(r *rand.Rand) Targets {
+	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }
 
 func sampleRelabel(r *rand.Rand, _ faults.SampleInput) any {
-	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Victims: sampleVictims(r)}
+	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Targets: sampleTargets(r)}
 }

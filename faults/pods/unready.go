@@ -19,78 +19,78 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// touchedPod is a pod to which something was done that is to be undone.
-type touchedPod struct {
+// pendingUndo is a pod whose action must be undone.
+type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
-	due             time.Time // when it is to be undone
+	due             time.Time // time of the undo
 }
 
-// makeUnready has a readiness probe fail, or writes what a kubelet writes then. A
-// real one looks every second.
-func (c *churn) makeUnready(ctx context.Context, victim *corev1.Pod) (history.Version, error) {
+// makeUnready makes the readiness probe fail if the kubelet is real, which probes every
+// second. Otherwise it writes the status of a pod that is not ready.
+func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
-		return 0, c.tell(ctx, victim, standin.Unready)
+		return 0, c.callStandin(ctx, pod, standin.Unready)
 	}
-	return c.writeReady(ctx, victim, corev1.ConditionFalse, "ContainersNotReady")
+	return c.writeReady(ctx, pod, corev1.ConditionFalse, "ContainersNotReady")
 }
 
-// makeReady undoes it, unless the pod has come to its end: such a one is never
-// ready again.
+// makeReady makes a pod ready again. It skips a terminating or terminal pod, which never
+// becomes ready.
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp != nil || finished(pod) {
+	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
 	}
 	if c.env.Provider == faults.Kubelets {
-		return c.tell(ctx, pod, standin.Ready)
+		return c.callStandin(ctx, pod, standin.Ready)
 	}
 	_, err := c.writeReady(ctx, pod, corev1.ConditionTrue, "")
 	return err
 }
 
-// restoreDue undoes what was done to those pods whose time is over. What fails is tried
-// again at the next tick, and by Heal, which reports it.
+// restoreDue undoes the actions that are due. After an error the next tick or Heal tries
+// again; Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
-	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
+	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
 		return !p.due.After(now) && c.restore(ctx, p) == nil
 	})
 }
 
-// restoreAll undoes what was done to every pod.
+// restoreAll undoes all pending actions.
 func (c *churn) restoreAll(ctx context.Context) error {
-	var all []error
-	c.touched = slices.DeleteFunc(c.touched, func(p touchedPod) bool {
-		err := c.restoreInReach(ctx, p)
+	var errs []error
+	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
+		err := c.restoreWhenReachable(ctx, p)
 		if err != nil {
-			all = append(all, fmt.Errorf("undoing the %s of pod %s: %w", c.action, p.name, err))
+			errs = append(errs, fmt.Errorf("undoing action %s on pods %s/%s: %w", c.action, p.namespace, p.name, err))
 		}
 		return err == nil
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// reachInterval is the time from one try to the next at what is out of reach.
-const reachInterval = 500 * time.Millisecond
+// unreachableRetryInterval is the time between calls to an unreachable container.
+const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreInReach waits, for as long as ctx allows, for a pod that is out of reach:
-// its container is being started again, or its node is lost.
-func (c *churn) restoreInReach(ctx context.Context, p touchedPod) (err error) {
-	_ = wait.PollUntilContextCancel(ctx, reachInterval, true, func(ctx context.Context) (bool, error) {
+// restoreWhenReachable retries restore while the container is unreachable, until ctx is
+// done.
+func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
+	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
-		return !isOutOfReach(err), nil
+		return !isUnreachable(err), nil
 	})
 	return err
 }
 
-// restore undoes what was done to a pod, if it is still there.
-func (c *churn) restore(ctx context.Context, p touchedPod) error {
+// restore undoes the action on a pod, if the pod still exists.
+func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil || pod.UID != p.uid {
 			return err
 		}
-		return deeds[c.action].undo(c, ctx, pod)
+		return actions[c.action].undo(c, ctx, pod)
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -98,7 +98,7 @@ func (c *churn) restore(ctx context.Context, p touchedPod) error {
 	return err
 }
 
-// writeReady writes both conditions that say whether a pod is ready.
+// writeReady writes the conditions Ready and ContainersReady.
 func (c *churn) writeReady(ctx context.Context, pod *corev1.Pod, value corev1.ConditionStatus, reason string) (history.Version, error) {
 	changed := pod.DeepCopy()
 	now := metav1.NewTime(c.env.Clock.Now())

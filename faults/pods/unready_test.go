@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// conditionsOf are the two conditions that say whether pod a is ready.
+// conditionsOf returns the conditions Ready and ContainersReady of pod a.
 func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1.ConditionStatus {
 	t.Helper()
 	got, err := c.client.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
@@ -28,12 +28,12 @@ func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1
 	return all
 }
 
-// TestUnready: a pod becomes unready, once, and is ready again when its time is
-// over or the fault is healed, whichever comes first.
+// TestUnready checks that a pod becomes unready once, and ready again after the downtime or
+// when the fault is healed.
 func TestUnready(t *testing.T) {
 	for _, test := range []struct {
 		name, params string
-		wantFired    int // by the end
+		wantFired    int // in total
 	}{
 		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
@@ -42,12 +42,12 @@ func TestUnready(t *testing.T) {
 			c := startChurning(t, test.params, 1, pod("a"))
 			c.inject(t)
 			c.tick(t)
-			<-c.grown
+			<-c.appended
 			if got := c.conditionsOf(t); got[corev1.PodReady] != corev1.ConditionFalse || got[corev1.ContainersReady] != corev1.ConditionFalse {
 				t.Errorf("after a tick: %v; want both False", got)
 			}
 			if test.wantFired > 1 {
-				c.tickUntilRecord(t) // ready again, and so a victim again
+				c.tickUntilRecord(t) // ready again, and therefore picked again
 			}
 			if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 				t.Fatal(err)
@@ -68,32 +68,32 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestUnreadyForGood: what has ended, is gone or was replaced meanwhile is not
-// made ready, and that is no failure; an API server that refuses is one.
-func TestUnreadyForGood(t *testing.T) {
+// TestUnreadyNotRestored checks that a terminal, deleted or replaced pod is not made ready
+// and causes no failure. An error of the API server does.
+func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {
 		name    string
-		answer  func() (runtime.Object, error) // to the get that precedes the write
+		answer  func() (runtime.Object, error) // of the get before the update
 		wantErr error
 	}{
 		{"gone", func() (runtime.Object, error) { return nil, apierrors.NewNotFound(corev1.Resource("pods"), "a") }, nil},
 		{"failed", func() (runtime.Object, error) { return pod("a", failed), nil }, nil},
 		{"terminating", func() (runtime.Object, error) { return pod("a", terminating), nil }, nil},
 		{"replaced", func() (runtime.Object, error) { return pod("a", func(p *corev1.Pod) { p.UID = "another" }), nil }, nil},
-		{"out of reach", func() (runtime.Object, error) { return nil, refused }, refused},
+		{"server error", func() (runtime.Object, error) { return nil, refused }, refused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 			c.inject(t)
 			c.tick(t)
-			<-c.grown
-			asked := false
+			<-c.appended
+			called := false
 			c.client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				if asked {
+				if called {
 					return false, nil, nil
 				}
-				asked = true
+				called = true
 				got, err := test.answer()
 				return true, got, err
 			})
@@ -109,16 +109,16 @@ func TestUnreadyForGood(t *testing.T) {
 			if err := c.fault.Heal(t.Context()); !errors.Is(err, test.wantErr) {
 				t.Errorf("error %v; want %v", err, test.wantErr)
 			}
-			if !asked || writes() != before {
-				t.Errorf("asked %t, %d writes; want a look and no write", asked, writes()-before)
+			if !called || writes() != before {
+				t.Errorf("get called: %t, %d updates; want a get and no update", called, writes()-before)
 			}
 		})
 	}
 }
 
-// TestUnreadyAnswerLost: a pod that became unready by a write whose answer was an
-// error is made ready again all the same.
-func TestUnreadyAnswerLost(t *testing.T) {
+// TestUnreadyResponseLost checks that a pod is made ready again after the update that made
+// it unready returned an error.
+func TestUnreadyResponseLost(t *testing.T) {
 	c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 	lost := false
 	c.client.PrependReactor("update", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -134,7 +134,7 @@ func TestUnreadyAnswerLost(t *testing.T) {
 	})
 	c.inject(t)
 	c.tick(t)
-	<-c.grown // of the failure
+	<-c.appended // the record of the failure
 	if got := c.conditionsOf(t)[corev1.PodReady]; got != corev1.ConditionFalse {
 		t.Fatalf("after a tick: %s; want False", got)
 	}

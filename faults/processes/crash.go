@@ -9,11 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the kind "crash".
+// Crash is the fault type crash.
 var Crash = faults.Type{
 	Name: "crash",
-	Description: "The replica of the subject that the fault waited for is killed at that moment, such as between a write and its answer, " +
-		"and started again after a downtime; without such a moment it is the one that leads.",
+	Description: "The fault kills the replica of the subject that matched the trigger, for example between a write and its response. " +
+		"It starts the replica again after a downtime. Without a trigger it kills the leader.",
 	Healing:   Restart.Healing,
 	Providers: faults.Providers,
 	Params:    []faults.Param{downtimeParam},
@@ -21,12 +21,12 @@ var Crash = faults.Type{
 	Sample:    sampleCrash,
 }
 
-// CrashParams are the parameters of a crash; [Crash] documents them.
+// CrashParams are the parameters of crash; [Crash] documents them.
 type CrashParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
-// NewCrash makes the fault that params describe.
+// NewCrash returns the fault that params describe.
 func NewCrash(params faults.Params) (faults.Fault, error) {
 	p := CrashParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {
@@ -38,14 +38,14 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a restart of which the end is over when it has been injected.
+// crash is a restart whose kill is part of Inject.
 type crash struct {
 	restart
 	remove func()
 }
 
-// Inject ends the replica, if it is known which. Its request that the moment kept
-// from the API server gets no further.
+// Inject kills the replica that the trigger matched. The fault breaks the request that the
+// trigger holds, so the API server does not receive it.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)
@@ -58,7 +58,7 @@ func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 		return &proxy.RequestEffect{Fault: env.Report.Name(), Break: proxy.BreakRequest}
 	})
 	c.end(ctx, []string{env.Trigger.Replica})
-	c.Begin(ctx, c.revive)
+	c.Begin(ctx, c.startAfterDowntime)
 	return nil
 }
 

@@ -9,26 +9,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Freeze is the kind "freeze".
+// Freeze is the fault type freeze.
 var Freeze = faults.Type{
 	Name: "freeze",
-	Description: "The replica of the subject that leads, or every replica, stands still: it neither answers nor does anything, and its connections stay open. " +
-		"When it wakes after its lease is over, there are two leaders for a moment.",
-	Healing:   "What stood still goes on. A replica that then ends, because it has lost its lease, is started again.",
+	Description: "The fault pauses the subject's leader, or all of its replicas. A paused process does nothing, and its connections stay open. " +
+		"If a leader resumes after its lease expired, two replicas can act as the leader for a short time.",
+	Healing:   "The fault resumes the paused replicas. A replica that exits because it lost its lease is started again.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "replica", Description: "Which one: that which leads, once one does, or which the fault waited for, or all of them at a time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
+		{Name: "replica", Description: "The replicas to pause: the leader (the fault waits until there is one) or the replica that matched the trigger, or all at the same time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
 	},
 	New:    NewFreeze,
 	Sample: sampleFreeze,
 }
 
-// FreezeParams are the parameters of a freeze; [Freeze] documents them.
+// FreezeParams are the parameters of freeze; [Freeze] documents them.
 type FreezeParams struct {
 	Replica string `yaml:"replica"`
 }
 
-// NewFreeze makes the fault that params describe.
+// NewFreeze returns the fault that params describe.
 func NewFreeze(params faults.Params) (faults.Fault, error) {
 	p := FreezeParams{Replica: replicaLeader}
 	if err := params.Decode(&p); err != nil {
@@ -40,14 +40,14 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 	return &freeze{params: p}, nil
 }
 
-// freeze is a freeze in force.
+// freeze is a freeze fault in force.
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
-	frozen []string // replicas to be resumed
+	// The goroutine owns these fields until it has ended; after that Heal does.
+	paused []string // replicas to resume
 	count  int
 }
 
@@ -64,35 +64,35 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal lets everything go on.
+// Heal resumes every paused replica.
 func (f *freeze) Heal(ctx context.Context) error {
 	if err := f.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a freeze: %w", err)
+		return fmt.Errorf("waiting for the freeze in progress: %w", err)
 	}
-	var all []error
-	f.frozen = slices.DeleteFunc(f.frozen, func(replica string) bool {
+	var errs []error
+	f.paused = slices.DeleteFunc(f.paused, func(replica string) bool {
 		err := f.env.Subject.Resume(ctx, replica)
 		if err != nil {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 		return err == nil
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-func (f *freeze) Summary() string { return fmt.Sprintf("froze %d replicas", f.count) }
+func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
 
-// pause freezes replicas. What may be frozen, though its freezing failed, is
-// resumed too.
+// pause pauses replicas. Heal also resumes a replica whose pause failed, because it may be
+// paused.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
-		f.frozen = append(f.frozen, replica)
-		switch paused, err := f.env.Subject.Pause(ctx, replica); {
+		f.paused = append(f.paused, replica)
+		switch ran, err := f.env.Subject.Pause(ctx, replica); {
 		case err != nil:
 			f.env.Report.Failed(nil, err)
-		case paused:
+		case ran:
 			f.count++
-			f.env.Report.Fired(f.env.Trigger.Request, nil, "froze "+replica)
+			f.env.Report.Fired(f.env.Trigger.Request, nil, "paused "+replica)
 		}
 	}
 }

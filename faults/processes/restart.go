@@ -1,5 +1,5 @@
-// Package processes has the faults that befall the processes of the subject: they
-// end, and begin again.
+// Package processes contains the faults that stop, start and pause the processes of the
+// subject.
 package processes
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Restart is the kind "restart".
+// Restart is the fault type restart.
 var Restart = faults.Type{
 	Name:        "restart",
-	Description: "The replica of the subject that leads, or every replica, is ended, and started again after a downtime.",
-	Healing:     "Every replica that was ended runs again, at once if its downtime is not over. It may still have to wait for the lease.",
+	Description: "The fault stops the subject's leader, or all of its replicas, and starts them again after a downtime.",
+	Healing:     "The fault starts every stopped replica at once. A started replica may have to wait for the leader-election lease.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		{Name: "how", Description: "How it ends: by force, or asked to, with its time to finish and to release its lease.", Bounds: "one of " + strings.Join(ways, ", ")},
-		{Name: "replica", Description: "Which one: that which leads, once one does, or all of them at a time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
+		{Name: "how", Description: "How the replicas are stopped: with SIGKILL (kill), or with SIGTERM and time to release the lease (terminate).", Bounds: "one of " + strings.Join(howNames, ", ")},
+		{Name: "replica", Description: "The replicas to stop: the leader (the fault waits until there is one), or all at the same time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		downtimeParam,
-		{Name: "times", Description: "How often: a loop of restarts, as of a container that crashes again and again.", Bounds: "1 to 1000", Default: "1"},
-		{Name: "every", Description: "In a loop, the time from a start to the next end.", Bounds: "0s to 10m0s", Default: "1s"},
+		{Name: "times", Description: "The number of restarts, as of a container in a crash loop.", Bounds: "1 to 1000", Default: "1"},
+		{Name: "every", Description: "The time from a start to the next stop, if times is greater than 1.", Bounds: "0s to 10m", Default: "1s"},
 	},
 	New:    NewRestart,
 	Sample: sampleRestart,
 }
 
-var downtimeParam = faults.Param{Name: "downtime", Description: "The time from its end to its start.", Bounds: "0s to 10m0s", Default: "1s"}
+var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
-// RestartParams are the parameters of a restart; [Restart] documents them.
+// RestartParams are the parameters of restart; [Restart] documents them.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
@@ -51,7 +51,7 @@ const (
 )
 
 var (
-	ways     = []string{howKill, howTerminate}
+	howNames = []string{howKill, howTerminate}
 	replicas = []string{replicaLeader, replicaAll}
 )
 
@@ -60,17 +60,17 @@ const (
 	downtimeDefault = time.Second
 	everyDefault    = time.Second
 	timesMax        = 1000
-	// leaderPoll is how often a leader is looked for when there is none.
+	// leaderPoll is the interval of checks for a leader while there is none.
 	leaderPoll = 50 * time.Millisecond
 )
 
-// NewRestart makes the fault that params describe.
+// NewRestart returns the fault that params describe.
 func NewRestart(params faults.Params) (faults.Fault, error) {
 	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault, Times: 1, Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, ways); err != nil {
+	if err := faults.OneOf(params, "how", p.How, howNames); err != nil {
 		return nil, err
 	}
 	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
@@ -95,13 +95,13 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a restart in force, until every replica that it ended runs again.
+// restart is a restart fault in force.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
 	faults.Background
 
-	// These are the goroutine's until it has ended, then Heal's.
+	// The goroutine owns these fields until it has ended; after that Heal does.
 	down  []string // replicas that were ended and do not run again
 	ended int
 }
@@ -112,30 +112,30 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal cuts the downtime short and returns when everything runs again. What the
-// goroutine could not start is tried once more.
+// Heal ends the downtime and returns when every replica runs. It retries a start that
+// failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the end of a %s: %w", r.params.How, err)
+		return fmt.Errorf("waiting for the %s in progress: %w", r.params.How, err)
 	}
 	return r.start(ctx)
 }
 
 func (r *restart) Summary() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
 
-// run takes the victims through their restarts.
+// run ends and starts the replicas as often as the parameters say.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
 			return
 		}
-		r.end(ctx, r.victims(ctx))
-		r.revive(ctx)
+		r.end(ctx, r.targets(ctx))
+		r.startAfterDowntime(ctx)
 	}
 }
 
-// revive starts what is down when its time is over.
-func (r *restart) revive(ctx context.Context) {
+// startAfterDowntime waits for the downtime and starts the replicas that are down.
+func (r *restart) startAfterDowntime(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
 	}
@@ -145,84 +145,83 @@ func (r *restart) revive(ctx context.Context) {
 	}
 }
 
-// victims are the replicas to be ended. When it is the leader's turn, they are
-// none until there is one.
-func (r *restart) victims(ctx context.Context) []string {
+// targets returns the replicas to end. For replica leader it waits until there is a leader.
+func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
 	}
 	return leader(ctx, r.env, &r.Background)
 }
 
-// leader is the replica that leads, once one does; none if the fault is to stop
-// before.
-func leader(ctx context.Context, env *faults.Env, lasting *faults.Background) []string {
-	troubled := false
+// leader waits for a replica that holds the lease and returns it. It returns none if the
+// fault is healed first.
+func leader(ctx context.Context, env *faults.Env, background *faults.Background) []string {
+	failing := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
 		switch {
-		case err != nil && !troubled: // once, not at every look
+		case err != nil && !failing: // report an outage once, not at every check
 			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
 		}
-		troubled = err != nil
-		if !wait(env, lasting, leaderPoll) {
+		failing = err != nil
+		if !wait(env, background, leaderPoll) {
 			return nil
 		}
 	}
 }
 
-// end ends the victims, all at a time.
-func (r *restart) end(ctx context.Context, victims []string) {
-	by, done := r.env.Subject.Kill, "killed"
+// end ends the replicas concurrently.
+func (r *restart) end(ctx context.Context, replicas []string) {
+	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {
-		by, done = r.env.Subject.Terminate, "terminated"
+		end, done = r.env.Subject.Terminate, "terminated"
 	}
-	ended := make([]bool, len(victims))
+	ended := make([]bool, len(replicas))
 	var group errgroup.Group
-	for i, victim := range victims {
+	for i, replica := range replicas {
 		group.Go(func() (err error) {
-			if ended[i], err = by(ctx, victim); err != nil {
+			if ended[i], err = end(ctx, replica); err != nil {
 				r.env.Report.Failed(nil, err)
 			} else if ended[i] {
-				r.env.Report.Fired(0, nil, done+" "+victim)
+				r.env.Report.Fired(0, nil, done+" "+replica)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // none of them returns an error
-	for i, victim := range victims {
+	_ = group.Wait() // no function returns an error
+	for i, replica := range replicas {
 		if ended[i] {
-			r.down = append(r.down, victim)
+			r.down = append(r.down, replica)
 			r.ended++
 		}
 	}
 }
 
-// start starts what is down.
+// start starts the replicas that are down.
 func (r *restart) start(ctx context.Context) error {
-	var all []error
-	r.down = slices.DeleteFunc(r.down, func(victim string) bool {
-		err := r.env.Subject.Start(ctx, victim)
+	var errs []error
+	r.down = slices.DeleteFunc(r.down, func(replica string) bool {
+		err := r.env.Subject.Start(ctx, replica)
 		if err != nil {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 		return err == nil
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// wait waits for d, and reports whether it was not cut short.
+// wait waits for d. It returns false if the fault is healed first.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
-func wait(env *faults.Env, lasting *faults.Background, d time.Duration) bool {
+func wait(env *faults.Env, background *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
-	case <-lasting.Stopping():
+	case <-background.Stopping():
 		return false
 	}
 }

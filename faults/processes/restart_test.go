@@ -48,83 +48,85 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// world is a subject and a history in memory: what happens to both, and when.
-type world struct {
-	mu      sync.Mutex
-	begun   time.Time
-	log     []string
-	running map[string]bool
-	leads   time.Duration // when the first replica begins to lead
-	refuses int           // so many starts fail
+// fakeSubject is a subject and a history in memory. It records each event with its time.
+type fakeSubject struct {
+	mu            sync.Mutex
+	begun         time.Time
+	log           []string
+	running       map[string]bool
+	leaderAfter   time.Duration // when the first replica acquires the lease
+	failingStarts int           // number of starts that fail
 }
 
-func newWorld(leads time.Duration) *world {
-	return &world{begun: time.Now(), running: map[string]bool{"subject-0": true, "subject-1": true}, leads: leads}
+func newFakeSubject(leaderAfter time.Duration) *fakeSubject {
+	return &fakeSubject{begun: time.Now(), running: map[string]bool{"subject-0": true, "subject-1": true}, leaderAfter: leaderAfter}
 }
 
-func (w *world) note(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf("%s %s", time.Since(w.begun), fmt.Sprintf(format, args...)))
+func (s *fakeSubject) note(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf("%s %s", time.Since(s.begun), fmt.Sprintf(format, args...)))
 }
 
-func (w *world) Append(record history.Record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note("%s %s", record.Fault.Event, record.Fault.Detail)
+func (s *fakeSubject) Append(record history.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note("%s %s", record.Fault.Event, record.Fault.Detail)
 }
 
-func (w *world) Replicas() []string { return []string{"subject-0", "subject-1"} }
+func (s *fakeSubject) Replicas() []string { return []string{"subject-0", "subject-1"} }
 
-func (w *world) Leader(context.Context) (string, error) {
-	if time.Since(w.begun) < w.leads {
+func (s *fakeSubject) Leader(context.Context) (string, error) {
+	if time.Since(s.begun) < s.leaderAfter {
 		return "", nil
 	}
 	return "subject-0", nil
 }
 
-func (w *world) end(replica, how string) (bool, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.running[replica] {
+func (s *fakeSubject) end(replica, how string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running[replica] {
 		return false, nil
 	}
-	w.running[replica] = false
-	w.note("%s %s", how, replica)
+	s.running[replica] = false
+	s.note("%s %s", how, replica)
 	return true, nil
 }
 
-func (w *world) Kill(_ context.Context, replica string) (bool, error) { return w.end(replica, "kill") }
-
-func (w *world) Terminate(_ context.Context, replica string) (bool, error) {
-	return w.end(replica, "terminate")
+func (s *fakeSubject) Kill(_ context.Context, replica string) (bool, error) {
+	return s.end(replica, "kill")
 }
 
-func (w *world) Pause(_ context.Context, replica string) (bool, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note("pause %s", replica)
-	return w.running[replica], nil
+func (s *fakeSubject) Terminate(_ context.Context, replica string) (bool, error) {
+	return s.end(replica, "terminate")
 }
 
-func (w *world) Resume(_ context.Context, replica string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note("resume %s", replica)
+func (s *fakeSubject) Pause(_ context.Context, replica string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note("pause %s", replica)
+	return s.running[replica], nil
+}
+
+func (s *fakeSubject) Resume(_ context.Context, replica string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note("resume %s", replica)
 	return nil
 }
 
-func (w *world) Start(_ context.Context, replica string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.refuses > 0 {
-		w.refuses--
+func (s *fakeSubject) Start(_ context.Context, replica string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failingStarts > 0 {
+		s.failingStarts--
 		return errors.New("no room")
 	}
-	w.running[replica] = true
-	w.note("start %s", replica)
+	s.running[replica] = true
+	s.note("start %s", replica)
 	return nil
 }
 
-// newProxy makes a proxy that nobody listens behind.
+// newProxy returns a proxy without an API server.
 func newProxy(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -141,18 +143,18 @@ func newProxy(t *testing.T) *proxy.Proxy {
 	return p
 }
 
-// TestRestart: what happens, and when, to whom.
+// TestRestart checks the events and their times.
 func TestRestart(t *testing.T) {
 	between := newProxy(t)
 	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
-		name, params string
-		leads        time.Duration // when there is a leader
-		refuses      int
-		heal         time.Duration // when the fault is healed
-		want         []string
-		kind         faults.Type
-		cause        trigger.Match
+		name, params  string
+		leaderAfter   time.Duration // when there is a leader
+		failingStarts int
+		heal          time.Duration // when the fault is healed
+		want          []string
+		faultType     faults.Type
+		match         trigger.Match
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
@@ -163,59 +165,59 @@ func TestRestart(t *testing.T) {
 			"3s start subject-0", "3s start subject-1", "5s healed kill of 2 replicas"}, Restart, none},
 		{"healing cuts the downtime short", "{how: kill, downtime: 9m}", 0, 0, time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
-		{"there is no leader at first", "{how: kill}", time.Second, 0, 5 * time.Second, []string{
+		{"no leader at first", "{how: kill}", time.Second, 0, 5 * time.Second, []string{
 			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
-		{"there is no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed kill of 0 replicas"}, Restart, none},
-		{"it does not start at first", "{how: kill}", 0, 1, 5 * time.Second, []string{
+		{"no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed kill of 0 replicas"}, Restart, none},
+		{"the first start fails", "{how: kill}", 0, 1, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
-		{"it does not start", "{how: kill}", 0, 2, 5 * time.Second, []string{
+		{"every start fails", "{how: kill}", 0, 2, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s failed healing fault 3 (restart): no room"}, Restart, none},
 		{"a loop", "{how: kill, times: 2, every: 1s, downtime: 500ms}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "500ms start subject-0",
 			"1.5s kill subject-0", "1.5s fired killed subject-0", "2s start subject-0", "5s healed kill of 2 replicas"}, Restart, none},
 		{"healing ends a loop", "{how: kill, times: 9, every: 3s, downtime: 0s}", 0, 0, time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
-		{"a crash of whom it waited for", "{downtime: 2s}", time.Hour, 0, 5 * time.Second, []string{
+		{"a crash of the replica that matched the trigger", "{downtime: 2s}", time.Hour, 0, 5 * time.Second, []string{
 			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed kill of 1 replicas"}, Crash, asked},
 		{"a crash of the leader", "{}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed kill of 1 replicas"}, Crash, none},
-		{"the leader freezes", "{}", time.Second, 0, 5 * time.Second, []string{
-			"0s injected ", "1s pause subject-0", "1s fired froze subject-0", "5s resume subject-0", "5s healed froze 1 replicas"}, Freeze, none},
-		{"whom it waited for freezes", "{}", time.Hour, 0, 5 * time.Second, []string{
-			"0s injected asked", "0s pause subject-1", "0s fired froze subject-1", "5s resume subject-1", "5s healed froze 1 replicas"}, Freeze, asked},
-		{"all freeze", "{replica: all}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s pause subject-0", "0s fired froze subject-0", "0s pause subject-1", "0s fired froze subject-1",
-			"5s resume subject-0", "5s resume subject-1", "5s healed froze 2 replicas"}, Freeze, none},
+		{"a freeze of the leader", "{}", time.Second, 0, 5 * time.Second, []string{
+			"0s injected ", "1s pause subject-0", "1s fired paused subject-0", "5s resume subject-0", "5s healed paused 1 replicas"}, Freeze, none},
+		{"a freeze of the replica that matched the trigger", "{}", time.Hour, 0, 5 * time.Second, []string{
+			"0s injected asked", "0s pause subject-1", "0s fired paused subject-1", "5s resume subject-1", "5s healed paused 1 replicas"}, Freeze, asked},
+		{"a freeze of all replicas", "{replica: all}", 0, 0, 5 * time.Second, []string{
+			"0s injected ", "0s pause subject-0", "0s fired paused subject-0", "0s pause subject-1", "0s fired paused subject-1",
+			"5s resume subject-0", "5s resume subject-1", "5s healed paused 2 replicas"}, Freeze, none},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(test.leads)
-				w.refuses = test.refuses
-				fault, err := faulttest.Parse(test.kind, test.params)
+				s := newFakeSubject(test.leaderAfter)
+				s.failingStarts = test.failingStarts
+				fault, err := faulttest.Parse(test.faultType, test.params)
 				if err != nil {
 					t.Fatal(err)
 				}
-				env := &faults.Env{Subject: w, Clock: clock.RealClock{}, Proxy: between, Trigger: test.cause, Report: faults.NewReporter(w, 3, "restart")}
+				env := &faults.Env{Subject: s, Clock: clock.RealClock{}, Proxy: between, Trigger: test.match, Report: faults.NewReporter(s, 3, "restart")}
 				if err := faults.Inject(t.Context(), fault, env); err != nil {
 					t.Fatal(err)
 				}
 				<-time.After(test.heal)
 				err = faults.Heal(t.Context(), fault, env)
-				if wantErr := test.refuses > 1; (err != nil) != wantErr {
+				if wantErr := test.failingStarts > 1; (err != nil) != wantErr {
 					t.Errorf("healing: error %v; want one: %t", err, wantErr)
 				}
-				if test.name == "all are killed" { // they end at once, in any order
-					slices.SortStableFunc(w.log[1:5], func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
+				if test.name == "all are killed" { // the replicas end concurrently, in any order
+					slices.SortStableFunc(s.log[1:5], func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
 				}
-				if diff := cmp.Diff(test.want, w.log); diff != "" {
-					t.Errorf("what happened (-want +got):\n%s", diff)
+				if diff := cmp.Diff(test.want, s.log); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// TestHealWithoutInject: a fault that never began is healed.
+// TestHealWithoutInject heals a fault that was not injected.
 func TestHealWithoutInject(t *testing.T) {
 	fault, err := faulttest.Parse(Restart, "{how: kill}")
 	if err != nil {

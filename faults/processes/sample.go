@@ -7,10 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleRestart keeps the downtime within the fault's own time.
+// sampleRestart draws a downtime that ends before the fault is healed.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
-		How:      faults.Pick(r, ways...),
+		How:      faults.Pick(r, howNames...),
 		Replica:  faults.Pick(r, replicas...),
 		Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond),
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// discard is a history that nobody keeps: what it would cost to write it is the
-// recorder's to measure.
+// discard is a Recorder that drops every record. The benchmarks thus do not include the cost
+// of the history.
 type discard struct{}
 
 func (discard) Append(history.Record) {}
 
-// benchmarkWays runs a benchmark straight at the server and through a proxy, so
-// that the difference is what the proxy costs.
-func benchmarkWays(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
+// benchmarkDirectAndProxy runs a benchmark against the server directly and through a proxy.
+// The difference is the cost of the proxy.
+func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -44,24 +44,24 @@ func benchmarkWays(b *testing.B, handler http.Handler, run func(b *testing.B, cl
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, way := range []struct {
+	for _, path := range []struct {
 		name, address string
 		ca            []byte
 	}{{"direct", server.URL, ca}, {"proxy", endpoint.URL, endpoint.CA}} {
-		b.Run(way.name, func(b *testing.B) {
+		b.Run(path.name, func(b *testing.B) {
 			pool := x509.NewCertPool()
-			pool.AppendCertsFromPEM(way.ca)
+			pool.AppendCertsFromPEM(path.ca)
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
 			defer transport.CloseIdleConnections()
 			b.ReportAllocs()
-			run(b, &http.Client{Transport: transport}, way.address)
+			run(b, &http.Client{Transport: transport}, path.address)
 		})
 	}
 }
 
 const protobufType = "application/vnd.kubernetes.protobuf"
 
-// BenchmarkCreate is one create of a pod, in protobuf.
+// BenchmarkCreate measures one create of a pod, in protobuf.
 func BenchmarkCreate(b *testing.B) {
 	accept := &http.Request{Header: http.Header{"Accept": {protobufType}}}
 	body, _ := encoded(accept, pod("web-1", 3))
@@ -70,7 +70,7 @@ func BenchmarkCreate(b *testing.B) {
 		w.Header().Set("Content-Type", protobufType)
 		_, _ = w.Write(body)
 	})
-	benchmarkWays(b, handler, func(b *testing.B, client *http.Client, address string) {
+	benchmarkDirectAndProxy(b, handler, func(b *testing.B, client *http.Client, address string) {
 		for b.Loop() {
 			response, err := client.Post(address+"/api/v1/namespaces/ns/pods", protobufType, strings.NewReader(string(body)))
 			if err != nil {
@@ -82,8 +82,7 @@ func BenchmarkCreate(b *testing.B) {
 	})
 }
 
-// BenchmarkEvent is one watch event of a pod, in protobuf, out of a stream that
-// never pauses.
+// BenchmarkEvent measures one watch event of a pod, in protobuf, in a stream without pauses.
 func BenchmarkEvent(b *testing.B) {
 	accept := &http.Request{Header: http.Header{"Accept": {protobufType}}}
 	event := watchEvent(accept, history.Modified, pod("web-1", 3))
@@ -94,7 +93,7 @@ func BenchmarkEvent(b *testing.B) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	benchmarkWays(b, handler, func(b *testing.B, client *http.Client, address string) {
+	benchmarkDirectAndProxy(b, handler, func(b *testing.B, client *http.Client, address string) {
 		response, err := client.Get(address + "/api/v1/pods?watch=true")
 		if err != nil {
 			b.Fatal(err)
@@ -109,7 +108,7 @@ func BenchmarkEvent(b *testing.B) {
 	})
 }
 
-// BenchmarkReadEvent is the part of an event's cost that goes into the history.
+// BenchmarkReadEvent measures the decoding of one event for the history.
 func BenchmarkReadEvent(b *testing.B) {
 	for in, mediaType := range mediaTypes {
 		b.Run(mediaType, func(b *testing.B) {

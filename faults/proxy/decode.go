@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// encoding is how objects are written on the wire.
+// encoding is the serialization format of a body.
 type encoding int
 
 const (
@@ -30,14 +30,14 @@ const (
 	protobufEncoding
 )
 
-// mediaTypes are the content types of single objects; streams of watch events
-// carry the same ones with a parameter.
+// mediaTypes are the content types of single objects. Watch streams use the same types,
+// possibly with a parameter such as stream=watch.
 var mediaTypes = map[encoding]string{
 	jsonEncoding:     runtime.ContentTypeJSON,
 	protobufEncoding: runtime.ContentTypeProtobuf,
 }
 
-// codecs read and write single objects.
+// codecs decode and encode single objects.
 var codecs = newCodecs()
 
 func newCodecs() map[encoding]runtime.Serializer {
@@ -50,7 +50,7 @@ func newCodecs() map[encoding]runtime.Serializer {
 	}
 }
 
-// encodingOf reads a content type.
+// encodingOf returns the encoding of a content type.
 func encodingOf(contentType string) encoding {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.TrimSpace(mediaType)
@@ -62,12 +62,12 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// decode reads one object. JSON of a kind that client-go does not have becomes
-// unstructured. It keeps nothing of data.
+// decode decodes one object. JSON of a kind that client-go does not know becomes
+// unstructured. The object does not share memory with data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("content of an unknown type")
+		return nil, fmt.Errorf("unknown content type")
 	}
 	obj, _, err := codec.Decode(data, nil, nil)
 	if runtime.IsNotRegisteredError(err) && in == jsonEncoding {
@@ -79,13 +79,13 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns what the history keeps of an object of the target. Nothing
-// that may hold a credential is kept: of a secret only its metadata without the
-// annotations, which can repeat the data.
+// project returns the part of an object that the history stores. It drops everything that
+// may hold a credential. For a Secret it stores only the metadata, without annotations,
+// because an annotation can repeat the data.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	var object history.Object
 	var err error
-	if t.secret() {
+	if t.mayHoldCredentials() {
 		object, err = projectSecret(t.resource, obj)
 	} else {
 		object, err = history.Project(t.resource, obj)
@@ -100,14 +100,14 @@ func (t *target) project(obj runtime.Object) (*history.Object, error) {
 func projectSecret(resource string, obj runtime.Object) (history.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return history.Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+		return history.Object{}, fmt.Errorf("metadata of an object of %s: %w", resource, err)
 	}
 	object, err := history.ProjectMeta(resource, m)
 	object.Annotations = nil
 	return object, err
 }
 
-// readBody completes the record of a request from its body.
+// readBody adds the decoded request body to the record of the request.
 func (t *target) readBody(request *history.Request, contentType string, body []byte) error {
 	if t.resource == "" || len(body) == 0 {
 		return nil
@@ -122,19 +122,19 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 		if err != nil {
 			return err
 		}
-		if object.Namespace == "" { // the path decides
+		if object.Namespace == "" { // the namespace in the path applies
 			object.Namespace = t.namespace
 		}
 		request.Object = object
 	case "patch":
 		request.PatchType = contentType
-		if !t.secret() {
+		if !t.mayHoldCredentials() {
 			request.Patch = patch(contentType, body)
 		}
 	case "delete", "deletecollection":
 		options, err := deleteOptions(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("options of a %s of %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("DeleteOptions of a %s of %s: %w", t.verb, t.resource, err)
 		}
 		if options.Preconditions != nil && options.Preconditions.UID != nil {
 			request.PreconditionUID = *options.Preconditions.UID
@@ -143,8 +143,8 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	return nil
 }
 
-// patch returns a patch as JSON: itself, or translated from YAML, or as a
-// string if it is neither.
+// patch returns a patch as JSON. It translates YAML, and quotes any other content as a
+// string.
 func patch(contentType string, body []byte) json.RawMessage {
 	if strings.Contains(contentType, "yaml") {
 		if translated, err := yaml.YAMLToJSON(body); err == nil {
@@ -156,14 +156,14 @@ func patch(contentType string, body []byte) json.RawMessage {
 		return compact.Bytes()
 	}
 	if !utf8.Valid(body) {
-		body = fmt.Appendf(nil, "%d bytes that are no text", len(body))
+		body = fmt.Appendf(nil, "%d bytes that are not UTF-8", len(body))
 	}
 	quoted, _ := json.Marshal(string(body)) // a string always encodes
 	return quoted
 }
 
-// deleteOptions reads the body of a delete without regard to the group that its
-// kind claims to be of, as the API server does.
+// deleteOptions decodes the body of a delete. Like the API server, it ignores the API group
+// in the body's apiVersion.
 func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	switch in {
@@ -176,17 +176,17 @@ func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 		}
 		return options, options.Unmarshal(inner)
 	}
-	return nil, fmt.Errorf("content of an unknown type")
+	return nil, fmt.Errorf("unknown content type")
 }
 
-// protobufMagic begins every object in protobuf.
+// protobufMagic is the prefix of every object in Kubernetes' protobuf encoding.
 var protobufMagic = []byte("k8s\x00")
 
-// unwrap takes an object in protobuf out of its envelope.
+// unwrap removes the envelope of an object in protobuf.
 func unwrap(data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, protobufMagic)
 	if !ok {
-		return nil, fmt.Errorf("expected the prefix %q", protobufMagic)
+		return nil, fmt.Errorf("found no prefix %q", protobufMagic)
 	}
 	var envelope runtime.Unknown
 	if err := envelope.Unmarshal(rest); err != nil {
@@ -195,41 +195,41 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// answer is what an API server's answer holds.
-type answer struct {
+// responseContent is the decoded body of a response.
+type responseContent struct {
 	reason string
 	cause  string
 	object *history.Object
 	list   *history.List
 }
 
-// readAnswer reads the body of an answer to a request that is no watch.
-func (t *target) readAnswer(in encoding, body []byte) (answer, error) {
+// readResponse decodes the response to a request other than a watch.
+func (t *target) readResponse(in encoding, body []byte) (responseContent, error) {
 	if len(body) == 0 {
-		return answer{}, nil
+		return responseContent{}, nil
 	}
 	obj, err := decode(in, body)
 	if err != nil {
-		return answer{}, fmt.Errorf("answer to a %s of %s: %w", t.verb, t.resource, err)
+		return responseContent{}, fmt.Errorf("response to a %s of %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
-		return answer{reason: string(status.Reason), cause: firstCause(status)}, nil
+		return responseContent{reason: string(status.Reason), cause: firstCause(status)}, nil
 	}
 	switch t.verb {
 	case "list":
 		list, err := t.readList(obj)
 		if err != nil {
-			return answer{}, fmt.Errorf("answer to a list of %s: %w", t.resource, err)
+			return responseContent{}, fmt.Errorf("response to a list of %s: %w", t.resource, err)
 		}
-		return answer{list: list}, nil
-	case "deletecollection": // what it deleted is not the resource's state
-		return answer{}, nil
+		return responseContent{list: list}, nil
+	case "deletecollection": // the deleted items are not the current state
+		return responseContent{}, nil
 	}
 	object, err := t.project(obj)
-	return answer{object: object}, err
+	return responseContent{object: object}, err
 }
 
-// firstCause is the first cause that a Status gives, "" if it gives none.
+// firstCause returns the type of the Status' first cause, "" if it has none.
 func firstCause(status *metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 {
 		return ""
@@ -237,7 +237,7 @@ func firstCause(status *metav1.Status) string {
 	return string(status.Details.Causes[0].Type)
 }
 
-// readList reads the content of a list.
+// readList decodes a list.
 func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
@@ -264,7 +264,7 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent reads one frame of a watch stream.
+// readEvent decodes one frame of a watch stream.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
@@ -293,7 +293,7 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 	return delivery, nil
 }
 
-// readBookmark completes a delivery from a bookmark's object.
+// readBookmark adds the content of a bookmark to a delivery.
 func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -308,11 +308,11 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	return nil
 }
 
-// encodeEvent writes a frame of a watch stream.
+// encodeEvent encodes one frame of a watch stream.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {
-		return nil, fmt.Errorf("a watch event: %w", err)
+		return nil, fmt.Errorf("encoding a watch event: %w", err)
 	}
 	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body}}
 	if in == jsonEncoding {

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestRequests looks at what is kept of each kind of request.
-func TestRequests(t *testing.T) {
+// TestRequestRecords checks the record of each type of request.
+func TestRequestRecords(t *testing.T) {
 	tests := []struct {
 		name string
 		send func(context.Context, kubernetes.Interface) error
@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		{
-			name: "patch that is no JSON",
+			name: "patch that is not JSON",
 			send: func(ctx context.Context, c kubernetes.Interface) error {
 				_, err := c.CoreV1().Pods("ns").Patch(ctx, "web", types.MergePatchType, []byte(`{"meta`), metav1.PatchOptions{})
 				return err
@@ -70,7 +70,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		{
-			name: "delete on a condition",
+			name: "delete with a precondition",
 			send: func(ctx context.Context, c kubernetes.Interface) error {
 				return c.CoreV1().Pods("ns").Delete(ctx, "web", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("u")})
 			},
@@ -143,7 +143,7 @@ func TestRequests(t *testing.T) {
 						TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 					})
 				}))
-				_ = test.send(t.Context(), f.client(t, contentType)) // a Status is not what each expects
+				_ = test.send(t.Context(), f.client(t, contentType)) // the server answers with a Status, which some calls do not expect
 				test.want.ID, test.want.Subject, test.want.Agent = 1, "subject-0", "tester"
 				records := f.All()
 				if diff := cmp.Diff(&test.want, records[0].Request, anyLength); diff != "" {
@@ -157,8 +157,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestTokenRequest sees a token come back from the API server, and none in the
-// history; start demands that.
+// TestTokenRequest checks that a token reaches the subject but not the history; see start.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{
@@ -175,14 +174,15 @@ func TestTokenRequest(t *testing.T) {
 	}
 }
 
-// TestUnreadable forwards what it cannot read, and says so.
-func TestUnreadable(t *testing.T) {
+// TestUnreadableBodies checks that the proxy forwards what it cannot decode and records a
+// gap.
+func TestUnreadableBodies(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, answer string
 		want                             string
 	}{
 		{
-			"kind of no type", http.MethodPost, "/apis/example.com/v1/namespaces/ns/widgets",
+			"kind without a Go type", http.MethodPost, "/apis/example.com/v1/namespaces/ns/widgets",
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":1}}`,
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"5"},"spec":{"size":1}}`,
 			"request create widgets.example.com\nresponse 200 server 200 reached true",
@@ -192,11 +192,11 @@ func TestUnreadable(t *testing.T) {
 			"gap subject-0's view of pods\nrequest create pods\nresponse 200 server 200 reached true",
 		},
 		{
-			"answer", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", "nonsense",
+			"response", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", "nonsense",
 			"request get pods\ngap subject-0's view of pods\nresponse 200 server 200 reached true",
 		},
 		{
-			"list of no list", http.MethodGet, "/api/v1/pods", "", `{"apiVersion":"v1","kind":"Pod"}`,
+			"list response that is not a list", http.MethodGet, "/api/v1/pods", "", `{"apiVersion":"v1","kind":"Pod"}`,
 			"request list pods\ngap subject-0's view of pods\nresponse 200 server 200 reached true",
 		},
 		{

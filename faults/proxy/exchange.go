@@ -18,49 +18,50 @@ import (
 )
 
 const (
-	// requestBytesMax bounds what is read of a request for the history. The API
-	// server itself takes 3 MiB; what it does with a longer one is up to it.
+	// requestBytesMax limits the part of a request body that is decoded for the history. The
+	// API server accepts 3 MiB. The proxy forwards a longer body and records a gap.
 	requestBytesMax = 16 << 20
-	// answerBytesMax bounds what is read of an answer for the history; 64 MiB are
-	// some 20,000 pods. The rest of a longer one passes unread, and the history
-	// gets a gap.
-	answerBytesMax = 64 << 20
+	// responseBytesMax limits the part of a response that is decoded for the history. 64 MiB
+	// are about 20,000 pods. The proxy forwards a longer response and records a gap.
+	responseBytesMax = 64 << 20
 )
 
-// buffers are for answers, which are read as a whole before they are passed on.
+// buffers holds response bodies, which are read completely before they are forwarded.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// bufferBytesKept bounds the buffers that wait to be used again.
-const bufferBytesKept = 4 << 20
+// pooledBufferBytesMax is the size above which a buffer is not pooled.
+const pooledBufferBytesMax = 4 << 20
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
-	proxy   *Proxy
-	gate    *gate
-	writer  http.ResponseWriter
-	request *http.Request
-	target  target
-	// wire is the connection that it came by. Its handing is held while the subject
-	// is told what the history tells of.
-	wire *wire
-	// record is the request in the history: appended, so no longer to be changed.
+	proxy    *Proxy
+	instance *instanceServer
+	writer   http.ResponseWriter
+	request  *http.Request
+	target   target
+	// conn is the connection of the request. Its lock delivering is held from the record of a
+	// response until the response is written.
+	conn *subjectConn
+	// record is the request in the history. It must not change once it is appended.
 	record *history.Request
-	// effect is what a fault does to it, and hook that fault; no fault does nothing.
+	// effect is the effect of the fault that matched the request, and hook is that fault. Both
+	// are zero if no fault matched.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
 
-// serve is the life of a request.
+// serve handles the request from its first byte to the end of its response: record the
+// request, match the faults, inject the effect, forward, record and deliver the response.
 func (x *exchange) serve() {
-	body, err := x.read()
-	if err != nil { // what was not finished was not asked
-		x.breakOff(err)
+	body, err := x.readRequest()
+	if err != nil { // an incomplete request is not recorded
+		x.abort(err)
 	}
 	x.append(history.Record{Request: x.record})
-	x.consult()
-	if err := x.await(x.effect.Delay); err != nil {
-		x.unanswered(false, 0)
-		x.breakOff(err)
+	x.matchFault()
+	if err := x.delay(x.effect.Delay); err != nil {
+		x.recordNoResponse(false, 0)
+		x.abort(err)
 	}
 	if x.effect.BeforeForward != nil {
 		x.effect.BeforeForward(x.request.Context())
@@ -70,51 +71,51 @@ func (x *exchange) serve() {
 		x.refuse(x.effect.Refuse, history.Response{})
 		return
 	case x.effect.Break != "":
-		x.unanswered(false, 0)
-		x.sever(x.effect.Break)
+		x.recordNoResponse(false, 0)
+		x.abortInjected(x.effect.Break)
 	}
-	lane := x.gate.upstream.enter()
-	defer x.gate.upstream.leave(lane)
-	response, reached, err := x.forward(lane, body)
+	transport := x.instance.transports.acquire()
+	defer x.instance.transports.release(transport)
+	response, reached, err := x.forward(transport, body)
 	if err != nil {
-		x.unanswered(reached, 0)
-		x.breakOff(err)
+		x.recordNoResponse(reached, 0)
+		x.abort(err)
 	}
 	defer response.Body.Close()
 	switch {
 	case x.effect.Lose != nil:
-		x.lose(response)
+		x.loseResponse(response)
 	case x.target.verb == "watch" && response.StatusCode == http.StatusOK:
 		x.stream(response)
-	case x.target.objects():
-		x.answer(response)
+	case x.target.hasObjectBody():
+		x.relayObject(response)
 	default:
-		x.pass(response)
+		x.relayUnparsed(response)
 	}
 }
 
 func (x *exchange) append(record history.Record) { x.proxy.recorder.Append(record) }
 
-// gap says that the history misses something of what the subject said or heard.
+// gap records that the history lacks a part of this exchange.
 func (x *exchange) gap(err error) {
-	what := x.target.resource
-	if what == "" {
-		what = x.record.Path
+	source := x.target.resource
+	if source == "" {
+		source = x.record.Path
 	}
 	x.append(history.Record{Gap: &history.Gap{
-		Source: fmt.Sprintf("%s's view of %s", x.record.Subject, what),
+		Source: fmt.Sprintf("%s's view of %s", x.record.Subject, source),
 		Detail: fmt.Sprintf("request %d: %v", x.record.ID, err),
 	}})
 }
 
-// read takes in the request, makes its record and returns its body. An error
-// means that the subject did not finish it.
-func (x *exchange) read() (io.Reader, error) {
+// readRequest reads the request, creates its record and returns its body. An error means
+// that the subject did not send the complete request.
+func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
 	x.record = &history.Request{
 		ID:      x.proxy.lastID.Add(1),
-		Subject: x.gate.subject,
+		Subject: x.instance.subject,
 		Query:   r.URL.RawQuery,
 		Agent:   r.UserAgent(),
 	}
@@ -129,24 +130,25 @@ func (x *exchange) read() (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a request: %w", err)
 	}
-	x.record.Bytes = max(len(body), int(r.ContentLength)) // it may be longer than what is read
+	x.record.Bytes = max(len(body), int(r.ContentLength)) // the body may be longer than the part that was read
 	if len(body) > requestBytesMax {
-		x.gap(fmt.Errorf("a body of more than %d bytes", requestBytesMax))
+		x.gap(fmt.Errorf("request body of more than %d bytes", requestBytesMax))
 		return io.MultiReader(bytes.NewReader(body), r.Body), nil
 	}
 	if err := x.target.readBody(x.record, r.Header.Get("Content-Type"), body); err != nil {
 		x.gap(err)
 	}
 	if x.target.verb == "update" && x.target.resource != "" {
-		if body, err = x.proxy.skew.restored(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
+		if body, err = x.proxy.skew.restoreBody(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
 	return bytes.NewReader(body), nil
 }
 
-// consult asks the faults, first come first served.
-func (x *exchange) consult() {
+// matchFault asks the faults in the order in which they were added. The first effect
+// applies.
+func (x *exchange) matchFault() {
 	for _, h := range x.proxy.requestFaults.current.Load().all {
 		var effect *RequestEffect
 		h.call(func(fault RequestFault) { effect = fault(x.record) })
@@ -157,15 +159,15 @@ func (x *exchange) consult() {
 	}
 }
 
-// forward sends the request to the API server and returns its answer, the body
-// yet to be read. Reached is whether the API server may have seen it: a
-// connection to it was there to be written to.
+// forward sends the request to the API server and returns the response with an unread body.
+// Reached reports whether the API server may have received the request: a connection to the
+// API server existed.
 func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *http.Response, reached bool, err error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	request, err := x.outgoing(ctx, body)
+	request, err := x.upstreamRequest(ctx, body)
 	if err != nil {
 		return nil, false, err
 	}
@@ -173,10 +175,10 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	return response, connected.Load(), err
 }
 
-// outgoing is the request as it goes to the API server: the subject's own but
-// for the address and what concerns a single connection. No compression is asked
-// for, since events and lists are to be read.
-func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request, error) {
+// upstreamRequest returns the request for the API server. It differs from the subject's
+// request in its host and in its hop-by-hop headers. It does not ask for compression,
+// because the proxy decodes events and lists.
+func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
 	if x.effect.ListAt != 0 {
@@ -186,64 +188,64 @@ func (x *exchange) outgoing(ctx context.Context, body io.Reader) (*http.Request,
 	if err != nil {
 		return nil, fmt.Errorf("forwarding a request: %w", err)
 	}
-	if request.ContentLength == 0 && body != nil { // it is not all in memory
+	if request.ContentLength == 0 && body != nil { // the body is not completely in memory
 		request.ContentLength = x.request.ContentLength
 	}
 	copyHeader(request.Header, x.request.Header)
 	request.Header.Del("Accept-Encoding")
 	if len(x.request.Header.Values("User-Agent")) == 0 {
-		request.Header.Set("User-Agent", "") // or net/http would put in its own
+		request.Header.Set("User-Agent", "") // prevents the default of net/http
 	}
 	return request, nil
 }
 
-// unanswered records that the subject gets no answer.
-func (x *exchange) unanswered(reached bool, serverCode int) {
+// recordNoResponse records that the subject receives no response.
+func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
 	}})
 }
 
-// answer records an answer, then hands it to the subject.
-func (x *exchange) answer(response *http.Response) {
+// relayObject records a response that contains an object, then delivers it to the subject.
+func (x *exchange) relayObject(response *http.Response) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	defer func() {
-		if buffer.Cap() <= bufferBytesKept {
+		if buffer.Cap() <= pooledBufferBytesMax {
 			buffers.Put(buffer)
 		}
 	}()
 	if response.ContentLength > 0 {
-		buffer.Grow(int(min(response.ContentLength, answerBytesMax)) + bytes.MinRead)
+		buffer.Grow(int(min(response.ContentLength, responseBytesMax)) + bytes.MinRead)
 	}
-	read, err := io.Copy(buffer, io.LimitReader(response.Body, answerBytesMax+1))
+	read, err := io.Copy(buffer, io.LimitReader(response.Body, responseBytesMax+1))
 	if err != nil {
-		x.unanswered(true, response.StatusCode)
-		x.breakOff(fmt.Errorf("reading an answer: %w", err))
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(fmt.Errorf("reading a response: %w", err))
 	}
-	whole, body := read <= answerBytesMax, buffer.Bytes()
-	if whole && response.StatusCode < http.StatusBadRequest {
-		if body, x.target.skewed, err = x.proxy.skew.skewed(x.target.shownTo(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
+	complete, body := read <= responseBytesMax, buffer.Bytes()
+	if complete && response.StatusCode < http.StatusBadRequest {
+		if body, x.target.skewed, err = x.proxy.skew.skewBody(x.target.requestRef(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
-	if x.handOver(response, body, whole) && !whole {
-		x.copy(response)
+	if x.deliver(response, body, complete) && !complete {
+		x.copyBody(response)
 	}
 }
 
-// handOver records an answer and hands it over, and reports whether the subject was
-// there to take it.
-func (x *exchange) handOver(response *http.Response, body []byte, whole bool) bool {
-	x.wire.handing.RLock()
-	defer x.wire.handing.RUnlock()
-	if x.left() {
-		x.unanswered(true, response.StatusCode)
+// deliver records a response and writes it to the subject. It reports whether the write
+// succeeded.
+func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
+	x.conn.delivering.RLock()
+	defer x.conn.delivering.RUnlock()
+	if x.subjectGone() {
+		x.recordNoResponse(true, response.StatusCode)
 		return false
 	}
-	x.recordAnswer(response, body, whole)
+	x.recordResponse(response, body, complete)
 	copyHeader(x.writer.Header(), response.Header)
-	if whole && x.request.Method != http.MethodHead {
+	if complete && x.request.Method != http.MethodHead {
 		x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.writer.WriteHeader(response.StatusCode)
@@ -251,23 +253,25 @@ func (x *exchange) handOver(response *http.Response, body []byte, whole bool) bo
 	return err == nil
 }
 
-// left reports whether the subject is not there any more to be told anything.
-func (x *exchange) left() bool { return x.wire.broken.Load() || x.request.Context().Err() != nil }
+// subjectGone reports whether the subject can no longer receive a response.
+func (x *exchange) subjectGone() bool {
+	return x.conn.broken.Load() || x.request.Context().Err() != nil
+}
 
-// recordAnswer appends an answer, and a list's content behind it.
-func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool) {
-	var content answer
+// recordResponse appends a response to the history, followed by the content of a list.
+func (x *exchange) recordResponse(response *http.Response, body []byte, complete bool) {
+	var content responseContent
 	var err error
-	if whole {
-		content, err = x.target.readAnswer(encodingOf(response.Header.Get("Content-Type")), body)
+	if complete {
+		content, err = x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	} else {
-		err = fmt.Errorf("an answer of more than %d bytes", answerBytesMax)
+		err = fmt.Errorf("response body of more than %d bytes", responseBytesMax)
 	}
 	if failed := response.StatusCode >= http.StatusBadRequest; err != nil && !failed {
-		x.gap(err) // an error page need not be a Status
+		x.gap(err) // the body of an HTTP error need not be a Status
 	}
 	length := len(body)
-	if !whole {
+	if !complete {
 		length = max(length, int(response.ContentLength))
 	}
 	x.append(history.Record{Response: &history.Response{
@@ -282,42 +286,42 @@ func (x *exchange) recordAnswer(response *http.Response, body []byte, whole bool
 		RetryAfter: retryAfter(response.Header),
 		Bytes:      length,
 	}})
-	x.proxy.kinship.learn(content.object)
+	x.proxy.owners.set(content.object)
 	if content.list != nil {
 		content.list.ID = x.record.ID
 		content.list.Subject = x.record.Subject
 		x.append(history.Record{List: content.list})
 		for i := range content.list.Items {
-			x.proxy.kinship.learn(&content.list.Items[i])
+			x.proxy.owners.set(&content.list.Items[i])
 		}
 	}
 }
 
-// pass hands on an answer that is no object as it comes.
-func (x *exchange) pass(response *http.Response) {
+// relayUnparsed forwards a response that does not contain an object.
+func (x *exchange) relayUnparsed(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
 		Fault: x.effect.Fault, RetryAfter: retryAfter(response.Header), Bytes: max(0, int(response.ContentLength)),
 	}})
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.WriteHeader(response.StatusCode)
-	x.copy(response)
+	x.copyBody(response)
 }
 
-// copy hands on the rest of an answer, each piece as soon as it is there.
-func (x *exchange) copy(response *http.Response) {
+// copyBody forwards the rest of a response body and flushes each chunk on arrival.
+func (x *exchange) copyBody(response *http.Response) {
 	control := http.NewResponseController(x.writer)
-	piece := make([]byte, 32<<10)
+	chunk := make([]byte, 32<<10)
 	for {
-		n, err := response.Body.Read(piece)
-		if _, err := x.writer.Write(piece[:n]); err != nil {
-			return // the subject went away
+		n, err := response.Body.Read(chunk)
+		if _, err := x.writer.Write(chunk[:n]); err != nil {
+			return // the subject closed the request
 		}
 		switch {
 		case err == io.EOF:
 			return
 		case err != nil:
-			x.breakOff(fmt.Errorf("reading an answer: %w", err))
+			x.abort(fmt.Errorf("reading a response: %w", err))
 		}
 		if err := control.Flush(); err != nil {
 			return
@@ -325,13 +329,13 @@ func (x *exchange) copy(response *http.Response) {
 	}
 }
 
-// breakOff ends the exchange as a broken API server would. A stream that the
-// API server reset is reset; when the connection to it broke, or there was none,
-// so does the subject's, and with it everything else on it. It does not return.
-func (x *exchange) breakOff(err error) {
+// abort ends the exchange like an API server that fails. If the API server reset the stream,
+// abort resets the stream of the subject. On any other error it resets the subject's
+// connection, with all other requests on it. It does not return.
+func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {
-		cutConnection(x.request.Context())
+		resetConnection(x.request.Context())
 	}
 	panic(http.ErrAbortHandler)
 }

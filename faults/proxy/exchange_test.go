@@ -25,8 +25,8 @@ var controller = metav1.NewControllerRef(&corev1.ReplicationController{
 	ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-web"},
 }, corev1.SchemeGroupVersion.WithKind("ReplicationController"))
 
-// TestCreate follows one create: it is recorded before the API server sees it,
-// its answer before the client does.
+// TestCreate checks that a create is recorded before the API server receives it, and its
+// response before the client does.
 func TestCreate(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCreate(t *testing.T) {
 			if err != nil || got.Name != "web-1" {
 				t.Fatalf("created %q, error %v", got.Name, err)
 			}
-			answered := projected(t, pod("web-1", 7))
+			answered := project(t, pod("web-1", 7))
 			want := []history.Record{
 				{Seq: 1, Request: &history.Request{
 					ID: 1, Subject: "subject-0", Verb: "create", Resource: "pods", Namespace: "ns", Agent: "tester",
@@ -70,7 +70,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func projected(t *testing.T, p *corev1.Pod) history.Object {
+func project(t *testing.T, p *corev1.Pod) history.Object {
 	t.Helper()
 	object, err := history.Project("pods", p)
 	if err != nil {
@@ -103,11 +103,11 @@ func TestList(t *testing.T) {
 			want := []*history.List{
 				{
 					ID: 1, Subject: "subject-0", Resource: "pods", Version: 9, More: true,
-					Items: []history.Object{projected(t, pod("web-1", 3)), projected(t, pod("web-2", 4))},
+					Items: []history.Object{project(t, pod("web-1", 3)), project(t, pod("web-2", 4))},
 				},
 				{
 					ID: 2, Subject: "subject-0", Resource: "pods", Version: 9, Continued: true,
-					Items: []history.Object{projected(t, pod("web-3", 5))},
+					Items: []history.Object{project(t, pod("web-3", 5))},
 				},
 			}
 			records := f.All()
@@ -123,7 +123,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestServerErrors passes the API server's own errors on, with their reasons.
+// TestServerErrors checks that the proxy forwards the API server's errors and records their
+// reasons.
 func TestServerErrors(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/plain") {
@@ -148,7 +149,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// do sends a request of JSON over HTTP/1.1 and reads the answer.
+// do sends a JSON request over HTTP/1.1 and reads the response.
 func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -175,9 +176,9 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsTheSame compares both ends: path, query and header of the request,
-// header and bytes of the answer.
-func TestForwardsTheSame(t *testing.T) {
+// TestForwardsUnchanged compares path, query and headers of the request, and headers and
+// bytes of the response, on both sides of the proxy.
+func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got, want := r.URL.RequestURI(), "/api/v1/namespaces/ns/pods/a%2Fb?x=%20y&z"; got != want {

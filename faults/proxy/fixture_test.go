@@ -30,18 +30,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// token is the credential of every client of these tests: it must be in no record.
+// token is the credential of every client in these tests. No record may contain it.
 const token = "the-secret-token"
 
-// anyLength leaves out how long bodies are, which depends on their encoding; see
-// TestBytes.
+// anyLength ignores the lengths of bodies, which depend on the encoding. TestBytesRecorded
+// checks them.
 var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Request{}, "Bytes"),
 	cmpopts.IgnoreFields(history.Response{}, "Bytes"),
 	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
 }
 
-// fixture is a proxy between a server that plays the API server and its clients.
+// fixture is a proxy, its clients, and a server that plays the API server.
 type fixture struct {
 	*historytest.Recording
 	proxy    *Proxy
@@ -49,15 +49,15 @@ type fixture struct {
 	server   *httptest.Server
 }
 
-// start puts a proxy before a handler and demands at the end that no record has
-// the token in it.
+// start starts a proxy in front of a handler. At the end of the test it checks that no
+// record contains the token.
 func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
-	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 100} // as the API server
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 100} // like the API server
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, conn) // for handlers that cut it
+		return context.WithValue(ctx, connKey{}, conn) // for handlers that reset it
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -85,12 +85,12 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 		if err := f.proxy.Stop(ctx); err != nil {
 			t.Error(err)
 		}
-		f.demandNoToken(t)
+		f.requireNoToken(t)
 	})
 	return f
 }
 
-func (f *fixture) demandNoToken(t *testing.T) {
+func (f *fixture) requireNoToken(t *testing.T) {
 	t.Helper()
 	for _, record := range f.All() {
 		encoded, err := json.Marshal(record)
@@ -103,7 +103,7 @@ func (f *fixture) demandNoToken(t *testing.T) {
 	}
 }
 
-// config is a client's way through the proxy.
+// config returns the configuration of a client of the proxy.
 func (f *fixture) config(contentType string) *rest.Config {
 	config := &rest.Config{
 		Host:            f.endpoint.URL,
@@ -131,13 +131,13 @@ func (f *fixture) client(t *testing.T, contentType string) kubernetes.Interface 
 	return client
 }
 
-// contentTypes are those that a controller may speak.
+// contentTypes are the content types that controllers use.
 var contentTypes = map[string]string{
 	"json":     runtime.ContentTypeJSON,
 	"protobuf": runtime.ContentTypeProtobuf,
 }
 
-// pod makes a pod of the given version.
+// pod returns a pod with the given resourceVersion.
 func pod(name string, version int) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
@@ -157,7 +157,7 @@ func pod(name string, version int) *corev1.Pod {
 	}
 }
 
-// encoded writes an object as the given request accepts it.
+// encoded encodes an object as the request accepts it.
 func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType string) {
 	accepted := acceptedEncoding(r.Header.Values("Accept"))
 	var buffer bytes.Buffer
@@ -167,7 +167,7 @@ func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType stri
 	return buffer.Bytes(), mediaTypes[accepted]
 }
 
-// respond answers with an object.
+// respond answers a request with an object.
 func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Object) {
 	body, contentType := encoded(r, obj)
 	w.Header().Set("Content-Type", contentType)
@@ -175,7 +175,7 @@ func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Objec
 	_, _ = w.Write(body)
 }
 
-// watchEvent writes an event as the given request accepts it.
+// watchEvent encodes an event as the request accepts it.
 func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
 	raw, err := encodeEvent(acceptedEncoding(r.Header.Values("Accept")), eventType, obj)
 	if err != nil {
@@ -195,12 +195,12 @@ func beginWatch(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush()
 }
 
-// watchServer plays an API server that has nothing but one watch: it sends what
-// it is told and ends the stream when told.
+// watchServer plays an API server with a single watch. It sends the events from send, and
+// ends the stream when send is closed.
 type watchServer struct {
 	send  chan func(r *http.Request) []byte
 	abort chan struct{} // closed: the stream breaks
-	gone  chan struct{} // closed when a watcher went away
+	gone  chan struct{} // closed after the client closed the watch
 }
 
 func newWatchServer() *watchServer {

@@ -8,28 +8,28 @@ import (
 	"io"
 )
 
-// frameBytesMax bounds one watch event. The API server's objects stay well
-// under it (etcd takes 1.5 MiB, a request 3 MiB).
+// frameBytesMax limits one watch event. Objects are far smaller: etcd accepts 1.5 MiB, a
+// request 3 MiB.
 const frameBytesMax = 16 << 20
 
-// frameHeaderBytes is the length, big endian, before each event in protobuf.
+// frameHeaderBytes is the size of the big-endian length that precedes each protobuf event.
 const frameHeaderBytes = 4
 
-// errNoFrame means that a stream does not consist of frames, or no longer does.
+// errNoFrame means that a stream contains bytes that are not a frame.
 var errNoFrame = errors.New("not a frame")
 
-// nextFrame appends the next event of a stream to buffer, exactly as it was
-// received. At the end of the stream it returns io.EOF and whatever bytes were
-// left; bytes that it cannot make out come with errNoFrame.
+// nextFrame appends the next event of a stream to buffer, byte for byte. At the end of the
+// stream it returns io.EOF with the remaining bytes. It returns errNoFrame with the bytes
+// that it cannot parse.
 type nextFrame func(source *bufio.Reader, buffer []byte) ([]byte, error)
 
-// framings tells how the events of a stream are set apart.
+// framings maps an encoding to the function that splits its streams into events.
 var framings = map[encoding]nextFrame{
 	jsonEncoding:     nextJSON,
 	protobufEncoding: nextProtobuf,
 }
 
-// nextProtobuf reads an event with its length.
+// nextProtobuf reads an event that is preceded by its length.
 func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	start := len(buffer)
 	buffer, err := readFull(source, buffer, frameHeaderBytes)
@@ -41,13 +41,14 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 		return buffer, fmt.Errorf("%w: an event of %d bytes", errNoFrame, length)
 	}
 	buffer, err = readFull(source, buffer, int(length))
-	if errors.Is(err, io.EOF) { // only before the length is it a proper end
+	if errors.Is(err, io.EOF) { // the stream may end only between events
 		err = io.ErrUnexpectedEOF
 	}
 	return buffer, err
 }
 
-// readFull appends n bytes. The error is io.EOF only if there were none.
+// readFull appends n bytes. The error is io.EOF only if the stream ended before the first
+// byte.
 func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	start := len(buffer)
 	buffer = append(buffer, make([]byte, n)...)
@@ -55,8 +56,8 @@ func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	return buffer[:start+read], err
 }
 
-// nextJSON reads an object and the white space around it, as far as that has
-// arrived: waiting for more of it would hold the object back.
+// nextJSON reads a JSON object and the white space around it that has already arrived. It
+// does not wait for more white space, because that would delay the object.
 func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	var object jsonObject
 	start := len(buffer)
@@ -70,7 +71,7 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 		arrived, _ := source.Peek(source.Buffered())
 		used, err := object.scan(arrived)
 		buffer = append(buffer, arrived[:used]...)
-		_, _ = source.Discard(used) // it is buffered
+		_, _ = source.Discard(used) // these bytes are buffered
 		switch {
 		case err != nil:
 			return buffer, err
@@ -82,18 +83,18 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 }
 
-// jsonObject finds the end of a JSON object by its braces.
+// jsonObject finds the end of a JSON object by counting braces.
 type jsonObject struct {
 	begun   bool
 	depth   int
 	quoted  bool // inside a string
-	escaped bool // behind a backslash in it
+	escaped bool // after a backslash in a string
 }
 
 func (o *jsonObject) ended() bool { return o.begun && o.depth == 0 }
 
-// scan takes bytes up to the end of the object and the white space behind it,
-// and says how many it took.
+// scan consumes bytes up to the end of the object and of the white space after it. It
+// returns the number of bytes consumed.
 func (o *jsonObject) scan(data []byte) (int, error) {
 	for i, c := range data {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// frame writes an event as a protobuf stream has it.
+// frame encodes an event with its length, as in a protobuf stream.
 func frame(event string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(event)))) + event
 }
@@ -63,7 +63,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// readFrames reads frames up to the first error, with what came along with it.
+// readFrames reads frames up to the first error, and the bytes that come with it.
 func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	source := bufio.NewReaderSize(stream, 16)
 	var frames []string
@@ -78,9 +78,8 @@ func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	}
 }
 
-// TestJSONFrameNeedsNoMore reads an event of which nothing follows yet: it must
-// not wait for the next one.
-func TestJSONFrameNeedsNoMore(t *testing.T) {
+// TestJSONFrameDoesNotWaitForNext reads an event that nothing follows yet.
+func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	read, write := io.Pipe()
 	defer write.Close()
 	go func() { _, _ = write.Write([]byte(`{"type":"ADDED"}`)) }()
@@ -90,8 +89,8 @@ func TestJSONFrameNeedsNoMore(t *testing.T) {
 	}
 }
 
-// TestFramesKeepEveryByte cuts streams of any events, in pieces of any size, and
-// wants the very bytes back, one event a frame.
+// TestFramesKeepEveryByte splits random streams that arrive in random chunks. It expects one
+// event per frame and every byte unchanged.
 func TestFramesKeepEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SampledFrom([]encoding{jsonEncoding, protobufEncoding}).Draw(t, "encoding")

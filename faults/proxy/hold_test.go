@@ -17,17 +17,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// holding is a proxy whose pod events are held, on a clock that stands still.
+// holding is a proxy that holds pod events, on a fake clock.
 type holding struct {
 	*fixture
 	clock  *testingclock.FakeClock
 	server *watchServer // of pods
-	other  *watchServer // of anything else
+	other  *watchServer // of other resources
 	stream watch.Interface
 	remove func()
 }
 
-// startHolding starts one, with a watch of pods open.
+// startHolding starts a proxy that holds pod events, and opens a watch of pods.
 func startHolding(t *testing.T, hold time.Duration) *holding {
 	t.Helper()
 	h := &holding{clock: testingclock.NewFakeClock(time.Now()), server: newWatchServer(), other: newWatchServer()}
@@ -53,7 +53,7 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 	return h
 }
 
-// awaitHeld returns when the proxy waits for the clock.
+// awaitHeld waits until the proxy holds an event.
 func (h *holding) awaitHeld(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -66,7 +66,7 @@ func (h *holding) awaitHeld(t *testing.T) {
 	}
 }
 
-// deliveries are the lines of all deliveries.
+// deliveries returns one line for each delivery in the history.
 func (h *holding) deliveries() []string {
 	var lines []string
 	for _, record := range h.All() {
@@ -77,7 +77,7 @@ func (h *holding) deliveries() []string {
 	return lines
 }
 
-// TestHold holds events from their arrival on.
+// TestHold checks that a hold starts when the event arrives.
 func TestHold(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -95,8 +95,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldKeepsOrder: an event that no fault holds waits behind one that is
-// held, and the end of the stream behind both.
+// TestHoldKeepsOrder checks that an event without a hold waits behind a held event, and the
+// end of the stream behind both.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -113,8 +113,8 @@ func TestHoldKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHoldLeavesOthersAlone: streams of other resources pass at once.
-func TestHoldLeavesOthersAlone(t *testing.T) {
+// TestHoldAffectsOneResource checks that streams of other resources are not delayed.
+func TestHoldAffectsOneResource(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
@@ -134,9 +134,9 @@ func TestHoldLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestHealReleases: what a fault holds goes out at once when it is removed, in
-// order.
-func TestHealReleases(t *testing.T) {
+// TestRemoveReleasesHeldEvents checks that removing a fault delivers its held events
+// immediately and in order.
+func TestRemoveReleasesHeldEvents(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	for i, name := range []string{"a", "b", "free", "c"} {
 		h.server.event(history.Added, pod(name, i+1))
@@ -161,8 +161,8 @@ func TestHealReleases(t *testing.T) {
 	}
 }
 
-// TestLongestHoldCounts: two faults that hold one event do not add up, and the
-// shorter hold goes on when the longer one is gone.
+// TestLongestHoldCounts checks that two holds of one event do not add up. The shorter hold
+// still applies after the longer one is removed.
 func TestLongestHoldCounts(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
@@ -182,8 +182,8 @@ func TestLongestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestSubjectLeavesHeldStream: a hold does not keep a stream that nobody reads.
-func TestSubjectLeavesHeldStream(t *testing.T) {
+// TestSubjectClosesHeldStream checks that a hold does not keep a closed stream open.
+func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
@@ -191,6 +191,6 @@ func TestSubjectLeavesHeldStream(t *testing.T) {
 	h.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 	<-h.server.gone
 	if got := h.deliveries(); got != nil {
-		t.Errorf("delivered to nobody: %v", got)
+		t.Errorf("deliveries after the watch was closed: %v", got)
 	}
 }

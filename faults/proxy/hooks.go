@@ -10,98 +10,94 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// RequestFault is asked about every request, after it is recorded and before
-// anything is done about it. It answers nil if the request does not concern it.
-// The first fault that answers, in the order in which they were added, has the
-// request to itself; the ones behind it are not asked.
+// RequestFault decides whether a fault applies to a request, and returns its effect or nil.
+// The proxy calls it after it has recorded the request and before it forwards the request.
+// It calls the faults in the order in which they were added, and the first effect applies;
+// it does not call the remaining faults.
 //
-// It is called from many goroutines, must be quick, and must not keep or change
-// the request, nor remove itself from within the call.
+// A RequestFault is called from many goroutines and must return quickly. It must not retain
+// or change the request, and must not call its own remove function.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect is what a fault does to a request, in the order of the fields. A
-// request for which only Fault is set passes as if there were no fault.
+// RequestEffect is the effect of a fault on a request. The proxy applies the fields in their
+// order. A RequestEffect with only Fault set leaves the request unchanged.
 type RequestEffect struct {
-	// Fault is the fault's name, for the record of the response.
+	// Fault is the fault's name for the record of the response.
 	Fault string
-	// Delay keeps the request back before anything else is done about it. It ends
-	// early when the fault is removed.
+	// Delay postpones everything that follows. It ends early when the fault is removed.
 	Delay time.Duration
-	// BeforeForward is done before the request goes on, which waits for it. Its ctx ends
-	// with the request's.
+	// BeforeForward is called before the request is forwarded; the request waits for it. Its
+	// ctx ends with the request's.
 	BeforeForward func(ctx context.Context)
-	// Refuse answers the request in the API server's place. The API server never
-	// sees it.
+	// Refuse answers the request with an error. The API server does not receive the request.
 	Refuse *Refusal
-	// Break ends the request without an answer. The API server never sees it.
+	// Break ends the request without a response. The API server does not receive the request.
 	Break ConnectionBreak
-	// ListAt has a list answered by the API server as it was at this version; 0 is
-	// as the subject asked.
+	// ListAt makes the API server answer a list at this resourceVersion. 0 leaves the list
+	// unchanged.
 	ListAt history.Version
-	// Lose lets the request do its work and keeps the API server's answer from the
-	// subject. It is for requests other than watches.
-	Lose *LostAnswer
+	// Lose forwards the request and withholds the API server's response from the subject. It
+	// does not apply to watches.
+	Lose *LostResponse
 }
 
-// ConnectionBreak is how a request ends without an answer. The zero value breaks nothing.
+// ConnectionBreak is the way in which a request ends without a response. The zero value
+// breaks nothing.
 type ConnectionBreak string
 
-// The ways to break a request off.
+// The values of [ConnectionBreak].
 const (
-	// BreakRequest resets the request's HTTP/2 stream, and nothing else.
+	// BreakRequest resets the HTTP/2 stream of the request only.
 	BreakRequest ConnectionBreak = "request"
-	// BreakConnection resets the TCP connection, and with it whatever else is under
-	// way on it: watches and other requests.
+	// BreakConnection resets the TCP connection, with all other requests and watches on it.
 	BreakConnection ConnectionBreak = "connection"
 )
 
-// LostAnswer is what the subject gets in the place of an answer: the Refusal, or the
-// first half of the answer, or else nothing.
-type LostAnswer struct {
-	// After is how long the subject waits for it, from the API server's answer on.
-	// It ends early when the fault is removed.
+// LostResponse is the replacement for a lost response: the Refusal, or the first half of the
+// response, or a reset.
+type LostResponse struct {
+	// After is the time from the API server's response to its replacement. It ends early when
+	// the fault is removed.
 	After  time.Duration
 	Refuse *Refusal
 	Cut    bool
-	// Break is how the exchange ends if there is no Refusal.
+	// Break is the way in which the exchange ends if Refuse is nil.
 	Break ConnectionBreak
 }
 
-// WatchFault is asked about every event of every watch stream as it arrives
-// from the API server. It answers nil if the event does not concern it. Every
-// fault is asked; the longest hold counts. The event's place in the history, and
-// how long it was held, are not known yet.
+// WatchFault decides whether a fault applies to a watch event, and returns its effect or
+// nil. The proxy calls every WatchFault when the event arrives from the API server; the
+// longest hold applies. At that time the event has no sequence number in the history, and
+// its Held is 0.
 //
-// The rules of [RequestFault] apply to it too.
+// The rules of [RequestFault] about concurrency and retention apply.
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
-// WatchEffect is what a fault does to a watch event. Further ways to spoil a
-// stream become further fields.
+// WatchEffect is the effect of a fault on a watch event.
 type WatchEffect struct {
-	// Drop keeps a bookmark from the subject for good. Any other event is handed
-	// over all the same, and so is the bookmark that ends initial events: without
-	// them the subject would be told what is not so.
+	// Drop discards a bookmark. The proxy ignores Drop for any other event and for the
+	// bookmark that ends the initial events: without these events the subject's cache would be
+	// wrong.
 	Drop bool
-	// Hold is how long the event is kept back, from its arrival on. What arrives
-	// behind it on the same stream waits too, so that the order is kept; other
-	// streams do not.
+	// Hold is the time for which the event is held after its arrival. Later events of the same
+	// stream wait too, so that their order is kept. Other streams are not affected.
 	Hold time.Duration
 }
 
-// hooks is a set of faults that requests consult without a common lock.
+// hooks is a set of faults. Requests read it without a lock.
 type hooks[F any] struct {
-	mu      sync.Mutex // orders changes
+	mu      sync.Mutex // serializes changes
 	current atomic.Pointer[hookSet[F]]
 }
 
-// hookSet is the faults of one moment. It does not change.
+// hookSet is an immutable snapshot of the faults.
 type hookSet[F any] struct {
 	all        []*hook[F]
-	superseded chan struct{} // closed when another set has taken its place
+	superseded chan struct{} // closed when a newer snapshot replaces this one
 }
 
-// hook is one fault. Its lock lets remove wait for the calls under way, so that
-// nothing fires once remove has returned.
+// hook is one fault. Its lock lets remove wait for calls in flight, so that the fault does
+// not fire after remove has returned.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex
@@ -114,8 +110,7 @@ func newHooks[F any]() *hooks[F] {
 	return h
 }
 
-// add puts a fault behind the others. The function it returns takes it away
-// again and may be called more than once.
+// add appends a fault. The returned function removes it and may be called more than once.
 func (h *hooks[F]) add(fault F) (remove func()) {
 	added := &hook[F]{fault: fault}
 	h.change(func(all []*hook[F]) []*hook[F] { return append(all, added) })
@@ -140,7 +135,7 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call hands the fault to use, unless it has been removed.
+// call passes the fault to use unless the fault has been removed.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFaultsInTurn: the first fault that answers has the request, and none is
-// asked once it is removed.
-func TestFaultsInTurn(t *testing.T) {
+// TestFirstMatchingFaultApplies checks that the first fault with an effect applies, and that
+// a removed fault is not called.
+func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
 	fault := func(name string, effect *RequestEffect) func() {
@@ -44,7 +44,7 @@ func TestFaultsInTurn(t *testing.T) {
 	}
 }
 
-// TestRemoveWaits: when remove has returned, no call is under way.
+// TestRemoveWaits checks that remove returns after the call in flight.
 func TestRemoveWaits(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	called, proceed := make(chan struct{}), make(chan struct{})
@@ -66,13 +66,13 @@ func TestRemoveWaits(t *testing.T) {
 		defer close(removed)
 		remove()
 		if !fired {
-			t.Error("removed while a call was under way")
+			t.Error("removed during a call")
 		}
 	}()
 	select {
 	case <-removed:
 		t.Error("remove did not wait")
-	case <-time.After(time.Millisecond): // too short a wait can only hide the error
+	case <-time.After(time.Millisecond): // a wait that is too short can only hide an error
 	}
 	close(proceed)
 	<-removed

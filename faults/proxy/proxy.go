@@ -1,20 +1,41 @@
-// Package proxy is the fault proxy: the subject's only way to the API server.
-// It records every request of the subject and everything the subject is told,
-// and it lets faults spoil both. An unmodified binary is put under test by
-// giving it a kubeconfig that names the proxy.
+// Package proxy is the fault proxy, the subject's only connection to the API server. It
+// records every request of the subject and everything that the subject receives, and it
+// applies the effects of faults to both. To test an unmodified binary, give it a kubeconfig
+// that points to the proxy.
 //
-// With no fault, it is transparent: the bytes of answers and watch events are
-// forwarded as they came, a reset is passed on as a reset, a dead API server
-// looks dead. The subject's credentials pass through it and are never recorded.
-// Two things differ from a direct connection: answers are never compressed, and
-// connections cannot be upgraded (exec, port-forward).
+// Without a fault the proxy is transparent. It forwards responses and watch events byte for
+// byte, forwards a stream reset as a stream reset, and breaks the subject's connection if
+// the API server is down. It forwards the subject's credentials and never records them. Two
+// things differ from a direct connection: responses are not compressed, and a connection
+// cannot be upgraded (exec, port-forward).
 //
-// It keeps the order that package history promises: a request is recorded
-// before it is sent on, an answer or an event before it is handed over. What it
-// cannot read it forwards all the same, and records a gap.
+// The proxy records a request before it forwards the request, and a response or event before
+// it delivers it. It forwards what it cannot decode and records a gap.
 //
-// It decides nothing by itself: what goes wrong, when and why is up to the
-// faults in the packages beside it.
+// # Where to find what
+//
+// The proxy decides nothing by itself. Every request and every watch event passes three
+// steps:
+//
+//  1. Match. A fault in another package registers a [RequestFault] or [WatchFault] with
+//     [Proxy.OnRequest] or [Proxy.OnWatchEvent]. The proxy calls it and gets an effect or
+//     nil (hooks.go; exchange.matchFault for requests, stream.inspect for events).
+//     request_target.go parses verb, resource and name from the URL; owner_index.go finds
+//     the owner of an object.
+//  2. Effect. [RequestEffect] and [WatchEffect] describe the effects; their fields are in the
+//     order in which they apply. exchange.serve is the sequence for a request; inject.go and
+//     refuse.go implement its effects. stream.deliverEvents and queue.go implement the holds.
+//     [Proxy.EndWatches] (watch_end.go) and [Proxy.SkewClock] (skew.go) act without a match.
+//  3. Record. exchange.go appends requests and responses to the history, watch.go deliveries
+//     and the ends of watches. decode.go converts bodies to history objects. The fault itself
+//     records its firing with faults.Reporter.
+//
+// The remaining files move bytes: instance_server.go listens for one replica of the subject,
+// subject_conn.go resets its connections, transport_pool.go holds connections to the API
+// server, and frames.go splits watch streams into events.
+//
+// To add an effect: add a field to [RequestEffect] or [WatchEffect], apply it at its place
+// in exchange.serve or stream.inspect, and record it in the response or delivery.
 package proxy
 
 import (
@@ -35,26 +56,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Recorder takes the records; a [history.Recorder] is one.
+// Recorder stores records; [history.Recorder] implements it.
 type Recorder interface {
 	Append(history.Record)
 }
 
-// Options says between whom the proxy stands.
+// Options configure a [Proxy].
 type Options struct {
-	// Target is the API server: https, host and port, no path.
+	// Target is the URL of the API server: https, host and port, no path.
 	Target *url.URL
 	// TargetCA is the CA of the API server's certificate, in PEM.
 	TargetCA []byte
 	Recorder Recorder
 	Clock    clock.WithTicker
-	// Dial connects to the API server; nil is a plain dialer.
+	// Dial connects to the API server; nil uses a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Proxy stands between subject instances and one API server.
+// Proxy forwards requests of the subject's replicas to one API server.
 type Proxy struct {
-	ctx         context.Context // the life of everything in it
+	ctx         context.Context // ends everything that the proxy runs
 	cancel      context.CancelFunc
 	target      *url.URL
 	targetCA    *x509.CertPool
@@ -68,25 +89,25 @@ type Proxy struct {
 	watchFaults   *hooks[WatchFault]
 	lastID        atomic.Uint64
 	openStreams   openStreams
-	kinship       *kinship
+	owners        *ownerIndex
 	skew          skewedClock
 
-	mu       sync.RWMutex
-	gates    map[string]*gate
-	stopped  bool
-	handlers sync.WaitGroup // requests under way
-	servers  sync.WaitGroup
-	failures []error // of servers that ended by themselves
+	mu        sync.RWMutex
+	instances map[string]*instanceServer
+	stopped   bool
+	handlers  sync.WaitGroup // requests in flight
+	servers   sync.WaitGroup
+	failures  []error // errors of listeners that failed
 }
 
-// Endpoint is where a subject instance finds the API server.
+// Endpoint is the address of the proxy for one replica of the subject.
 type Endpoint struct {
 	URL string
 	CA  []byte // in PEM
 }
 
-// Start makes a proxy without listeners. Cancelling ctx breaks whatever is
-// under way; Stop ends the proxy.
+// Start returns a proxy without listeners. Canceling ctx breaks all requests in flight; Stop
+// ends the proxy.
 func Start(ctx context.Context, options Options) (*Proxy, error) {
 	target := options.Target
 	if target.Scheme != "https" || target.Host == "" || (target.Path != "" && target.Path != "/") {
@@ -96,7 +117,7 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	if !pool.AppendCertsFromPEM(options.TargetCA) {
 		return nil, errors.New("fault proxy: the API server's CA: expected certificates in PEM")
 	}
-	certificate, ca, err := newIdentity(options.Clock.Now())
+	certificate, ca, err := newServingCertificate(options.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -118,31 +139,30 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 		requestFaults: newHooks[RequestFault](),
 		watchFaults:   newHooks[WatchFault](),
 		openStreams:   openStreams{all: map[*stream]bool{}},
-		kinship:       newKinship(),
-		gates:         map[string]*gate{},
+		owners:        newOwnerIndex(),
+		instances:     map[string]*instanceServer{},
 	}, nil
 }
 
-// Listen opens the way of one subject instance, such as "subject-0": the name
-// under which its requests are recorded. Its endpoint stays when the instance is
-// restarted.
+// Listen opens a listener for one replica of the subject, such as "subject-0". The history
+// records its requests under this name. A restarted replica uses the same endpoint.
 func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.stopped:
 		return Endpoint{}, fmt.Errorf("fault proxy of %s: the proxy has stopped", subject)
-	case p.gates[subject] != nil:
-		return Endpoint{}, fmt.Errorf("fault proxy of %s: it listens already", subject)
+	case p.instances[subject] != nil:
+		return Endpoint{}, fmt.Errorf("fault proxy of %s: a listener of this name exists already", subject)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("fault proxy of %s: %w", subject, err)
 	}
-	g := p.newGate(subject)
-	p.gates[subject] = g
+	server := p.newInstanceServer(subject)
+	p.instances[subject] = server
 	p.servers.Go(func() {
-		if err := g.serve(listener); err != nil {
+		if err := server.serve(listener); err != nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.failures = append(p.failures, err)
@@ -151,8 +171,8 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	return Endpoint{URL: "https://" + listener.Addr().String(), CA: p.ca}, nil
 }
 
-// Route opens the way of one subject instance, as Listen does, and has a
-// configuration that leads straight to the API server take it.
+// Route opens a listener like Listen and changes the client configuration of a replica to
+// use it.
 func (p *Proxy) Route(subject string, config *rest.Config) error {
 	endpoint, err := p.Listen(subject)
 	if err != nil {
@@ -162,32 +182,32 @@ func (p *Proxy) Route(subject string, config *rest.Config) error {
 	return nil
 }
 
-// OnRequest lets a fault see every request from now on. When remove has
-// returned, the fault is not called any more.
+// OnRequest adds a fault that is called for every request. After remove has returned, the
+// fault is not called again.
 func (p *Proxy) OnRequest(fault RequestFault) (remove func()) {
 	return p.requestFaults.add(fault)
 }
 
-// OnWatchEvent lets a fault see every watch event from now on. When remove has
-// returned, the fault is not called any more, and what it holds is being handed
-// over, in order.
+// OnWatchEvent adds a fault that is called for every watch event. After remove has returned,
+// the fault is not called again, and the proxy delivers the events that the fault held, in
+// order.
 func (p *Proxy) OnWatchEvent(fault WatchFault) (remove func()) {
 	return p.watchFaults.add(fault)
 }
 
-// Stop closes the listeners, breaks all connections and waits, as long as ctx
-// allows, until nothing of the proxy runs any more. It may be called again. Its
-// error says what still runs, or which listener had ended by itself.
+// Stop closes the listeners, breaks all connections and waits until every goroutine of the
+// proxy has ended, or ctx is done. It may be called again. Its error says that requests are
+// still in flight, or which listener failed.
 func (p *Proxy) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopped = true
-	gates := p.gates
+	instances := p.instances
 	p.mu.Unlock()
 
 	p.cancel()
 	var errs []error
-	for _, g := range gates {
-		errs = append(errs, g.close())
+	for _, instance := range instances {
+		errs = append(errs, instance.close())
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -198,17 +218,17 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		return fmt.Errorf("fault proxy: requests are still under way: %w", ctx.Err())
+		return fmt.Errorf("fault proxy: requests are still in flight: %w", ctx.Err())
 	}
-	for _, g := range gates {
-		g.upstream.closeIdle() // those that the last requests gave back
+	for _, instance := range instances {
+		instance.transports.closeIdle() // connections that the last requests released
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter counts a request in, unless the proxy is stopping.
+// enter registers a request in flight. It returns false if the proxy is stopping.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

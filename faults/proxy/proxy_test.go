@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestSubjects keeps the instances apart.
-func TestSubjects(t *testing.T) {
+// TestSubjectsAreSeparate checks that the history distinguishes the replicas.
+func TestSubjectsAreSeparate(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	f.do(t, http.MethodGet, "/healthz", "")
 	var err error
@@ -24,7 +24,7 @@ func TestSubjects(t *testing.T) {
 	if first.Subject != "subject-0" || second.Subject != "subject-1" || first.ID == second.ID {
 		t.Errorf("requests %+v and %+v", first, second)
 	}
-	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: it listens already" {
+	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: a listener of this name exists already" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,31 +8,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// queueBytesMax bounds what one watch stream may hold back. A stream that is
-// full takes no more from the API server, which then ends it as it does with any
-// client that does not read: memory stays bounded, and what the subject sees is
-// still a thing that happens.
+// queueBytesMax limits the events that one watch stream holds. A full stream reads no more
+// from the API server. The API server then ends the watch, as it does for any slow client,
+// so memory stays bounded and the behavior stays realistic.
 const queueBytesMax = 64 << 20
 
-// event is a piece of a watch stream between its arrival and its delivery.
+// event is one event of a watch stream between its arrival and its delivery.
 type event struct {
-	raw []byte // as it was received
-	// delivery is its record, nil if raw is no event that could be read.
+	raw []byte // the bytes as received
+	// delivery is the record of the event, nil if raw could not be decoded.
 	delivery *history.Delivery
 	arrived  time.Time
 	holds    []hold
-	dropped  bool // it is never delivered
-	// end, if set, says that the stream ends here and how; raw is empty.
+	dropped  bool // never delivered
+	// end, if set, marks the end of the stream; raw is empty.
 	end *streamEnd
 }
 
-// hold is one fault's wish to keep an event back.
+// hold is the time until which one fault holds an event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due is when the last of the holds still in force ends; zero if none is.
+// due returns the end of the longest hold still in force, or the zero time.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {
@@ -43,35 +42,35 @@ func (e *event) due() time.Time {
 	return due
 }
 
-// queue is the events of one stream, from its one reader to its one writer.
+// queue holds the events of one stream between its reader and its writer.
 type queue struct {
 	mu       sync.Mutex
 	events   []*event
 	bytes    int
-	changed  chan struct{} // has a token after a push
-	shrunk   chan struct{} // has a token after a pop
+	pushed   chan struct{} // receives a token after a push
+	popped   chan struct{} // receives a token after a pop
 	bytesMax int
 }
 
 func newQueue(bytesMax int) *queue {
 	return &queue{
-		changed:  make(chan struct{}, 1),
-		shrunk:   make(chan struct{}, 1),
+		pushed:   make(chan struct{}, 1),
+		popped:   make(chan struct{}, 1),
 		bytesMax: bytesMax,
 	}
 }
 
-// push waits while the queue is full. An event larger than the whole queue is
-// let in when it is empty.
+// push appends an event and waits while the queue is full. An empty queue accepts an event
+// of any size.
 func (q *queue) push(ctx context.Context, e *event) error {
 	for !q.tryPush(e) {
 		select {
-		case <-q.shrunk:
+		case <-q.popped:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	signal(q.changed)
+	signal(q.pushed)
 	return nil
 }
 
@@ -97,7 +96,7 @@ func (q *queue) tryPop() *event {
 	q.events[0] = nil
 	q.events = q.events[1:]
 	q.bytes -= len(e.raw)
-	signal(q.shrunk)
+	signal(q.popped)
 	return e
 }
 
@@ -108,14 +107,14 @@ func (q *queue) pop(ctx context.Context) (*event, error) {
 			return e, nil
 		}
 		select {
-		case <-q.changed:
+		case <-q.pushed:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// signal leaves a token, unless one is there already.
+// signal sends a token unless one is pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

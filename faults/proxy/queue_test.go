@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestQueueIsBounded: a full queue takes nothing until something is taken out,
-// but one event always fits.
+// TestQueueIsBounded checks that a full queue blocks a push until a pop, and that a single
+// event always fits.
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue(10)
 	big, small := &event{raw: make([]byte, 20)}, &event{raw: make([]byte, 1)}

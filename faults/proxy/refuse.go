@@ -15,19 +15,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Refusal is an error in the API server's name.
+// Refusal is an API error that the proxy sends instead of the API server.
 type Refusal struct {
-	// Code is the HTTP status, one of [RefusalCodes]. It implies the reason.
+	// Code is the HTTP status, one of [RefusalCodes]. It determines the Status reason.
 	Code int
-	// RetryAfterSeconds, if positive, asks the client to wait. client-go then
-	// repeats a 429 or 5xx by itself, creates included.
+	// RetryAfterSeconds, if positive, sets the Retry-After header. client-go then retries a
+	// 429 or 5xx by itself, creates included.
 	RetryAfterSeconds int
 }
 
-// refusals says what the API server calls each error.
+// refusals maps each HTTP status to the reason and message of the Status.
 var refusals = map[int]struct {
-	reason metav1.StatusReason
-	says   string
+	reason  metav1.StatusReason
+	message string
 }{
 	http.StatusForbidden:           {metav1.StatusReasonForbidden, "is forbidden"},
 	http.StatusNotFound:            {metav1.StatusReasonNotFound, "not found"},
@@ -39,7 +39,7 @@ var refusals = map[int]struct {
 	http.StatusGatewayTimeout:      {metav1.StatusReasonTimeout, "cannot be served: the request did not complete in time"},
 }
 
-// RefusalCodes are the codes that a [Refusal] may have, in rising order.
+// RefusalCodes returns the values of [Refusal].Code in ascending order.
 func RefusalCodes() []int {
 	codes := make([]int, 0, len(refusals))
 	for code := range refusals {
@@ -55,12 +55,12 @@ func CanRefuse(code int) bool {
 	return ok
 }
 
-// status is the refusal of a request as the API object that clients expect.
+// status returns the Status object that refuses a request.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
-	kind := refusals[r.Code]
-	reason, says := kind.reason, kind.says
+	known := refusals[r.Code]
+	reason, message := known.reason, known.message
 	if r.Code == http.StatusConflict && request.Verb == "create" {
-		reason, says = metav1.StatusReasonAlreadyExists, "already exists"
+		reason, message = metav1.StatusReasonAlreadyExists, "already exists"
 	}
 	name := request.Name
 	if name == "" && request.Object != nil {
@@ -70,7 +70,7 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure,
-		Message:  fmt.Sprintf("%s %q %s (injected fault)", request.Resource, name, says),
+		Message:  fmt.Sprintf("%s %q %s (injected fault)", request.Resource, name, message),
 		Reason:   reason,
 		Details: &metav1.StatusDetails{
 			Name:              name,
@@ -82,7 +82,7 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	}
 }
 
-// encodeStatus writes a Status in the encoding that the client accepts.
+// encodeStatus encodes a Status in the encoding that the client accepts.
 func encodeStatus(accept []string, status *metav1.Status) (contentType string, body []byte, err error) {
 	accepted := acceptedEncoding(accept)
 	var buffer bytes.Buffer
@@ -92,7 +92,7 @@ func encodeStatus(accept []string, status *metav1.Status) (contentType string, b
 	return mediaTypes[accepted], buffer.Bytes(), nil
 }
 
-// writeStatus sends a Status that was encoded.
+// writeStatus writes an encoded Status with its headers.
 func writeStatus(w http.ResponseWriter, contentType string, body []byte, status *metav1.Status) error {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -106,9 +106,9 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding picks the first encoding that an Accept header names and
-// that the proxy can write; JSON, as the API server does, if it names none.
-// Weights are not read: client-go states its preference by order.
+// acceptedEncoding returns the first encoding in an Accept header that the proxy can write.
+// Without one it returns JSON, like the API server. It ignores weights, because client-go
+// states its preference by order.
 func acceptedEncoding(accept []string) encoding {
 	for _, header := range accept {
 		for clause := range strings.SplitSeq(header, ",") {

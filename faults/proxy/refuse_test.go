@@ -13,15 +13,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// refuse is a fault that refuses everything.
+// refuse returns a fault that refuses every request.
 func refuse(refusal Refusal) RequestFault {
 	return func(*history.Request) *RequestEffect {
 		return &RequestEffect{Fault: "refuse", Refuse: &refusal}
 	}
 }
 
-// TestRefusals has each error read by client-go, in both encodings, and never
-// seen by the API server.
+// TestRefusals checks that client-go recognizes each refusal in both encodings, and that the
+// API server receives nothing.
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		code int
@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		for name, contentType := range contentTypes {
 			t.Run(string(test.want)+" "+name, func(t *testing.T) {
 				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					t.Error("the API server saw the request")
+					t.Error("the API server received the request")
 				}))
 				defer f.proxy.OnRequest(refuse(Refusal{Code: test.code, RetryAfterSeconds: 3}))()
 				request := f.client(t, contentType).AppsV1().RESTClient().Verb(test.verb).Namespace("ns").Resource("replicasets").MaxRetries(0)
@@ -72,14 +72,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestRefusalCodesRise(t *testing.T) {
+func TestRefusalCodesAscend(t *testing.T) {
 	want := []int{403, 404, 409, 422, 429, 500, 503, 504}
 	if diff := cmp.Diff(want, RefusalCodes()); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }
 
-// TestRetryAfterHeader: client-go goes by the header, not by the Status.
+// TestRetryAfterHeader checks the HTTP header, because client-go reads it and not the
+// Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
 	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))

@@ -20,139 +20,141 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock is that of the API server and the nodes, as the subject sees it by the
-// times that they set.
+// skewedClock shifts the timestamps that the API server and the nodes set, as the subject
+// receives them.
 type skewedClock struct {
-	ahead atomic.Int64 // in nanoseconds; negative: behind
+	ahead atomic.Int64 // in nanoseconds; negative if the clock is behind
 
 	mu sync.Mutex
-	// told are those who set the clock, and hear of what it does.
-	told []*SkewReporter
-	// set are the times that the API server really set of objects which the subject
-	// was shown with others: what it writes back must not change them.
-	set map[types.UID]setTimes
+	// reporters are called for each object with shifted timestamps.
+	reporters []*SkewReporter
+	// serverTimes holds the unshifted timestamps of objects that the subject received with
+	// shifted ones. The proxy restores them when the subject writes the object back.
+	serverTimes map[types.UID]serverTimes
 }
 
-type setTimes struct{ created, deleting metav1.Time }
+type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is told whenever an object was shown with times that were moved, and in
-// answer to which request. It is called by whoever shows it, from many goroutines.
+// SkewReporter is called when the subject receives an object with shifted timestamps in the
+// response to the given request. It is called from many goroutines.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// shownTo is what an object is shown for: the request, and the resource that it asks
-// for.
-type shownTo struct {
-	request  uint64
+// requestRef identifies the request that returned an object: its ID and the requested
+// resource.
+type requestRef struct {
+	id       uint64
 	resource string
 }
 
-// SkewClock moves, from now on, the times that the API server and the nodes set in
-// whatever the subject is shown: creationTimestamp and deletionTimestamp of every
-// object, and all times in the status of pods and of nodes' conditions. What others
-// set, the subject above all, is left alone, and so is the record of who manages
-// which field. What the subject writes back has the times that were really set.
+// SkewClock shifts the timestamps that the API server and the nodes set by the given
+// duration, in everything that the subject receives from now on. These are creationTimestamp
+// and deletionTimestamp of all objects, all timestamps in the status of pods, and the
+// timestamps in the conditions of nodes. Timestamps that other clients set, such as the
+// subject, and managedFields are not shifted. When the subject updates an object, the proxy
+// restores the original timestamps.
 //
-// Those times have whole seconds. A clock that is ahead by less shows another second
-// than it would for a part of every second only: so many of the seconds, always the
-// same ones, are shown one later. No two times are shown in another order.
+// API timestamps have a resolution of one second. For a shift that is not a whole number of
+// seconds, a matching fraction of all timestamps is shifted by one more second. The same
+// timestamp is always shifted by the same amount, and the order of timestamps is kept.
 //
-// Restore sets the clock right for what is shown from then on. It may be called more
-// than once; what was being shown meanwhile may still be told of.
-func (p *Proxy) SkewClock(ahead time.Duration, tell SkewReporter) (restore func()) {
+// Restore ends the shift and may be called more than once. Calls of report for responses in
+// flight may follow it.
+func (p *Proxy) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
 	p.skew.mu.Lock()
-	p.skew.told = append(p.skew.told, &tell)
+	p.skew.reporters = append(p.skew.reporters, &report)
 	p.skew.mu.Unlock()
 	p.skew.ahead.Add(int64(ahead))
 	return sync.OnceFunc(func() {
 		p.skew.ahead.Add(-int64(ahead))
 		p.skew.mu.Lock()
 		defer p.skew.mu.Unlock()
-		p.skew.told = slices.DeleteFunc(slices.Clone(p.skew.told), func(other *SkewReporter) bool { return other == &tell })
+		p.skew.reporters = slices.DeleteFunc(slices.Clone(p.skew.reporters), func(other *SkewReporter) bool { return other == &report })
 	})
 }
 
-// tell tells of an object whose times were moved.
-func (s *skewedClock) tell(to shownTo, m metav1.Object) {
+// report calls the reporters for an object with shifted timestamps.
+func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	s.mu.Lock()
-	all := s.told
+	reporters := s.reporters
 	s.mu.Unlock()
-	ref := history.Ref{Resource: to.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
-	for _, tell := range all {
-		of := ref
-		(*tell)(to.request, &of)
+	ref := history.Ref{Resource: request.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
+	for _, report := range reporters {
+		object := ref
+		(*report)(request.id, &object)
 	}
 }
 
-// by is how far the clock is ahead at the moment.
-func (s *skewedClock) by() time.Duration { return time.Duration(s.ahead.Load()) }
+// offset returns the current shift.
+func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// shown is a time as a clock shows it that is ahead by so much.
-func shown(t time.Time, ahead time.Duration) time.Time {
+// skewTime returns a timestamp as set by a clock that is ahead by the given duration.
+func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
 	}
 	second := t.Unix()
 	hash := fnv.New32a()
 	fmt.Fprint(hash, second)
-	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // of the second, at which it was set
+	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // the assumed fraction of the second at which the timestamp was set
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// show moves the times of what the subject is about to be shown: an object, or the
-// items of a list. It reports whether there is anything in it whose times are.
-func (s *skewedClock) show(to shownTo, obj runtime.Object, ahead time.Duration) (bool, error) {
+// skewAll shifts the timestamps of an object, or of the items of a list. It returns false
+// for a Status, which has none.
+func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil
 	}
 	if meta.IsListType(obj) {
-		return true, meta.EachListItem(obj, func(item runtime.Object) error { return s.showOne(to, item, ahead) })
+		return true, meta.EachListItem(obj, func(item runtime.Object) error { return s.skewObject(request, item, ahead) })
 	}
-	return true, s.showOne(to, obj, ahead)
+	return true, s.skewObject(request, obj, ahead)
 }
 
-func (s *skewedClock) showOne(to shownTo, obj runtime.Object, ahead time.Duration) error {
+func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return fmt.Errorf("moving the times of an object: %w", err)
+		return fmt.Errorf("shifting the timestamps of an object: %w", err)
 	}
-	was := setTimes{created: m.GetCreationTimestamp()}
-	created := was.created
+	original := serverTimes{created: m.GetCreationTimestamp()}
+	created := original.created
 	times := append(statusTimes(obj), &created)
 	deleting := m.GetDeletionTimestamp()
 	if deleting != nil {
-		was.deleting = *deleting
+		original.deleting = *deleting
 		times = append(times, deleting)
 	}
-	s.keep(m.GetUID(), was)
-	moved := false
+	s.recordServerTimes(m.GetUID(), original)
+	shifted := false
 	for _, t := range times {
-		as := metav1.Time{Time: shown(t.Time, ahead)}
-		moved = moved || !as.Equal(t)
-		*t = as
+		skewed := metav1.Time{Time: skewTime(t.Time, ahead)}
+		shifted = shifted || !skewed.Equal(t)
+		*t = skewed
 	}
 	m.SetCreationTimestamp(created)
 	m.SetDeletionTimestamp(deleting)
-	if moved {
-		s.tell(to, m)
+	if shifted {
+		s.report(request, m)
 	}
 	return nil
 }
 
-// keep notes the times that were really set of an object. One that is said to be
-// deleted goes on being so, whatever an older version says that is shown after it.
-func (s *skewedClock) keep(uid types.UID, was setTimes) {
+// recordServerTimes stores the unshifted timestamps of an object. It keeps a
+// deletionTimestamp even if an older version of the object, without one, is received later.
+func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.set == nil {
-		s.set = map[types.UID]setTimes{}
+	if s.serverTimes == nil {
+		s.serverTimes = map[types.UID]serverTimes{}
 	}
-	if was.deleting.IsZero() {
-		was.deleting = s.set[uid].deleting
+	if original.deleting.IsZero() {
+		original.deleting = s.serverTimes[uid].deleting
 	}
-	s.set[uid] = was
+	s.serverTimes[uid] = original
 }
 
-// statusTimes are the times in an object's status that the API server or a node sets.
+// statusTimes returns the timestamps in an object's status that the API server or a node
+// sets.
 func statusTimes(obj runtime.Object) []*metav1.Time {
 	var all []*metav1.Time
 	switch o := obj.(type) {
@@ -188,50 +190,50 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restore gives an object that the subject writes the times that were really set,
-// and reports whether they were others.
-func (s *skewedClock) restore(obj runtime.Object) bool {
+// restoreTimes sets the unshifted timestamps in an object that the subject writes. It
+// reports whether a timestamp changed.
+func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
-	was, known := s.set[m.GetUID()]
+	original, known := s.serverTimes[m.GetUID()]
 	s.mu.Unlock()
 	if !known {
 		return false
 	}
 	changed := false
-	if created := m.GetCreationTimestamp(); !created.IsZero() && !created.Equal(&was.created) {
-		m.SetCreationTimestamp(was.created)
+	if created := m.GetCreationTimestamp(); !created.IsZero() && !created.Equal(&original.created) {
+		m.SetCreationTimestamp(original.created)
 		changed = true
 	}
-	if deleting := m.GetDeletionTimestamp(); deleting != nil && !was.deleting.IsZero() && !deleting.Equal(&was.deleting) {
-		m.SetDeletionTimestamp(&was.deleting)
+	if deleting := m.GetDeletionTimestamp(); deleting != nil && !original.deleting.IsZero() && !deleting.Equal(&original.deleting) {
+		m.SetDeletionTimestamp(&original.deleting)
 		changed = true
 	}
 	return changed
 }
 
-// restored is the body of a request with the times that were really set.
-func (s *skewedClock) restored(in encoding, body []byte) ([]byte, error) {
+// restoreBody returns the body of a request with unshifted timestamps.
+func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
-	unused := len(s.set) == 0
+	unused := len(s.serverTimes) == 0
 	s.mu.Unlock()
 	if unused {
 		return body, nil
 	}
 	obj, err := decode(in, body)
-	if err != nil || !s.restore(obj) {
+	if err != nil || !s.restoreTimes(obj) {
 		return body, err
 	}
 	return encode(in, obj)
 }
 
-// skewed is the body of an answer as the subject is shown it, and whether its times
-// were moved.
-func (s *skewedClock) skewed(to shownTo, in encoding, body []byte) ([]byte, bool, error) {
-	ahead := s.by()
+// skewBody returns the body of a response with shifted timestamps, and whether it contains
+// any.
+func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]byte, bool, error) {
+	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
 		return body, false, nil
 	}
@@ -239,18 +241,18 @@ func (s *skewedClock) skewed(to shownTo, in encoding, body []byte) ([]byte, bool
 	if err != nil {
 		return body, false, err
 	}
-	moved, err := s.show(to, obj, ahead)
-	if err != nil || !moved {
+	hasTimes, err := s.skewAll(request, obj, ahead)
+	if err != nil || !hasTimes {
 		return body, false, err
 	}
-	shown, err := encode(in, obj)
-	return shown, true, err
+	skewed, err := encode(in, obj)
+	return skewed, true, err
 }
 
-// skewedEvent is a frame of a watch stream as the subject is shown it, and whether
-// its times were moved.
-func (s *skewedClock) skewedEvent(to shownTo, in encoding, frame []byte) ([]byte, bool, error) {
-	ahead := s.by()
+// skewEvent returns a frame of a watch stream with shifted timestamps, and whether it
+// contains any.
+func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) ([]byte, bool, error) {
+	ahead := s.offset()
 	if ahead == 0 {
 		return frame, false, nil
 	}
@@ -262,14 +264,14 @@ func (s *skewedClock) skewedEvent(to shownTo, in encoding, frame []byte) ([]byte
 	if err != nil {
 		return frame, false, err
 	}
-	if err := s.showOne(to, obj, ahead); err != nil {
+	if err := s.skewObject(request, obj, ahead); err != nil {
 		return frame, false, err
 	}
-	shown, err := encodeEvent(in, history.EventType(event.Type), obj)
-	return shown, true, err
+	skewed, err := encodeEvent(in, history.EventType(event.Type), obj)
+	return skewed, true, err
 }
 
-// decodeEvent reads the frame of a watch event, the object yet to be decoded.
+// decodeEvent decodes the frame of a watch event, but not the object in it.
 func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error) {
 	switch in {
 	case jsonEncoding:
@@ -280,11 +282,11 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 	return event, err
 }
 
-// encode writes one object.
+// encode encodes one object.
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("an object for a body of an unknown content type")
+		return nil, fmt.Errorf("encoding an object: unknown content type")
 	}
 	var body bytes.Buffer
 	if err := codec.Encode(obj, &body); err != nil {

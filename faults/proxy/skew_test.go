@@ -14,15 +14,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-var dawn = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestShown: whole seconds move by themselves, a fraction moves its part of them,
-// and no two times change their order.
-func TestShown(t *testing.T) {
+// TestSkewTimeMovesSecondsInOrder checks that a shift by whole seconds applies to all
+// timestamps, that a fraction applies to a matching part of them, and that their order is
+// kept.
+func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
 		least, most time.Duration
-		later       float64 // the part that is moved by most
+		later       float64 // the part that is shifted by most
 	}{
 		{10 * time.Second, 10 * time.Second, 10 * time.Second, 1},
 		{-time.Minute, -time.Minute, -time.Minute, 1},
@@ -34,33 +35,33 @@ func TestShown(t *testing.T) {
 		most := 0
 		last := time.Time{}
 		for i := range seconds {
-			at := dawn.Add(time.Duration(i) * time.Second)
-			now := shown(at, test.ahead)
-			moved := now.Sub(at)
+			at := startTime.Add(time.Duration(i) * time.Second)
+			skewed := skewTime(at, test.ahead)
+			moved := skewed.Sub(at)
 			if moved < test.least || moved > test.most || moved%time.Second != 0 {
-				t.Fatalf("%v ahead: %v is shown as %v", test.ahead, at, now)
+				t.Fatalf("%v ahead: %v becomes %v", test.ahead, at, skewed)
 			}
-			if now.Before(last) {
-				t.Fatalf("%v ahead: %v is shown as %v, before %v", test.ahead, at, now, last)
+			if skewed.Before(last) {
+				t.Fatalf("%v ahead: %v becomes %v, before %v", test.ahead, at, skewed, last)
 			}
-			if last = now; moved == test.most {
+			if last = skewed; moved == test.most {
 				most++
 			}
 		}
 		if part := float64(most) / seconds; part < test.later-0.03 || part > test.later+0.03 {
-			t.Errorf("%v ahead: %.2f of the seconds are shown as %v more, want %.2f", test.ahead, part, test.most, test.later)
+			t.Errorf("%v ahead: %.2f of the timestamps are shifted by %v, want %.2f", test.ahead, part, test.most, test.later)
 		}
 	}
-	if at := shown(time.Time{}, time.Hour); !at.IsZero() {
-		t.Errorf("no time is shown as %v", at)
+	if at := skewTime(time.Time{}, time.Hour); !at.IsZero() {
+		t.Errorf("the zero time becomes %v", at)
 	}
 }
 
-// TestSkewedBodies: in both encodings the times of the API server and the nodes are
-// moved and no others, and what is written back is what was set.
-func TestSkewedBodies(t *testing.T) {
-	at := metav1.NewTime(dawn)
-	later := metav1.NewTime(dawn.Add(time.Hour))
+// TestSkewBodyMovesServerTimesOnly checks that only timestamps of the API server and the
+// nodes are shifted, in both encodings, and that a write restores them.
+func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
+	at := metav1.NewTime(startTime)
+	later := metav1.NewTime(startTime.Add(time.Hour))
 	set := &appsv1.ReplicaSet{
 		TypeMeta:   metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u1", CreationTimestamp: at, DeletionTimestamp: &later},
@@ -77,18 +78,18 @@ func TestSkewedBodies(t *testing.T) {
 	minute := func(t metav1.Time) metav1.Time { return metav1.NewTime(t.Add(time.Minute)) }
 	for in, name := range mediaTypes {
 		p := &Proxy{}
-		var told []string
-		tell := func(request uint64, ref *history.Ref) {
-			told = append(told, fmt.Sprintf("%d %s %s", request, ref, ref.UID))
+		var reported []string
+		report := func(request uint64, ref *history.Ref) {
+			reported = append(reported, fmt.Sprintf("%d %s %s", request, ref, ref.UID))
 		}
-		restore := p.SkewClock(time.Minute, tell)
-		shown := func(obj runtime.Object) runtime.Object {
+		restore := p.SkewClock(time.Minute, report)
+		skewed := func(obj runtime.Object) runtime.Object {
 			t.Helper()
 			body, err := encode(in, obj)
 			if err != nil {
 				t.Fatal(err)
 			}
-			moved, ok, err := p.skew.skewed(shownTo{7, "things"}, in, body)
+			moved, ok, err := p.skew.skewBody(requestRef{7, "things"}, in, body)
 			if err != nil || !ok {
 				t.Fatalf("%s: moved %t, error %v", name, ok, err)
 			}
@@ -98,13 +99,13 @@ func TestSkewedBodies(t *testing.T) {
 			}
 			return seen
 		}
-		seen := shown(set).(*appsv1.ReplicaSet)
+		seen := skewed(set).(*appsv1.ReplicaSet)
 		want := set.DeepCopy()
 		want.CreationTimestamp = minute(at)
 		want.DeletionTimestamp.Time = minute(later).Time
 		same(t, name+": ReplicaSet", want, seen)
 
-		list := shown(pods).(*corev1.PodList)
+		list := skewed(pods).(*corev1.PodList)
 		pod := pods.Items[0].DeepCopy()
 		pod.CreationTimestamp, pod.Status.StartTime.Time = minute(at), minute(at).Time
 		pod.Status.Conditions[0].LastTransitionTime = minute(later)
@@ -113,18 +114,18 @@ func TestSkewedBodies(t *testing.T) {
 
 		restore()
 		restore()
-		if p.skew.by() != 0 || len(p.skew.told) != 0 {
-			t.Errorf("%s: at the end the clock is %v ahead, and %d are told", name, p.skew.by(), len(p.skew.told))
+		if p.skew.offset() != 0 || len(p.skew.reporters) != 0 {
+			t.Errorf("%s: after the restore the offset is %v, with %d reporters", name, p.skew.offset(), len(p.skew.reporters))
 		}
-		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, told); diff != "" {
-			t.Errorf("%s: told of (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, reported); diff != "" {
+			t.Errorf("%s: reported objects (-want +got):\n%s", name, diff)
 		}
-		seen.Status.Replicas = 7 // that is what the subject writes, healed or not
+		seen.Status.Replicas = 7 // the subject's write, after the restore
 		body, err := encode(in, seen)
 		if err != nil {
 			t.Fatal(err)
 		}
-		written, err := p.skew.restored(in, body)
+		written, err := p.skew.restoreBody(in, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,9 +133,9 @@ func TestSkewedBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth := set.DeepCopy()
-		truth.Status.Replicas = 7
-		same(t, name+": written", truth, stored)
+		original := set.DeepCopy()
+		original.Status.Replicas = 7
+		same(t, name+": written", original, stored)
 	}
 }
 
@@ -145,20 +146,20 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 	}
 }
 
-// TestSkewedStatus: an error, and what is no object, is shown as it is.
-func TestSkewedStatus(t *testing.T) {
+// TestSkewLeavesStatusAndBookmarks checks that errors and bookmarks are unchanged.
+func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 	p := &Proxy{}
-	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("told of %s", ref) })()
+	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("reported %s, want none", ref) })()
 	body, err := encode(jsonEncoding, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown, moved, err := p.skew.skewed(shownTo{}, jsonEncoding, body); moved || err != nil || string(shown) != string(body) {
-		t.Errorf("a Status is shown as %s, moved %t, error %v", shown, moved, err)
+	if skewed, moved, err := p.skew.skewBody(requestRef{}, jsonEncoding, body); moved || err != nil || string(skewed) != string(body) {
+		t.Errorf("a Status becomes %s, moved %t, error %v", skewed, moved, err)
 	}
 	if event, err := encodeEvent(jsonEncoding, "BOOKMARK", &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}); err != nil {
 		t.Error(err)
-	} else if shown, moved, err := p.skew.skewedEvent(shownTo{}, jsonEncoding, event); moved || err != nil || string(shown) != string(event) {
-		t.Errorf("a bookmark is shown as %s, moved %t, error %v", shown, moved, err)
+	} else if skewed, moved, err := p.skew.skewEvent(requestRef{}, jsonEncoding, event); moved || err != nil || string(skewed) != string(event) {
+		t.Errorf("a bookmark becomes %s, moved %t, error %v", skewed, moved, err)
 	}
 }

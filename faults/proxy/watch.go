@@ -12,30 +12,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// streamEnd is how a watch stream ended.
+// streamEnd describes how a watch stream ended.
 type streamEnd struct {
 	reason string
-	err    error // what broke it; nil if the API server ended it properly
-	// expired: the subject is told that it must list anew.
+	err    error // the error that broke the stream; nil if the API server ended the watch
+	// expired sends the subject a 410, which makes it list again.
 	expired bool
 }
 
-// stream carries the events of one watch. A reader takes them from the API
-// server as they come; the handler's goroutine hands them on when they are due.
+// stream carries the events of one watch. A reader goroutine queues them as they arrive from
+// the API server. The handler's goroutine delivers each when its hold is over.
 type stream struct {
 	*exchange
 	in     encoding
 	source *bufio.Reader
 	queue  *queue
-	// released is when the last wait for a held event was over: whatever arrived
-	// before it was held until then.
-	released time.Time
-	// forced is how a fault ends the stream, set before it calls cancel.
-	forced atomic.Pointer[streamEnd]
-	cancel context.CancelFunc
+	// lastRelease is the end of the last wait for a held event. Events that arrived before it
+	// were held until then.
+	lastRelease time.Time
+	// injectedEnd is the end that a fault injects. It is set before the fault calls cancel.
+	injectedEnd atomic.Pointer[streamEnd]
+	cancel      context.CancelFunc
 }
 
-// stream serves the answer to a watch, from its header to its end.
+// stream relays the response to a watch, from its header to its end.
 func (x *exchange) stream(response *http.Response) {
 	s := &stream{
 		exchange: x,
@@ -50,33 +50,33 @@ func (x *exchange) stream(response *http.Response) {
 	x.writer.WriteHeader(response.StatusCode)
 
 	ctx, cancel := context.WithCancel(x.request.Context())
-	s.open(cancel)
+	s.register(cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		s.read(ctx)
+		s.readEvents(ctx)
 	}()
-	end := s.deliver(ctx)
+	end := s.deliverEvents(ctx)
 	cancel()
-	_ = response.Body.Close() // ends a read under way
+	_ = response.Body.Close() // ends a blocked read
 	<-finished
-	end = s.shut(end)
+	end = s.unregister(end)
 	if end.expired {
-		end.err = s.expire()
+		end.err = s.sendExpired()
 	}
 	x.append(history.Record{WatchClosed: &history.WatchClosed{
 		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason,
 	}})
 	if end.err != nil {
-		x.breakOff(end.err)
+		x.abort(end.err)
 	}
 }
 
-// read queues what arrives, until the stream ends or ctx does.
-func (s *stream) read(ctx context.Context) {
+// readEvents queues the events that arrive until the stream ends or ctx is done.
+func (s *stream) readEvents(ctx context.Context) {
 	next, ok := framings[s.in]
 	if !ok {
-		s.gap(errors.New("a watch stream of an unknown content type"))
+		s.gap(errors.New("watch stream of an unknown content type"))
 		next = nextChunk
 	}
 	for {
@@ -85,7 +85,7 @@ func (s *stream) read(ctx context.Context) {
 		if len(raw) > 0 {
 			e := &event{raw: raw, arrived: arrived}
 			if err == nil && ok {
-				s.examine(e)
+				s.inspect(e)
 			}
 			if e.dropped {
 				continue
@@ -100,13 +100,14 @@ func (s *stream) read(ctx context.Context) {
 			s.gap(err)
 			next, ok = nextChunk, false
 		default:
-			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // fails only if nobody waits for it
+			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // fails only if the handler has ended
 			return
 		}
 	}
 }
 
-// nextChunk takes whatever has arrived: the framing of a stream without frames.
+// nextChunk returns the bytes that have arrived. It is the framing of a stream of an unknown
+// format.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -117,10 +118,10 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// examine reads an event and asks the faults about it.
-func (s *stream) examine(e *event) {
+// inspect decodes an event and asks the faults for their effects.
+func (s *stream) inspect(e *event) {
 	var err error
-	if e.raw, s.target.skewed, err = s.proxy.skew.skewedEvent(s.target.shownTo(s.record.ID), s.in, e.raw); err != nil {
+	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
 		s.gap(err)
 		return
 	}
@@ -151,77 +152,77 @@ func (s *stream) examine(e *event) {
 
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
-		return &streamEnd{reason: "the API server ended it"}
+		return &streamEnd{reason: "the API server ended the watch"}
 	}
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliver hands events to the subject in their order, each when it is due, and
-// returns how the stream ended.
-func (s *stream) deliver(ctx context.Context) *streamEnd {
+// deliverEvents delivers the queued events in order, each when it is due, and returns how
+// the stream ended.
+func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
-	handing := false // from an event until it is flushed
+	delivering := false // from the delivery of an event until it is flushed
 	defer func() {
-		if handing {
-			s.wire.handing.RUnlock()
+		if delivering {
+			s.conn.delivering.RUnlock()
 		}
 	}()
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.proxy.clock.Now().Before(e.due()) { // what is written need not wait for it
+		if e == nil || s.proxy.clock.Now().Before(e.due()) { // flush now: earlier events must not wait for this one
 			err := control.Flush()
-			if handing {
-				s.wire.handing.RUnlock()
-				handing = false
+			if delivering {
+				s.conn.delivering.RUnlock()
+				delivering = false
 			}
 			if err != nil {
-				return s.gone()
+				return s.subjectGoneEnd()
 			}
 		}
 		var err error
 		if e == nil {
 			if e, err = s.queue.pop(ctx); err != nil {
-				return s.gone()
+				return s.subjectGoneEnd()
 			}
 		}
-		if err := s.await(ctx, e); err != nil {
-			return s.gone()
+		if err := s.waitUntilDue(ctx, e); err != nil {
+			return s.subjectGoneEnd()
 		}
 		if e.end != nil {
 			return e.end
 		}
-		if !handing {
-			s.wire.handing.RLock()
-			handing = true
+		if !delivering {
+			s.conn.delivering.RLock()
+			delivering = true
 		}
-		if s.left() || s.hand(e) != nil {
-			return s.gone()
+		if s.subjectGone() || s.deliverEvent(e) != nil {
+			return s.subjectGoneEnd()
 		}
 	}
 }
 
-// gone is the end of a stream that nobody reads any more.
-func (s *stream) gone() *streamEnd {
+// subjectGoneEnd is the end of a stream whose client is gone.
+func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
-	return &streamEnd{reason: "the subject went away"}
+	return &streamEnd{reason: "the subject closed the watch"}
 }
 
-// await returns when an event is due: its holds are over, or their faults are
-// removed. It fails when nobody waits for the event any more.
-func (s *stream) await(ctx context.Context, e *event) error {
+// waitUntilDue waits until the event's holds are over or their faults are removed. It
+// returns an error if the subject closes the watch.
+func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
-		faults := s.proxy.watchFaults.current.Load() // before due, so that no removal is missed
+		faults := s.proxy.watchFaults.current.Load() // loaded before due, so that no removal is missed
 		now := s.proxy.clock.Now()
 		left := e.due().Sub(now)
 		if left <= 0 {
 			if waited {
-				s.released = now
+				s.lastRelease = now
 			}
 			if err := s.request.Context().Err(); err != nil {
-				return err // ctx may learn of it later than the body, whose end e may be
+				return err // the response body, whose end e may be, can be closed before ctx is canceled
 			}
 			return ctx.Err()
 		}
@@ -238,16 +239,16 @@ func (s *stream) await(ctx context.Context, e *event) error {
 	}
 }
 
-// hand records a delivery and makes it.
-func (s *stream) hand(e *event) error {
+// deliverEvent records an event, then writes it.
+func (s *stream) deliverEvent(e *event) error {
 	if e.delivery != nil {
-		e.delivery.Held = max(0, s.released.Sub(e.arrived))
+		e.delivery.Held = max(0, s.lastRelease.Sub(e.arrived))
 		s.append(history.Record{Delivery: e.delivery})
 		switch e.delivery.Type {
 		case history.Added, history.Modified:
-			s.proxy.kinship.learn(&e.delivery.Object)
+			s.proxy.owners.set(&e.delivery.Object)
 		case history.Deleted:
-			s.proxy.kinship.forget(&e.delivery.Object)
+			s.proxy.owners.remove(&e.delivery.Object)
 		}
 	}
 	_, err := s.writer.Write(e.raw)

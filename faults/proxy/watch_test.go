@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// bookmark is the object of a bookmark event.
+// bookmark returns the object of a bookmark event.
 func bookmark(version string, initialEventsEnd bool) *corev1.Pod {
 	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}
 	p.ResourceVersion = version
@@ -39,8 +39,8 @@ func expired() *metav1.Status {
 	}
 }
 
-// TestWatch sends one event of each type through and looks at what is recorded
-// when the subject has it.
+// TestWatch forwards one event of each type and checks the record that exists when the
+// subject receives it.
 func TestWatch(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -55,11 +55,11 @@ func TestWatch(t *testing.T) {
 				t.Errorf("records of an open watch:\n%s", got)
 			}
 			want := []*history.Delivery{
-				{Type: history.Added, Object: projected(t, pod("web-1", 3))},
-				{Type: history.Modified, Object: projected(t, pod("web-1", 4))},
+				{Type: history.Added, Object: project(t, pod("web-1", 3))},
+				{Type: history.Modified, Object: project(t, pod("web-1", 4))},
 				{Type: history.Bookmark, Object: history.Object{Ref: history.Ref{Resource: "pods", Version: 5}}, InitialEventsEnd: true},
 				{Type: history.Bookmark, Object: history.Object{Ref: history.Ref{Resource: "pods", Version: 6}}},
-				{Type: history.Deleted, Object: projected(t, pod("web-1", 7))},
+				{Type: history.Deleted, Object: project(t, pod("web-1", 7))},
 				{Type: history.Error},
 			}
 			server.event(history.Added, pod("web-1", 3))
@@ -83,7 +83,7 @@ func TestWatch(t *testing.T) {
 				t.Errorf("event %v after the end", event)
 			}
 			closed := f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
-			ended := &history.WatchClosed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended it"}
+			ended := &history.WatchClosed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended the watch"}
 			if diff := cmp.Diff(ended, closed.WatchClosed); diff != "" {
 				t.Errorf("end (-want +got):\n%s", diff)
 			}
@@ -91,14 +91,14 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchEnds looks at the other ways in which a watch can end.
+// TestWatchEnds checks the other ways in which a watch can end.
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(*watchServer, *fixture, watch.Interface)
 		want string
 	}{
-		{"subject", func(_ *watchServer, _ *fixture, w watch.Interface) { w.Stop() }, "closed the subject went away"},
+		{"subject", func(_ *watchServer, _ *fixture, w watch.Interface) { w.Stop() }, "closed the subject closed the watch"},
 		{"server", func(s *watchServer, _ *fixture, _ watch.Interface) { close(s.abort) }, "closed the connection to the API server broke"},
 		{"proxy", func(_ *watchServer, f *fixture, _ watch.Interface) {
 			_ = f.proxy.Stop(context.WithoutCancel(t.Context()))
@@ -120,7 +120,7 @@ func TestWatchEnds(t *testing.T) {
 			if got := historytest.Line(closed); got != test.want {
 				t.Errorf("ended with %q, want %q", got, test.want)
 			}
-			for event := range stream.ResultChan() { // the subject is told, however it ended
+			for event := range stream.ResultChan() { // the subject notices the end of the stream
 				if event.Type != watch.Error {
 					t.Errorf("%s after the end", event.Type)
 				}
@@ -132,23 +132,23 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchRefused is an error in place of a stream.
+// TestWatchRefused checks an error response to a watch request.
 func TestWatchRefused(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusGone, expired())
 	}))
 	_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err == nil {
-		t.Error("the watch began")
+		t.Error("the watch succeeded, want an error")
 	}
 	if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 410 server 410 reached true Expired" {
 		t.Errorf("records:\n%s", got)
 	}
 }
 
-// TestWatchBytes compares what the subject gets with what the API server sent,
-// byte for byte, readable or not.
-func TestWatchBytes(t *testing.T) {
+// TestWatchForwardsBytes checks that the subject receives the bytes of the API server,
+// whether or not the proxy can decode them.
+func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
 		name, contentType, stream string
@@ -172,13 +172,13 @@ func TestWatchBytes(t *testing.T) {
 			if body != test.stream || response.Header.Get("Content-Type") != test.contentType {
 				t.Errorf("body %q of %s", body, response.Header.Get("Content-Type"))
 			}
-			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended it"})
+			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended the watch"})
 			f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			var got []string
 			for _, record := range f.All() {
 				got = append(got, historytest.Line(record))
 			}
-			slices.Sort(got[2 : len(got)-1]) // a gap is noticed by the reader, ahead of the deliveries
+			slices.Sort(got[2 : len(got)-1]) // the reader records a gap before the deliveries
 			slices.Sort(want[2 : len(want)-1])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
@@ -187,8 +187,8 @@ func TestWatchBytes(t *testing.T) {
 	}
 }
 
-// podServer plays an API server that has a pod, lists and streams it, and
-// afterwards sends what it is told.
+// podServer plays an API server with one pod, which it lists and streams. After that it
+// sends the events from send.
 type podServer struct{ *watchServer }
 
 func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -207,7 +207,8 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watchServer.ServeHTTP(w, r)
 }
 
-// TestInformer fills an informer's cache through the proxy, in both of its ways.
+// TestInformer fills an informer's cache through the proxy, with a list and with a streaming
+// list.
 func TestInformer(t *testing.T) {
 	want := map[bool]string{
 		true: "request watch pods\nresponse 200 server 200 reached true\ndelivery ADDED old version 3\n" +

@@ -10,21 +10,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Error is the kind "api-error".
+// Error is the fault type api-error.
 var Error = faults.Type{
 	Name:        "api-error",
-	Description: "Requests of the subject that match are answered with an API error, and never reach the API server.",
-	Healing:     "Requests pass again.",
+	Description: "The fault proxy answers matching requests of the subject with an API error. The API server does not receive these requests.",
+	Healing:     "The proxy forwards all requests again.",
 	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "code", Description: "The HTTP status of the answer; its reason follows from it.", Bounds: "one of " + codes(proxy.RefusalCodes())},
-		faults.Param{Name: "retryAfterSeconds", Description: "Asks the client to wait so many seconds. client-go then repeats the request by itself, creates included.", Bounds: "0 to 60, with code 429 or 5xx only", Default: "0 (does not ask)"},
+		faults.Param{Name: "code", Description: "The HTTP status of the response. It determines the Status reason.", Bounds: "one of " + codes(proxy.RefusalCodes())},
+		faults.Param{Name: "retryAfterSeconds", Description: "The Retry-After header in seconds. client-go then retries the request by itself, creates included.", Bounds: "0 to 60; only with code 429 or 5xx", Default: "0 (no header)"},
 	),
 	New:    NewError,
 	Sample: sampleError,
 }
 
-// ErrorParams are the parameters of an api-error; [Error] documents them.
+// ErrorParams are the parameters of api-error; [Error] documents them.
 type ErrorParams struct {
 	Match
 	Code              int `yaml:"code"`
@@ -41,7 +41,7 @@ func codes(of []int) string {
 	return strings.Join(names, ", ")
 }
 
-// NewError makes the fault that params describe.
+// NewError returns the fault that params describe.
 func NewError(params faults.Params) (faults.Fault, error) {
 	var p ErrorParams
 	if err := params.Decode(&p); err != nil {
@@ -68,7 +68,7 @@ func (p *ErrorParams) validate(params faults.Params) error {
 	case p.RetryAfterSeconds < 0 || p.RetryAfterSeconds > retryAfterSecondsMax:
 		return params.Errorf("retryAfterSeconds", "%d is out of bounds; expected 0 to %d", p.RetryAfterSeconds, retryAfterSecondsMax)
 	case p.RetryAfterSeconds > 0 && p.Code != 429 && p.Code < 500:
-		return params.Errorf("retryAfterSeconds", "goes with code 429 or 5xx, not %d", p.Code)
+		return params.Errorf("retryAfterSeconds", "requires code 429 or 5xx, found %d", p.Code)
 	}
 	return nil
 }

@@ -48,9 +48,9 @@ func TestParams(t *testing.T) {
 		{"{verb: get, resource: pods, code: 418}", "s.yaml:1:35: api-error.code: unknown code 418; expected one of " + codes},
 		{"{verb: get, resource: pods, code: 500, name: '[a'}", `s.yaml:1:46: api-error.name: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
 		{"{verb: get, resource: pods, code: 500, namespace: '[a'}", `s.yaml:1:51: api-error.namespace: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
-		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: a list has no name; expected none"},
+		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: found a name, but verb list has none; remove it"},
 		{"{verb: get, resource: pods, code: 429, retryAfterSeconds: 61}", "s.yaml:1:59: api-error.retryAfterSeconds: 61 is out of bounds; expected 0 to 60"},
-		{"{verb: get, resource: pods, code: 409, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: goes with code 429 or 5xx, not 409"},
+		{"{verb: get, resource: pods, code: 409, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: requires code 429 or 5xx, found 409"},
 		{"{verb: get, resource: pods, code: 500, nth: 0}", "s.yaml:1:45: api-error.nth: 0 is out of bounds; expected 1 to 1000000"},
 		{"{verb: get, resource: pods, code: 500, every: -1}", "s.yaml:1:47: api-error.every: -1 is out of bounds; expected 1 to 1000000"},
 		{"{verb: get, resource: pods, code: 500, probability: 0}", "s.yaml:1:53: api-error.probability: 0 is out of bounds; expected more than 0, up to 1"},
@@ -68,7 +68,7 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// firings are the matches, counted from 1, at which a fault fires.
+// firings returns the matches, counted from 1, at which a fault fires.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
 	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")
@@ -79,7 +79,7 @@ func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	f.env = &faults.Env{Rand: rand.New(rand.NewPCG(seed, 0))}
 	var at []int
 	for i := range matches {
-		if _, _, fires := f.count(f.env.Rand, f.spoil); fires {
+		if _, _, fires := f.count(f.env.Rand, f.effect); fires {
 			at = append(at, i+1)
 		}
 	}
@@ -106,15 +106,15 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestSeed: the same seed fires at the same matches, a limit only cuts the end
-// off, and the share is about the probability.
+// TestSeed checks that a seed fires at the same matches, that times only removes later
+// firings, and that the share of firings is close to the probability.
 func TestSeed(t *testing.T) {
 	first, again := firings(t, ", probability: 0.3", 1, 1000), firings(t, ", probability: 0.3", 1, 1000)
 	if !slices.Equal(first, again) {
-		t.Error("the same seed fires differently")
+		t.Error("the same seed fires at other requests")
 	}
 	if slices.Equal(first, firings(t, ", probability: 0.3", 2, 1000)) {
-		t.Error("another seed fires alike")
+		t.Error("another seed fires at the same requests")
 	}
 	if len(first) < 240 || len(first) > 360 {
 		t.Errorf("fires %d times in 1000", len(first))
@@ -124,8 +124,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestOnTheWay refuses the second of three creates on its way to a server.
-func TestOnTheWay(t *testing.T) {
+// TestRefusesSecondCreate refuses the second of three creates.
+func TestRefusesSecondCreate(t *testing.T) {
 	reached := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached++
@@ -180,7 +180,7 @@ func TestOnTheWay(t *testing.T) {
 		}
 	}
 	if reached != 4 {
-		t.Errorf("the server saw %d creates, want 4", reached)
+		t.Errorf("the server received %d creates, want 4", reached)
 	}
 	got := r.Faults()
 	want := []history.Fault{

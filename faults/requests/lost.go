@@ -11,23 +11,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Lost is the kind "response-lost".
+// Lost is the fault type response-lost.
 var Lost = faults.Type{
-	Name:        "response-lost",
-	Description: "Requests of the subject that match do their work at the API server, and the subject is not told.",
-	Healing:     "Responses pass again; whoever still waits for a lost one is let go at once.",
-	Providers:   faults.Providers,
+	Name: "response-lost",
+	Description: "The API server performs matching requests of the subject, but the fault proxy withholds the responses. " +
+		"The subject cannot know whether a write was committed.",
+	Healing:   "The proxy delivers responses again. A request that still waits receives its reset or error at once.",
+	Providers: faults.Providers,
 	Params: withMatch(withoutWatch,
-		faults.Param{Name: "how", Description: "What the subject gets: a reset, an error with the given code, or the first half of the response and then a reset of the request alone.", Bounds: "one of " + strings.Join(losses, ", ")},
-		faults.Param{Name: "code", Description: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + ", with how error only", Default: "504 (the API server timed out) with how error"},
-		faults.Param{Name: "after", Description: "How long the subject waits for that, from the API server's response on: a time-out is an error, or a reset, after a while.", Bounds: "0s to 10m", Default: "0s"},
+		faults.Param{Name: "how", Description: "What the subject receives instead of the response: a reset of the request or connection (reset), an API error with the given code (error), or the first half of the response and then a reset of the request (cut).", Bounds: "one of " + strings.Join(lossNames, ", ")},
+		faults.Param{Name: "code", Description: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + "; only with how error", Default: "504 (Timeout) with how error"},
+		faults.Param{Name: "after", Description: "The time from the API server's response to what the subject receives instead.", Bounds: "0s to 10m", Default: "0s"},
 		breaksParam(),
 	),
 	New:    NewLost,
 	Sample: sampleLost,
 }
 
-// LostParams are the parameters of a response-lost; [Lost] documents them.
+// LostParams are the parameters of response-lost; [Lost] documents them.
 type LostParams struct {
 	Match
 	How    string        `yaml:"how"`
@@ -36,10 +37,10 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// losses are what the subject may get in the place of a response; lostCodes are
-// the errors that the API server may answer with though the work is done.
+// lossNames are the values of the parameter how. lostCodes are the errors that an API server
+// can return after it has committed a write.
 var (
-	losses    = []string{lossReset, lossError, lossCut}
+	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 
@@ -49,7 +50,7 @@ const (
 	lossCut   = "cut"
 )
 
-// NewLost makes the fault that params describe.
+// NewLost returns the fault that params describe.
 func NewLost(params faults.Params) (faults.Fault, error) {
 	p := LostParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -61,9 +62,9 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	loss, did := p.loss()
+	loss, detail := p.loss()
 	return newFault(p.Match, "lost the responses to", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Lose: &loss}, did
+		return proxy.RequestEffect{Lose: &loss}, detail
 	}), nil
 }
 
@@ -71,36 +72,36 @@ func (p *LostParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, withoutWatch); err != nil {
 		return err
 	}
-	if err := faults.OneOf(params, "how", p.How, losses); err != nil {
+	if err := faults.OneOf(params, "how", p.How, lossNames); err != nil {
 		return err
 	}
 	switch {
 	case p.Code != 0 && p.How != lossError:
-		return params.Errorf("code", "goes with how error, not %s", p.How)
+		return params.Errorf("code", "requires how error, found %s", p.How)
 	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
 		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
 	}
 	if err := validateDuration(params, "after", p.After, 0); err != nil {
 		return err
 	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss is what the proxy is to do, and that in words.
-func (p *LostParams) loss() (proxy.LostAnswer, string) {
-	loss := proxy.LostAnswer{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
+// loss returns the effect of the fault and its description for the record.
+func (p *LostParams) loss() (proxy.LostResponse, string) {
+	loss := proxy.LostResponse{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
 	switch p.How {
 	case lossError:
 		loss.Refuse = &proxy.Refusal{Code: p.Code}
-		instead = fmt.Sprintf("a %d", p.Code)
+		instead = fmt.Sprintf("status %d", p.Code)
 	case lossCut:
-		loss.Cut, loss.Break = true, proxy.BreakRequest // with the connection, the half could go too
-		instead = "half of it"
+		loss.Cut, loss.Break = true, proxy.BreakRequest // a reset of the connection could discard the first half
+		instead = "its first half"
 	}
-	did := "response lost: the subject gets " + instead
+	detail := "lost the response; the subject receives " + instead
 	if p.After > 0 {
-		did += fmt.Sprintf(" after %v", p.After)
+		detail += fmt.Sprintf(" after %v", p.After)
 	}
-	return loss, did
+	return loss, detail
 }

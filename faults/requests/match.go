@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match says which requests a fault spoils: what they are about, and which of
-// those in turn. Pointers tell what is given from what is not.
+// Match selects the requests that a fault acts on: by their content, and then by count or
+// probability. A nil pointer is a parameter that is not given.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`
@@ -29,23 +29,24 @@ type Match struct {
 
 const countMax = 1_000_000
 
-// withMatch documents a fault's own parameters behind those of its [Match].
+// withMatch returns the documentation of the fields of [Match], followed by the fault's own
+// parameters.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
-		{Name: "resource", Description: "The resource of the requests, with its group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
-		{Name: "subresource", Description: "The subresource; without it, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
-		{Name: "namespace", Description: "The namespace, as a glob.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "name", Description: "The object's name, as a glob; of a create, its generateName if it has no name.", Bounds: "a glob (* ? [a-z])", Default: "any"},
-		{Name: "owner", Description: "Kind and name of the owner that controls the object, as globs: by the request's body, or else as the subject last heard of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any, or none"},
-		{Name: "nth", Description: "Fires at the nth match only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "every", Description: "Fires at each so many matches: 3 means the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
-		{Name: "probability", Description: "Fires at each match with this probability.", Bounds: "more than 0, up to 1", Default: "every match"},
-		{Name: "times", Description: "Fires so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "resource", Description: "The resource of the requests, with its API group.", Bounds: "one of " + strings.Join(faults.Resources, ", ")},
+		{Name: "subresource", Description: "The subresource of the requests. Without this parameter, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
+		{Name: "namespace", Description: "A glob for the namespace of the requests.", Bounds: "a glob (* ? [a-z])", Default: "any namespace"},
+		{Name: "name", Description: "A glob for the object's name. A create without a name matches by its generateName.", Bounds: "a glob (* ? [a-z])", Default: "any name"},
+		{Name: "owner", Description: "A glob for the kind and name of the controlling owner of the object. The owner is read from the request body, or else from the version of the object that the subject received last.", Bounds: "such as ReplicaSet/web-*", Default: "any owner, or none"},
+		{Name: "nth", Description: "The fault fires at this matching request only, counted from 1.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "every", Description: "The fault fires at each multiple of this number of matching requests: with 3, at the 3rd, the 6th and so on.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "probability", Description: "The fault fires at each matching request with this probability.", Bounds: "greater than 0, at most 1", Default: "every match"},
+		{Name: "times", Description: "The maximum number of firings.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	}, own...)
 }
 
-// validate checks what a scenario says, given the verbs that the fault can spoil.
+// validate checks the parameters. Verbs are the verbs that the fault supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
 		return err
@@ -61,9 +62,9 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)
 	switch {
 	case m.Name != "" && collection:
-		return params.Errorf("name", "a %s has no name; expected none", m.Verb)
+		return params.Errorf("name", "found a name, but verb %s has none; remove it", m.Verb)
 	case m.Owner != "" && collection:
-		return params.Errorf("owner", "a %s has no owner; expected none", m.Verb)
+		return params.Errorf("owner", "found an owner, but verb %s has none; remove it", m.Verb)
 	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
 		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
 	}
@@ -99,8 +100,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches says whether a request is about what the fault is aimed at. Controller
-// finds the owner that controls the request's object, nil if there is none.
+// matches reports whether a request has the content that the parameters select. Controller
+// returns the owner that controls the request's object, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -110,23 +111,23 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the requests that match, and says which of them are spoiled.
+// selection counts the matching requests and selects those on which the fault fires.
 type selection struct {
-	match Match
+	matcher Match
 
-	mu             sync.Mutex // requests come from many goroutines
+	mu             sync.Mutex // the proxy calls from many goroutines
 	matches, fired int
 }
 
-// count takes in a match, and says whether the fault fires at it and what it then
-// does. Every match draws, whether or not the fault can still fire, so that the
-// limit on the number of firings does not shift the draws.
-func (s *selection) count(random *rand.Rand, spoil spoiler) (effect proxy.RequestEffect, did string, fires bool) {
+// count counts a matching request, and returns whether the fault fires and with which
+// effect. Every match draws random numbers, even after the last permitted firing. The
+// parameter times thus does not change the other draws.
+func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.matches++
 	fires = true
-	switch m := &s.match; {
+	switch m := &s.matcher; {
 	case m.Nth != nil:
 		fires = s.matches == *m.Nth
 	case m.Every != nil:
@@ -134,10 +135,10 @@ func (s *selection) count(random *rand.Rand, spoil spoiler) (effect proxy.Reques
 	case m.Probability != nil:
 		fires = random.Float64() < *m.Probability
 	}
-	effect, did = spoil(random)
-	if !fires || (s.match.Times > 0 && s.fired >= s.match.Times) {
+	effect, detail = effectOf(random)
+	if !fires || (s.matcher.Times > 0 && s.fired >= s.matcher.Times) {
 		return proxy.RequestEffect{}, "", false
 	}
 	s.fired++
-	return effect, did, true
+	return effect, detail, true
 }

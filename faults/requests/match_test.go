@@ -13,7 +13,7 @@ func TestMatch(t *testing.T) {
 	status := history.Request{Verb: "update", Resource: "replicasets.apps", Subresource: "status", Namespace: "ns", Name: "web"}
 	everywhere := history.Request{Verb: "list", Resource: "pods"}
 	owned := history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "web-1"}
-	stray := history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "stray"}
+	orphan := history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "orphan"}
 	controller := func(request *history.Request) *history.Owner {
 		if request.Name == "web-1" {
 			return &history.Owner{Kind: "ReplicaSet", Name: "web-abc"}
@@ -43,7 +43,7 @@ func TestMatch(t *testing.T) {
 		{Match{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/web-*"}, owned, true},
 		{Match{Verb: "delete", Resource: "pods", Owner: "*/web-abc"}, owned, true},
 		{Match{Verb: "delete", Resource: "pods", Owner: "ReplicationController/*"}, owned, false},
-		{Match{Verb: "delete", Resource: "pods", Owner: "*/*"}, stray, false},
+		{Match{Verb: "delete", Resource: "pods", Owner: "*/*"}, orphan, false},
 		{Match{Verb: "list", Resource: "pods", Namespace: "ns"}, everywhere, false},
 	}
 	for _, test := range tests {

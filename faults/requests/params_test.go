@@ -14,61 +14,60 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// made makes a fault of a kind that spoils creates of pods, of the rest of its
-// parameters.
-func made(kind faults.Type, rest string) (*fault, error) {
-	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte("{verb: create, resource: pods"+rest+"}"))
+// newFromYAML creates a fault that matches creates of pods, with further parameters.
+func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
+	params, err := scenario.ParseParams("s.yaml", faultType.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
 		return nil, err
 	}
-	f, err := kind.New(params)
+	f, err := faultType.New(params)
 	if err != nil {
 		return nil, err
 	}
 	return f.(*fault), nil
 }
 
-// TestEffects: what a scenario says is what the proxy is told to do.
+// TestEffects checks the effect of each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
-		kind faults.Type
-		rest string
-		want proxy.RequestEffect
-		did  string
+		faultType faults.Type
+		rest      string
+		want      proxy.RequestEffect
+		detail    string
 	}{
 		{Error, ", code: 503, retryAfterSeconds: 2", proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503, RetryAfterSeconds: 2}}, "refused with 503"},
-		{Reset, "", proxy.RequestEffect{Break: proxy.BreakConnection}, "broken off: reset the connection"},
-		{Reset, ", breaks: request", proxy.RequestEffect{Break: proxy.BreakRequest}, "broken off: reset the request"},
-		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "kept back for 2s"},
-		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "hangs for up to 10m0s, then the connection is reset"},
-		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "hangs for up to 1s, then passes"},
-		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostAnswer{After: time.Second, Break: proxy.BreakConnection}}, "response lost: the subject gets a reset of the connection after 1s"},
-		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostAnswer{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "response lost: the subject gets a 504"},
-		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostAnswer{Cut: true, Break: proxy.BreakRequest}}, "response lost: the subject gets half of it"},
+		{Reset, "", proxy.RequestEffect{Break: proxy.BreakConnection}, "reset the connection"},
+		{Reset, ", breaks: request", proxy.RequestEffect{Break: proxy.BreakRequest}, "reset the request"},
+		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "delayed by 2s"},
+		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "held for up to 10m0s, then reset the connection"},
+		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "held for up to 1s, then forwarded"},
+		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostResponse{After: time.Second, Break: proxy.BreakConnection}}, "lost the response; the subject receives a reset of the connection after 1s"},
+		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostResponse{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "lost the response; the subject receives status 504"},
+		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostResponse{Cut: true, Break: proxy.BreakRequest}}, "lost the response; the subject receives its first half"},
 	}
 	for _, test := range tests {
-		f, err := made(test.kind, test.rest)
+		f, err := newFromYAML(test.faultType, test.rest)
 		if err != nil {
-			t.Errorf("%s%s: %v", test.kind.Name, test.rest, err)
+			t.Errorf("%s%s: %v", test.faultType.Name, test.rest, err)
 			continue
 		}
-		effect, did := f.spoil(rand.New(rand.NewPCG(1, 1)))
-		if diff := cmp.Diff(test.want, effect); diff != "" || did != test.did {
-			t.Errorf("%s%s does %q, want %q (-want +got):\n%s", test.kind.Name, test.rest, did, test.did, diff)
+		effect, detail := f.effect(rand.New(rand.NewPCG(1, 1)))
+		if diff := cmp.Diff(test.want, effect); diff != "" || detail != test.detail {
+			t.Errorf("%s%s: detail %q, want %q; effect (-want +got):\n%s", test.faultType.Name, test.rest, detail, test.detail, diff)
 		}
 	}
 }
 
-// TestJitter: delays are spread over all of their bounds, by the seed alone.
+// TestJitter checks that delays cover their whole range and depend only on the seed.
 func TestJitter(t *testing.T) {
-	f, err := made(Slow, ", delay: 1s, jitter: 100ms")
+	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	delays := func(seed uint64) (all []time.Duration) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		for range 1000 {
-			effect, _ := f.spoil(random)
+			effect, _ := f.effect(random)
 			all = append(all, effect.Delay)
 		}
 		return all
@@ -82,22 +81,22 @@ func TestJitter(t *testing.T) {
 		t.Errorf("delays from %v to %v", low, high)
 	}
 	if cmp.Equal(first, delays(2)) || !cmp.Equal(first, delays(1)) {
-		t.Error("the delays do not follow from the seed")
+		t.Error("the delays do not depend on the seed alone")
 	}
 }
 
 func TestBadParams(t *testing.T) {
 	const verbs = "get, list, create, update, patch, delete, deletecollection"
-	at := func(rest, field string) string { // the position of a field's value in made's line
+	at := func(rest, field string) string { // the position of a field's value in the line of newFromYAML
 		line := "{verb: create, resource: pods" + rest
 		column := strings.Index(line, field+": ") + len(field) + 3
 		return "s.yaml:1:" + strconv.Itoa(column) + ": "
 	}
 	tests := []struct {
-		kind              faults.Type
+		faultType         faults.Type
 		rest, field, want string
 	}{
-		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
+		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a faultType and a name, such as ReplicaSet/web-*`},
 		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: bad glob "[/a"; expected a name with *, ? and [a-z] in it`},
 		{Reset, ", breaks: all", "breaks", `request-reset.breaks: unknown value "all"; expected one of request, connection`},
 		{Slow, ", delay: 11m", "delay", "request-slow.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
@@ -106,11 +105,11 @@ func TestBadParams(t *testing.T) {
 		{Hang, ", then: die", "then", `request-hang.then: unknown value "die"; expected one of reset, pass`},
 		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
 		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
-		{Lost, ", how: reset, code: 500", "code", "response-lost.code: goes with how error, not reset"},
+		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how error, found reset"},
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {
-		_, err := made(test.kind, test.rest)
+		_, err := newFromYAML(test.faultType, test.rest)
 		if want := at(test.rest, test.field) + test.want; err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", test.rest, err, want)
 		}
@@ -118,7 +117,7 @@ func TestBadParams(t *testing.T) {
 	for rest, want := range map[string]string{
 		"{verb: create, resource: pods}":                       "s.yaml: response-lost.how: not given; expected one of reset, error, cut",
 		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs,
-		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: a list has no owner; expected none",
+		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: found an owner, but verb list has none; remove it",
 	} {
 		params, err := scenario.ParseParams("s.yaml", "response-lost", []byte(rest))
 		if err != nil {

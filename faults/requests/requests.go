@@ -1,6 +1,5 @@
-// Package requests has the faults that spoil single requests of the subject: they
-// are refused, broken off, kept waiting, or done without the subject being told.
-// All of them choose their requests in the same way, see [Match].
+// Package requests contains the faults of single requests: the proxy refuses, breaks or
+// delays a request, or withholds its response. All types select their requests with [Match].
 package requests
 
 import (
@@ -16,35 +15,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax bounds how long a request is kept waiting.
+// durationMax is the maximum delay of a request.
 const durationMax = 10 * time.Minute
 
-// spoiler decides what becomes of a request that a fault is to spoil, and says in
-// words what that is. It draws from random as often for every request.
-type spoiler func(random *rand.Rand) (effect proxy.RequestEffect, did string)
+// effectFunc returns the effect on a request and its description for the record. It draws
+// the same amount of random numbers for every request.
+type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
 
-// fault is any of the faults of this package in force.
+// fault is a fault of any type in this package.
 type fault struct {
 	selection
-	spoil spoiler
-	// did is what it does to requests, for the tally.
-	did string
+	effect effectFunc
+	// action is a verb in the past tense for the summary.
+	action string
 
 	env    *faults.Env
 	remove func()
 }
 
-func newFault(match Match, did string, spoil spoiler) *fault {
-	return &fault{selection: selection{match: match}, did: did, spoil: spoil}
+func newFault(match Match, action string, effect effectFunc) *fault {
+	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
 
 func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	f.env = env
-	f.remove = env.Proxy.OnRequest(f.decide)
+	f.remove = env.Proxy.OnRequest(f.match)
 	return nil
 }
 
-// Heal lets requests pass again, those that are kept waiting among them.
+// Heal ends the fault. The proxy forwards the delayed requests at once.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()
@@ -55,41 +54,41 @@ func (f *fault) Heal(context.Context) error {
 func (f *fault) Summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%s %d of %d matching requests", f.did, f.fired, f.matches)
+	return fmt.Sprintf("%s %d of %d matching requests", f.action, f.fired, f.matches)
 }
 
-func (f *fault) decide(request *history.Request) *proxy.RequestEffect {
-	if !f.match.matches(request, f.env.Proxy.Controller) {
+func (f *fault) match(request *history.Request) *proxy.RequestEffect {
+	if !f.matcher.matches(request, f.env.Proxy.Controller) {
 		return nil
 	}
-	effect, did, fires := f.count(f.env.Rand, f.spoil)
+	effect, detail, fires := f.count(f.env.Rand, f.effect)
 	if !fires {
 		return nil
 	}
 	effect.Fault = f.env.Report.Name()
-	f.env.Report.Fired(request.ID, about(request), did)
+	f.env.Report.Fired(request.ID, objectRef(request), detail)
 	return &effect
 }
 
-// about names the object of a request as far as it has a name.
-func about(request *history.Request) *history.Ref {
+// objectRef returns a reference to the object of a request, as far as it has a name.
+func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakages are the ways to break a request off, as scenarios call them.
-var breakages = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
+// breakNames are the values of the parameter breaks.
+var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
 
 // breaksParam documents the parameter breaks.
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",
-		Description: "What is reset: the HTTP/2 stream of the request, or its connection, with all watches and requests that are under way on it.",
-		Bounds:      "one of " + strings.Join(breakages, ", "),
+		Description: "What a reset applies to: the HTTP/2 stream of the request (request), or the TCP connection with all other requests and watches on it (connection).",
+		Bounds:      "one of " + strings.Join(breakNames, ", "),
 		Default:     string(proxy.BreakConnection),
 	}
 }
 
-// validateDuration checks a time that a request is kept waiting.
+// validateDuration checks the delay of a request.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)
@@ -97,5 +96,5 @@ func validateDuration(params faults.Params, field string, d, lowest time.Duratio
 	return nil
 }
 
-// withoutWatch are the verbs of requests that have one answer.
+// withoutWatch are the verbs of requests with a single response.
 var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

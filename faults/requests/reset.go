@@ -7,24 +7,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Reset is the kind "request-reset".
+// Reset is the fault type request-reset.
 var Reset = faults.Type{
-	Name:        "request-reset",
-	Description: "Requests of the subject that match are broken off by a reset, and never reach the API server.",
-	Healing:     "Requests pass again.",
-	Providers:   faults.Providers,
-	Params:      withMatch(faults.Verbs, breaksParam()),
-	New:         NewReset,
-	Sample:      sampleReset,
+	Name: "request-reset",
+	Description: "The fault proxy resets the HTTP/2 stream or the TCP connection of matching requests of the subject. " +
+		"The API server does not receive these requests.",
+	Healing:   "The proxy forwards all requests again.",
+	Providers: faults.Providers,
+	Params:    withMatch(faults.Verbs, breaksParam()),
+	New:       NewReset,
+	Sample:    sampleReset,
 }
 
-// ResetParams are the parameters of a request-reset; [Reset] documents them.
+// ResetParams are the parameters of request-reset; [Reset] documents them.
 type ResetParams struct {
 	Match
 	Breaks string `yaml:"breaks"`
 }
 
-// NewReset makes the fault that params describe.
+// NewReset returns the fault that params describe.
 func NewReset(params faults.Params) (faults.Fault, error) {
 	p := ResetParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -33,10 +34,10 @@ func NewReset(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params, faults.Verbs); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "breaks", p.Breaks, breakages); err != nil {
+	if err := faults.OneOf(params, "breaks", p.Breaks, breakNames); err != nil {
 		return nil, err
 	}
-	return newFault(p.Match, "broke off", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Break: proxy.ConnectionBreak(p.Breaks)}, "broken off: reset the " + p.Breaks
+	return newFault(p.Match, "reset", func(*rand.Rand) (proxy.RequestEffect, string) {
+		return proxy.RequestEffect{Break: proxy.ConnectionBreak(p.Breaks)}, "reset the " + p.Breaks
 	}), nil
 }

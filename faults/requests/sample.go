@@ -8,23 +8,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// refusedWith are the codes that an API server in trouble answers a verb with.
-// Those that say something of the object, such as a 404, would be lies.
-var refusedWith = map[string][]int{
+// codesByVerb are the errors that a failing API server returns for each verb. Errors about
+// the state of an object, such as 404, are excluded, because they would be wrong.
+var codesByVerb = map[string][]int{
 	"get":    {429, 500, 503, 504},
 	"list":   {429, 500, 503, 504},
-	"create": {403, 422, 429, 500, 503, 504}, // a quota, a policy
+	"create": {403, 422, 429, 500, 503, 504}, // as by a quota or a policy
 	"update": {409, 429, 500, 503, 504},
 	"patch":  {409, 429, 500, 503, 504},
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is how long every request that matches may be spoiled: who backs off
-// takes as long again.
+// outageMax is the maximum time for which every matching request fails. A client that backs
+// off needs as much time again.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws which requests are spoiled, and how often at the most if
-// times is not 0.
+// sampleMatch draws the selected requests. If times is not 0, it is the maximum number of
+// firings that may be drawn.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
@@ -48,7 +48,7 @@ func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 
 func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
-	p.Code = faults.Pick(r, refusedWith[p.Verb]...)
+	p.Code = faults.Pick(r, codesByVerb[p.Verb]...)
 	if (p.Code == 429 || p.Code == 503) && r.IntN(3) == 0 {
 		p.RetryAfterSeconds = 1
 	}
@@ -56,7 +56,7 @@ func sampleError(r *rand.Rand, o faults.SampleInput) any {
 }
 
 func sampleReset(r *rand.Rand, o faults.SampleInput) any {
-	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreakage(r)}
+	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreak(r)}
 }
 
 func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
@@ -71,18 +71,18 @@ func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
 	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
 	if p.Then == "reset" {
-		p.Breaks = sampleBreakage(r)
+		p.Breaks = sampleBreak(r)
 	}
 	return p
 }
 
 func sampleLost(r *rand.Rand, o faults.SampleInput) any {
-	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, losses...)}
+	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, lossNames...)}
 	switch p.How {
 	case lossError:
 		p.Code = faults.Pick(r, lostCodes...)
 	case lossReset:
-		p.Breaks = sampleBreakage(r)
+		p.Breaks = sampleBreak(r)
 	}
 	if p.How != lossCut {
 		p.After = faults.PickTime(r, 0, 300*time.Millisecond, 100*time.Millisecond)
@@ -90,8 +90,9 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreakage prefers the request: with the connection go all the watches.
-func sampleBreakage(r *rand.Rand) string {
+// sampleBreak draws a reset of the request more often, because a reset of the connection
+// breaks all watches.
+func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(proxy.BreakConnection)
 	}

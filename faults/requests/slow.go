@@ -9,21 +9,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Slow is the kind "request-slow".
+// Slow is the fault type request-slow.
 var Slow = faults.Type{
 	Name:        "request-slow",
-	Description: "Requests of the subject that match reach the API server late.",
-	Healing:     "What is kept back passes at once.",
+	Description: "The fault proxy delays matching requests of the subject before it forwards them to the API server.",
+	Healing:     "The proxy forwards the delayed requests at once.",
 	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "delay", Description: "How long each request is kept back before it is sent on.", Bounds: "1ms to 10m"},
-		faults.Param{Name: "jitter", Description: "Adds a time drawn for each request, from 0 up to this.", Bounds: "0s to 10m", Default: "0s"},
+		faults.Param{Name: "delay", Description: "The delay of each request.", Bounds: "1ms to 10m"},
+		faults.Param{Name: "jitter", Description: "The maximum of a random time that is added to each delay.", Bounds: "0s to 10m", Default: "0s"},
 	),
 	New:    NewSlow,
 	Sample: sampleSlow,
 }
 
-// SlowParams are the parameters of a request-slow; [Slow] documents them.
+// SlowParams are the parameters of request-slow; [Slow] documents them.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
@@ -32,7 +32,7 @@ type SlowParams struct {
 
 const delayMin = time.Millisecond
 
-// NewSlow makes the fault that params describe.
+// NewSlow returns the fault that params describe.
 func NewSlow(params faults.Params) (faults.Fault, error) {
 	var p SlowParams
 	if err := params.Decode(&p); err != nil {
@@ -41,12 +41,12 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return newFault(p.Match, "kept back", func(random *rand.Rand) (proxy.RequestEffect, string) {
+	return newFault(p.Match, "delayed", func(random *rand.Rand) (proxy.RequestEffect, string) {
 		delay := p.Delay
 		if p.Jitter > 0 {
 			delay += time.Duration(random.Int64N(int64(p.Jitter) + 1))
 		}
-		return proxy.RequestEffect{Delay: delay}, fmt.Sprintf("kept back for %v", delay)
+		return proxy.RequestEffect{Delay: delay}, fmt.Sprintf("delayed by %v", delay)
 	}), nil
 }
 
@@ -63,22 +63,22 @@ func (p *SlowParams) validate(params faults.Params) error {
 	return validateDuration(params, "jitter", p.Jitter, 0)
 }
 
-// Hang is the kind "request-hang".
+// Hang is the fault type request-hang.
 var Hang = faults.Type{
 	Name:        "request-hang",
-	Description: "Requests of the subject that match hang, and in the end are broken off or pass.",
-	Healing:     "What hangs comes to its end at once.",
+	Description: "The fault proxy holds matching requests of the subject. After a time it resets them or forwards them to the API server.",
+	Healing:     "The proxy resets or forwards the held requests at once.",
 	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "within", Description: "How long each request hangs at most; it hangs until healed if that comes first.", Bounds: "1ms to 10m", Default: "10m"},
-		faults.Param{Name: "then", Description: "How it ends: it is broken off without having reached the API server, or it passes.", Bounds: "one of reset, pass", Default: "reset"},
+		faults.Param{Name: "within", Description: "The maximum time for which a request is held.", Bounds: "1ms to 10m", Default: "10m"},
+		faults.Param{Name: "then", Description: "What happens to the request after that time: the proxy resets it, and the API server does not receive it (reset), or the proxy forwards it (pass).", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),
 	New:    NewHang,
 	Sample: sampleHang,
 }
 
-// HangParams are the parameters of a request-hang; [Hang] documents them.
+// HangParams are the parameters of request-hang; [Hang] documents them.
 type HangParams struct {
 	Match
 	Within time.Duration `yaml:"within"`
@@ -86,7 +86,7 @@ type HangParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// NewHang makes the fault that params describe.
+// NewHang returns the fault that params describe.
 func NewHang(params faults.Params) (faults.Fault, error) {
 	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -95,12 +95,12 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	effect, did := proxy.RequestEffect{Delay: p.Within}, fmt.Sprintf("hangs for up to %v, then passes", p.Within)
+	effect, detail := proxy.RequestEffect{Delay: p.Within}, fmt.Sprintf("held for up to %v, then forwarded", p.Within)
 	if p.Then == "reset" {
 		effect.Break = proxy.ConnectionBreak(p.Breaks)
-		did = fmt.Sprintf("hangs for up to %v, then the %s is reset", p.Within, p.Breaks)
+		detail = fmt.Sprintf("held for up to %v, then reset the %s", p.Within, p.Breaks)
 	}
-	return newFault(p.Match, "hung up", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, did }), nil
+	return newFault(p.Match, "held", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, detail }), nil
 }
 
 func (p *HangParams) validate(params faults.Params) error {
@@ -113,5 +113,5 @@ func (p *HangParams) validate(params faults.Params) error {
 	if err := faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}); err != nil {
 		return err
 	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakages)
+	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }

@@ -1,5 +1,5 @@
-// Package users has the faults that other users bring about: they change the
-// workload while somebody else is at work on it, at the worst moment.
+// Package users contains the fault of a second user who changes the workload while the
+// controllers work on it.
 package users
 
 import (
@@ -16,20 +16,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Edit is the kind "user-edit".
+// Edit is the fault type user-edit.
 var Edit = faults.Type{
-	Name:        "user-edit",
-	Description: "Another user changes the workload, beside the scenario's own steps: what the fault's moment has kept goes on when the first change is made.",
-	Healing:     "Nothing more is changed; what was changed stays so.",
-	Providers:   faults.Providers,
+	Name: "user-edit",
+	Description: "A second user changes the workload, in addition to the scenario's own steps. " +
+		"If the fault's trigger holds a request, the request continues after the first change.",
+	Healing:   "The fault stops changing the workload. Its changes remain.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "steps", Description: "The operations, each with after and await as in the workload.", Bounds: "1 to 1000 steps, on objects that are there by then"},
+		{Name: "steps", Description: "The operations of the user, with after and await like the steps of the workload.", Bounds: "1 to 1000 steps on objects that exist at that time"},
 	},
 	New:    newEdit,
 	Sample: sampleEdit,
 }
 
-// EditParams are the parameters of a user-edit; [Edit] documents them.
+// EditParams are the parameters of user-edit; [Edit] documents them.
 type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
@@ -52,17 +53,17 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 	return &edit{params: p}, nil
 }
 
-// edit is a user at work, until done or Heal.
+// edit is a user-edit fault in force.
 type edit struct {
 	params EditParams
 	faults.Background
 	done  atomic.Int64
-	begun chan struct{} // closed when the first step has been tried
+	begun chan struct{} // closed after the first step has been tried
 	once  sync.Once
 }
 
-// Inject returns when the first step is done, unless that one waits for anything:
-// what it waits for may be kept until Inject returns.
+// Inject returns when the first step is done. It does not wait for a step with after or
+// await: the trigger may hold the request that this step waits for until Inject returns.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
@@ -79,7 +80,7 @@ func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *edit) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for a user: %w", err)
+		return fmt.Errorf("waiting for the step in progress: %w", err)
 	}
 	return nil
 }
@@ -88,12 +89,12 @@ func (e *edit) Summary() string {
 	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
 }
 
-// run performs the steps, until one fails or nothing more is to be begun. What is
-// under way then, and waits, is left.
+// run performs the steps until one fails or the fault is healed. Heal cancels a step that
+// waits.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer e.tried()
+	defer e.firstStepTried()
 	go func() {
 		select {
 		case <-e.Stopping():
@@ -101,20 +102,20 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 		case <-ctx.Done():
 		}
 	}()
-	// An error is in the record of the step that failed.
+	// The record of the failed step contains the error.
 	_ = workload.Run(ctx, workload.Env{
-		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: diary{e, env.Report},
+		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 
-// diary takes the records of steps for firings of the fault: the steps that the
-// history counts are the scenario's own.
-type diary struct {
+// stepRecorder records the steps as firings of the fault. The history's step records are for
+// the scenario's own steps.
+type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
-func (d diary) Append(record history.Record) {
+func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
 	if step == nil {
 		return
@@ -127,11 +128,11 @@ func (d diary) Append(record history.Record) {
 		d.report.Failed(step.Object, errors.New(step.Detail+": "+step.Error))
 	}
 	if step.Event != history.StepBegun {
-		d.edit.tried()
+		d.edit.firstStepTried()
 	}
 }
 
-// stopping reports whether what is under way is broken off.
+// stopping reports whether the fault is being healed.
 func (e *edit) stopping() bool {
 	select {
 	case <-e.Stopping():
@@ -141,5 +142,5 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// tried says that the first step has been tried.
-func (e *edit) tried() { e.once.Do(func() { close(e.begun) }) }
+// firstStepTried closes begun.
+func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

@@ -10,25 +10,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Bookmarks is the kind "bookmark-loss".
+// Bookmarks is the fault type bookmark-loss.
 var Bookmarks = faults.Type{
-	Name:        "bookmark-loss",
-	Description: "The subject's watches of one resource bring no bookmarks, so that a quiet watch falls behind.",
-	Healing:     "Bookmarks come again; those that were lost stay lost.",
-	Providers:   faults.Providers,
+	Name: "bookmark-loss",
+	Description: "The fault proxy drops the bookmarks of the subject's watches of one resource. " +
+		"A watch without other events then resumes from an old resourceVersion.",
+	Healing:   "The proxy delivers bookmarks again. The dropped bookmarks stay lost.",
+	Providers: faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose bookmarks are lost, with its group. The bookmark that ends initial events is not."),
+		resourceParam("The resource of the watches, with its API group. The proxy does not drop the bookmark that ends the initial events."),
 	},
 	New:    NewBookmarks,
 	Sample: sampleBookmarks,
 }
 
-// BookmarksParams are the parameters of a bookmark-loss; [Bookmarks] documents them.
+// BookmarksParams are the parameters of bookmark-loss; [Bookmarks] documents them.
 type BookmarksParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewBookmarks makes the fault that params describe.
+// NewBookmarks returns the fault that params describe.
 func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	var p BookmarksParams
 	if err := params.Decode(&p); err != nil {
@@ -40,19 +41,19 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	return &bookmarks{resource: p.Resource}, nil
 }
 
-// bookmarks is a bookmark-loss in force.
+// bookmarks is a bookmark-loss fault in force.
 type bookmarks struct {
 	resource string
 	env      *faults.Env
 	remove   func()
 
-	mu   sync.Mutex
-	lost int
+	mu      sync.Mutex
+	dropped int
 }
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 	b.env = env
-	b.remove = env.Proxy.OnWatchEvent(b.decide)
+	b.remove = env.Proxy.OnWatchEvent(b.match)
 	return nil
 }
 
@@ -66,17 +67,17 @@ func (b *bookmarks) Heal(context.Context) error {
 func (b *bookmarks) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return fmt.Sprintf("lost %d bookmarks", b.lost)
+	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
 }
 
-func (b *bookmarks) decide(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil
 	}
 	b.mu.Lock()
-	b.lost++
+	b.dropped++
 	b.mu.Unlock()
-	ref := event.Object.Ref // the event is the proxy's
-	b.env.Report.Fired(stream.ID, &ref, "bookmark lost")
+	ref := event.Object.Ref // a copy, because the proxy owns the event
+	b.env.Report.Fired(stream.ID, &ref, "dropped a bookmark")
 	return &proxy.WatchEffect{Drop: true}
 }

@@ -1,5 +1,5 @@
-// Package watches has the faults that spoil what the subject's watches tell it.
-// What it believes of the cluster is then old or wrong, while its requests work.
+// Package watches contains the faults of watches and lists. The subject's informer caches
+// become outdated while its other requests work.
 package watches
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Delay is the kind "watch-delay".
+// Delay is the fault type watch-delay.
 var Delay = faults.Type{
 	Name:        "watch-delay",
-	Description: "The subject learns of every change of one resource late: watch events are held for a time, in their order.",
-	Healing:     "What is held is handed over at once, in its order.",
+	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
+	Healing:     "The proxy delivers the held events at once and in order.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too, or the order would break."),
-		{Name: "delay", Description: "How long each event is held, from its arrival on.", Bounds: "1ms to 10m"},
+		resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept."),
+		{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
 	},
 	New:    NewDelay,
 	Sample: sampleDelay,
 }
 
-// DelayParams are the parameters of a watch-delay; [Delay] documents them.
+// DelayParams are the parameters of watch-delay; [Delay] documents them.
 type DelayParams struct {
 	Resource string        `yaml:"resource"`
 	Delay    time.Duration `yaml:"delay"`
@@ -39,7 +39,7 @@ const (
 	delayMax = 10 * time.Minute
 )
 
-// NewDelay makes the fault that params describe.
+// NewDelay returns the fault that params describe.
 func NewDelay(params faults.Params) (faults.Fault, error) {
 	var p DelayParams
 	if err := params.Decode(&p); err != nil {
@@ -54,29 +54,30 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if p.Delay < delayMin || p.Delay > delayMax {
 		return nil, params.Errorf("delay", "%v is out of bounds; expected %v to %v", p.Delay, delayMin, delayMax)
 	}
-	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds the events of this watch for %v each", p.Delay)), nil
+	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds each event of this watch for %v", p.Delay)), nil
 }
 
-// Stall is the kind "watch-stall".
+// Stall is the fault type watch-stall.
 var Stall = faults.Type{
-	Name:        "watch-stall",
-	Description: "The subject learns of no change of one resource any more: watch events are held until the fault is healed.",
-	Healing:     "All that is held is handed over at once, in its order.",
-	Providers:   faults.Providers,
-	Params:      []faults.Param{resourceParam("The resource whose events are held, with its group. Bookmarks and initial events are held too.")},
-	New:         NewStall,
-	Sample:      sampleStall,
+	Name: "watch-stall",
+	Description: "The fault proxy holds all events of the subject's watches of one resource until the fault is healed. " +
+		"The subject's cache of this resource becomes outdated.",
+	Healing:   "The proxy delivers the held events at once and in order.",
+	Providers: faults.Providers,
+	Params:    []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
+	New:       NewStall,
+	Sample:    sampleStall,
 }
 
-// StallParams are the parameters of a watch-stall; [Stall] documents them.
+// StallParams are the parameters of watch-stall; [Stall] documents them.
 type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// stallHold is longer than any run: what ends a stall is its healing.
-const stallHold = 1000 * time.Hour
+// holdUntilHealed is longer than any run, so that a hold ends when the fault is healed.
+const holdUntilHealed = 1000 * time.Hour
 
-// NewStall makes the fault that params describe.
+// NewStall returns the fault that params describe.
 func NewStall(params faults.Params) (faults.Fault, error) {
 	var p StallParams
 	if err := params.Decode(&p); err != nil {
@@ -85,34 +86,34 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
 		return nil, err
 	}
-	return newHolding(p.Resource, stallHold, "holds the events of this watch until healed"), nil
+	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
 // resourceParam documents the parameter resource.
-func resourceParam(sentence string) faults.Param {
-	return faults.Param{Name: "resource", Description: sentence, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+func resourceParam(description string) faults.Param {
+	return faults.Param{Name: "resource", Description: description, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
-// holding is a watch-delay or a watch-stall in force.
+// holding is a watch-delay or watch-stall in force.
 type holding struct {
 	resource string
 	hold     time.Duration
-	says     string // for the record of the first event held on a stream
+	detail   string // for the record of the first event held on a watch
 	env      *faults.Env
 	remove   func()
 
 	mu      sync.Mutex
-	streams map[uint64]bool // those that an event was held on, by request
+	streams map[uint64]bool // watches with a held event, by request ID
 	events  int
 }
 
 func newHolding(resource string, hold time.Duration, says string) *holding {
-	return &holding{resource: resource, hold: hold, says: says, streams: map[uint64]bool{}}
+	return &holding{resource: resource, hold: hold, detail: says, streams: map[uint64]bool{}}
 }
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 	h.env = env
-	h.remove = env.Proxy.OnWatchEvent(h.decide)
+	h.remove = env.Proxy.OnWatchEvent(h.match)
 	return nil
 }
 
@@ -126,12 +127,12 @@ func (h *holding) Heal(context.Context) error {
 func (h *holding) Summary() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return fmt.Sprintf("held %d events on %d streams", h.events, len(h.streams))
+	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
 }
 
-// decide records the first event held on each stream; the deliveries say how
-// long every one was held.
-func (h *holding) decide(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+// match holds an event. It records a firing for the first held event of each watch only; the
+// delivery records contain how long each event was held.
+func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil
 	}
@@ -141,8 +142,8 @@ func (h *holding) decide(stream *history.Request, event *history.Delivery) *prox
 	h.streams[stream.ID] = true
 	h.mu.Unlock()
 	if first {
-		ref := event.Object.Ref // the event is the proxy's
-		h.env.Report.Fired(stream.ID, &ref, h.says)
+		ref := event.Object.Ref // a copy, because the proxy owns the event
+		h.env.Report.Fired(stream.ID, &ref, h.detail)
 	}
 	return &proxy.WatchEffect{Hold: h.hold}
 }

@@ -42,9 +42,9 @@ func TestDelayParams(t *testing.T) {
 	faulttest.Params(t, Delay, tests)
 }
 
-// TestOnTheWay delays two events of a watch of pods, heals, and wants them both,
-// with one record of firing. A watch of services is not concerned.
-func TestOnTheWay(t *testing.T) {
+// TestHealReleasesHeldEvents checks that Heal delivers two delayed events of a watch of
+// pods, with one record of a firing. A watch of services is not delayed.
+func TestHealReleasesHeldEvents(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for version := 1; version <= 2; version++ {
@@ -92,7 +92,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(body); err != nil || strings.Count(string(text), "ADDED") != 2 {
-		t.Errorf("the services' watch got %q, error %v", text, err)
+		t.Errorf("the watch of services received %q, error %v", text, err)
 	}
 	_ = body.Close()
 
@@ -101,7 +101,7 @@ func TestOnTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pods.Stop()
-	for fault.Summary() != "held 2 events on 1 streams" || !clock.HasWaiters() {
+	for fault.Summary() != "held 2 events on 1 watches" || !clock.HasWaiters() {
 		select {
 		case event := <-pods.ResultChan():
 			t.Fatalf("%s was not held", event.Type)
@@ -122,10 +122,10 @@ func TestOnTheWay(t *testing.T) {
 	want := []history.Fault{
 		{Name: "watch-delay", Event: history.FaultInjected},
 		{
-			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds the events of this watch for 1m0s each",
+			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds each event of this watch for 1m0s",
 			Object: &history.Ref{Resource: "pods", Name: "web", Version: 1},
 		},
-		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 streams"},
+		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 watches"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of the fault (-want +got):\n%s", diff)

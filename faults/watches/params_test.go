@@ -12,7 +12,7 @@ import (
 func TestParams(t *testing.T) {
 	resources := strings.Join(faults.Resources, ", ")
 	tests := []struct {
-		kind       faults.Type
+		faultType  faults.Type
 		text, want string
 	}{
 		{Stall, "{resource: pods}", ""},
@@ -30,23 +30,22 @@ func TestParams(t *testing.T) {
 		{End, "{resource: pods, how: reset, times: -1}", "s.yaml:1:37: watch-end.times: -1 is out of bounds; expected 0 to 1000000"},
 	}
 	for _, test := range tests {
-		params, err := scenario.ParseParams("s.yaml", test.kind.Name, []byte(test.text))
+		params, err := scenario.ParseParams("s.yaml", test.faultType.Name, []byte(test.text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		if _, err := test.kind.New(params); err != nil {
+		if _, err := test.faultType.New(params); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {
-			t.Errorf("%s %s:\n got %s\nwant %s", test.kind.Name, test.text, got, test.want)
+			t.Errorf("%s %s:\n got %s\nwant %s", test.faultType.Name, test.text, got, test.want)
 		}
 	}
 }
 
-// TestMayBeOld: a query that the API server may not answer from an older state is
-// left alone.
-func TestMayBeOld(t *testing.T) {
+// TestMayAnswerAtVersion checks which queries the fault leaves unchanged.
+func TestMayAnswerAtVersion(t *testing.T) {
 	s := &stale{version: 100}
 	for query, want := range map[string]bool{
 		"":                   false,
@@ -68,7 +67,7 @@ func TestMayBeOld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.mayBeOld(values); got != want {
+		if got := s.mayAnswerAtVersion(values); got != want {
 			t.Errorf("%q may be old: %v, want %v", query, got, want)
 		}
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// End is the kind "watch-end".
+// End is the fault type watch-end.
 var End = faults.Type{
 	Name:        "watch-end",
-	Description: "The subject's watches of one resource end: closed, broken, or too old to go on, so that it must list anew.",
-	Healing:     "No more watches are ended, and what was held back is handed over.",
+	Description: "The fault proxy ends the subject's watches of one resource. The subject must watch again, or list again after a 410 (Expired).",
+	Healing:     "The proxy stops ending watches and delivers the events that it holds.",
 	Providers:   faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose watches end, with its group."),
-		{Name: "how", Description: "How they end: closed as the API server does after some minutes, the stream reset, the connection reset with all that is under way on it, or a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
-		{Name: "blind", Description: "For how long before the end events are held, never to be handed over: what was deleted meanwhile, the subject finds missing from its next list.", Bounds: "0s to 4m", Default: "0s"},
-		{Name: "every", Description: "The time from one end to the beginning of the next.", Bounds: "10ms to 10m, or 0s", Default: "0s (they end once)"},
-		{Name: "times", Description: "Ends them so many times at most.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		resourceParam("The resource of the watches, with its API group."),
+		{Name: "how", Description: "How the watches end: normally, as after the API server's watch timeout (closed); with a reset of the HTTP/2 stream (reset); with a reset of the TCP connection and all other requests on it (disconnected); or with a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
+		{Name: "blind", Description: "The time for which the proxy holds events before it ends the watches. It never delivers these events: after a 410, the subject learns of a deletion only because the object is missing in its next list.", Bounds: "0s to 4m", Default: "0s"},
+		{Name: "every", Description: "The time from the end of the watches to the beginning of the next round.", Bounds: "10ms to 10m, or 0s", Default: "0s (one round)"},
+		{Name: "times", Description: "The maximum number of rounds.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 	},
 	New:    NewEnd,
 	Sample: sampleEnd,
 }
 
-// EndParams are the parameters of a watch-end; [End] documents them.
+// EndParams are the parameters of watch-end; [End] documents them.
 type EndParams struct {
 	Resource string        `yaml:"resource"`
 	How      string        `yaml:"how"`
@@ -39,11 +39,11 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // within which the API server still knows what came
+	blindMax = 4 * time.Minute // the API server's watch cache still contains the events of this time
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000
-	// seekEvery is how often a watch is looked for while none is open.
+	// seekEvery is the interval of checks for a watch while none is open.
 	seekEvery = 20 * time.Millisecond
 )
 
@@ -55,7 +55,7 @@ func endings() []string {
 	return names
 }
 
-// NewEnd makes the fault that params describe.
+// NewEnd returns the fault that params describe.
 func NewEnd(params faults.Params) (faults.Fault, error) {
 	var p EndParams
 	if err := params.Decode(&p); err != nil {
@@ -81,7 +81,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	return &end{params: p}, nil
 }
 
-// end is a watch-end in force.
+// end is a watch-end fault in force.
 type end struct {
 	params EndParams
 	env    *faults.Env
@@ -98,7 +98,7 @@ func (e *end) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *end) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for watches of %s to end: %w", e.params.Resource, err)
+		return fmt.Errorf("waiting for the current round of ending watches of %s: %w", e.params.Resource, err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
 }
 
-// run ends watches round by round, until told to stop.
+// run ends watches in rounds until the fault is healed.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -120,20 +120,20 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round blinds the subject for its time and ends the watches that are open then,
-// or the next that open. It reports whether it was not told to stop first.
+// round holds events for the time blind and then ends the open watches. Without an open
+// watch it waits for the next one. It returns false if the fault is healed first.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
-		defer e.env.Proxy.OnWatchEvent(e.blind)()
+		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()
 		if !e.wait(e.params.Blind) {
 			return false
 		}
 	}
 	for {
-		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.concerns)
+		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.matches)
 		for _, watch := range ended {
 			e.ended.Add(1)
-			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "the watch ends: "+e.params.How)
+			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "ended the watch: "+e.params.How)
 		}
 		if len(ended) > 0 {
 			return true
@@ -144,16 +144,16 @@ func (e *end) round() bool {
 	}
 }
 
-func (e *end) concerns(watch *history.Request) bool { return watch.Resource == e.params.Resource }
+func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
-func (e *end) blind(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
-	if !e.concerns(watch) {
+func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
+	if !e.matches(watch) {
 		return nil
 	}
-	return &proxy.WatchEffect{Hold: stallHold}
+	return &proxy.WatchEffect{Hold: holdUntilHealed}
 }
 
-// wait reports whether it was not told to stop before the time was over.
+// wait waits for d. It returns false if the fault is healed first.
 func (e *end) wait(d time.Duration) bool {
 	timer := e.env.Clock.NewTimer(d)
 	defer timer.Stop()

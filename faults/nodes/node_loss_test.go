@@ -18,57 +18,59 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// losing is a cluster that notes how its nodes are lost.
-type losing struct {
+// fakeCluster is a cluster that records the operations on its nodes.
+type fakeCluster struct {
 	cluster.Cluster
 	cluster.Kubelets
 	cluster.Machines
 	done []string
 }
 
-func (l *losing) note(what, node string) error {
-	l.done = append(l.done, what+" "+node)
+func (c *fakeCluster) note(what, node string) error {
+	c.done = append(c.done, what+" "+node)
 	return nil
 }
 
-func (l *losing) Name() string                                   { return "losing" }
-func (l *losing) Silence(_ context.Context, node string) error   { return l.note("silence", node) }
-func (l *losing) Wake(_ context.Context, node string) error      { return l.note("wake", node) }
-func (l *losing) Register(_ context.Context, node string) error  { return l.note("register", node) }
-func (l *losing) KillNode(_ context.Context, node string) error  { return l.note("kill", node) }
-func (l *losing) StartNode(_ context.Context, node string) error { return l.note("start", node) }
-func (l *losing) CutOff(_ context.Context, node string) error    { return l.note("cut off", node) }
-func (l *losing) Reconnect(_ context.Context, node string) error { return l.note("reconnect", node) }
+func (c *fakeCluster) Name() string                                   { return "losing" }
+func (c *fakeCluster) Silence(_ context.Context, node string) error   { return c.note("silence", node) }
+func (c *fakeCluster) Wake(_ context.Context, node string) error      { return c.note("wake", node) }
+func (c *fakeCluster) Register(_ context.Context, node string) error  { return c.note("register", node) }
+func (c *fakeCluster) KillNode(_ context.Context, node string) error  { return c.note("kill", node) }
+func (c *fakeCluster) StartNode(_ context.Context, node string) error { return c.note("start", node) }
+func (c *fakeCluster) CutOff(_ context.Context, node string) error    { return c.note("cut off", node) }
+func (c *fakeCluster) Reconnect(_ context.Context, node string) error {
+	return c.note("reconnect", node)
+}
 
-// bare is a cluster on whose nodes nobody can lay hands.
-type bare struct{ cluster.Cluster }
+// clusterWithoutNodes is a cluster that cannot stop its nodes.
+type clusterWithoutNodes struct{ cluster.Cluster }
 
-func (bare) Name() string { return "bare" }
+func (clusterWithoutNodes) Name() string { return "bare" }
 
-// TestLost: a node is lost in each way, it and its pods count as not ready then, and
-// it is had back. One that is lost already is not picked.
-func TestLost(t *testing.T) {
+// TestNodeLoss loses a node in each way, checks that the node and its pods are not ready,
+// and heals it. A node that is already lost is not picked.
+func TestNodeLoss(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []corev1.NodeCondition {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
 	}
 	for _, test := range []struct {
-		kind faults.Type
-		want []string
-		gone bool // the node and its pods, not only out of touch
+		faultType faults.Type
+		want      []string
+		gone      bool // the node and its pods are deleted
 	}{
 		{NotReady, []string{"silence up", "wake up"}, false},
 		{Stop, []string{"kill up", "start up"}, false},
 		{CutOff, []string{"cut off up", "reconnect up"}, false},
 		{Delete, []string{"register up"}, true},
 	} {
-		t.Run(test.kind.Name, func(t *testing.T) {
-			env, admin := lostEnv(test.kind.Name,
+		t.Run(test.faultType.Name, func(t *testing.T) {
+			env, admin := lossEnv(test.faultType.Name,
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "up"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionTrue)}},
 				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Status: corev1.NodeStatus{Conditions: ready(corev1.ConditionUnknown)}},
 			)
-			nodes := &losing{}
+			nodes := &fakeCluster{}
 			env.Cluster = nodes
-			fault, err := faulttest.Parse(test.kind, "count: 2")
+			fault, err := faulttest.Parse(test.faultType, "count: 2")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,13 +79,13 @@ func TestLost(t *testing.T) {
 			}
 			node, err := admin.CoreV1().Nodes().Get(t.Context(), "up", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.Ready(node) {
-				t.Errorf("the node is %v, %v", node, err)
+				t.Errorf("node %v, error %v", node, err)
 			}
 			pod, err := admin.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
-				t.Errorf("its pod is %v, %v", pod, err)
+				t.Errorf("pod %v, error %v", pod, err)
 			}
-			for range 2 { // and when there is nothing left to heal
+			for range 2 { // the second time nothing is left to heal
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
 					t.Error(err)
 				}
@@ -95,34 +97,33 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestLostOutOfReach: a cluster that cannot lose nodes says so, and nothing is
-// written of them.
-func TestLostOutOfReach(t *testing.T) {
-	for _, kind := range []faults.Type{NotReady, Stop, CutOff} {
-		env, admin := lostEnv(kind.Name, &corev1.Node{
+// TestNodeLossUnsupported checks the error of a cluster that cannot lose nodes, and that the
+// fault writes nothing.
+func TestNodeLossUnsupported(t *testing.T) {
+	for _, faultType := range []faults.Type{NotReady, Stop, CutOff} {
+		env, admin := lossEnv(faultType.Name, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "up"},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		})
-		env.Cluster = bare{}
-		fault, err := faulttest.Parse(kind, "{}")
+		env.Cluster = clusterWithoutNodes{}
+		fault, err := faulttest.Parse(faultType, "{}")
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = faults.Inject(t.Context(), fault, env)
-		if err == nil || !strings.Contains(err.Error(), "the nodes of a cluster of bare are out of reach") {
-			t.Errorf("%s: error %v", kind.Name, err)
+		if err == nil || !strings.Contains(err.Error(), "the provider bare does not support operations on nodes") {
+			t.Errorf("%s: error %v", faultType.Name, err)
 		}
 		for _, action := range admin.Actions() {
 			if action.GetVerb() == "update" {
-				t.Errorf("%s: wrote %v", kind.Name, action)
+				t.Errorf("%s: unexpected write %v", faultType.Name, action)
 			}
 		}
 	}
 }
 
-// lostEnv is where a fault befalls nodes, on one of which, "up", pod a of the
-// namespace ns is ready.
-func lostEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
+// lossEnv returns an Env with the given nodes. Pod ns/a is ready on node "up".
+func lossEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
 	admin := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},
 		Spec:       corev1.PodSpec{NodeName: "up"},

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestBytes: what is recorded of the length of bodies is what the subject sent and
-// what it was handed.
-func TestBytes(t *testing.T) {
+// TestBytesRecorded checks that the history contains the body lengths that the subject sent
+// and received.
+func TestBytesRecorded(t *testing.T) {
 	const (
 		asked    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`
 		answered = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"u","resourceVersion":"5"}}`
@@ -29,14 +29,14 @@ func TestBytes(t *testing.T) {
 		{"watch", http.MethodGet, "/api/v1/pods?watch=true", "", event + event, RequestEffect{}},
 		{"no resource", http.MethodGet, "/healthz", "", "ok", RequestEffect{}},
 		{"refused", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, "", RequestEffect{Refuse: &Refusal{Code: http.StatusForbidden}}},
-		{"answer lost for a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &LostAnswer{Refuse: &Refusal{Code: http.StatusForbidden}}}},
+		{"response replaced by a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &LostResponse{Refuse: &Refusal{Code: http.StatusForbidden}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, test.answer)
 			}))
-			f.proxy.OnRequest(spoil(test.effect))
+			f.proxy.OnRequest(applyToAll(test.effect))
 			_, got := f.do(t, test.method, test.path, test.body)
 			if strings.Contains(test.path, "watch") {
 				f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
@@ -53,20 +53,21 @@ func TestBytes(t *testing.T) {
 				}
 			}
 			if sent != len(test.body) || received != len(got) || received == 0 {
-				t.Errorf("recorded %d bytes sent and %d received; want %d and %d, which is not 0", sent, received, len(test.body), len(got))
+				t.Errorf("recorded %d bytes sent and %d received; want %d and %d, not 0", sent, received, len(test.body), len(got))
 			}
 		})
 	}
 }
 
-// TestBytesOfHalf: of an answer that was cut, what was handed over counts.
-func TestBytesOfHalf(t *testing.T) {
+// TestBytesOfHalfResponse checks that the recorded length of a truncated response is that of
+// its first half.
+func TestBytesOfHalfResponse(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{Lose: &LostAnswer{Cut: true, Break: BreakRequest}}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &LostResponse{Cut: true, Break: BreakRequest}}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").DoRaw(t.Context()); err == nil {
-		t.Error("no error, though half of the answer was missing")
+		t.Error("no error, although half of the response was missing")
 	}
 	if got := f.All()[1].Response.Bytes; got != 500 {
 		t.Errorf("recorded %d bytes received; want 500", got)

@@ -15,41 +15,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denial is a ValidatingAdmissionPolicy on what is created in the run's namespace.
-type denial struct {
-	// resource is what is denied, with a subresource behind a slash; expression, in
-	// CEL, says what of it is let in.
+// denyPolicy is a ValidatingAdmissionPolicy for creates in the run's namespace.
+type denyPolicy struct {
+	// resource is the resource whose creates are denied, possibly with a subresource, such as
+	// pods/binding. Expression, in CEL, is true for admitted objects.
 	resource            schema.GroupResource
 	expression, message string
 	reason              metav1.StatusReason
-	// probe asks whether one would be let in, without making it.
+	// probe sends a dry-run create that the policy denies.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
-	name string // of the policy and its binding, "" before there is one
+	name string // of the policy and its binding; "" before they are created
 }
 
-// impose makes the policy, of a name that begins as given, and returns when the API
-// server goes by it. After an error there is none.
-func (d *denial) impose(ctx context.Context, env *faults.Env, begins string) error {
+// create creates the policy with a name of the given prefix, and returns when the API server
+// enforces it. After an error there is no policy.
+func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
-	d.name = fmt.Sprintf("%s-%s-%08x", begins, env.Namespace, env.Rand.Uint32()) // nobody else's: it is in no namespace
-	err := d.make(ctx)
+	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
+	err := d.createPolicy(ctx)
 	if err == nil {
 		err = awaitRefused(ctx, env, d.probe, d.name, true)
 	}
 	if err != nil {
-		return errors.Join(err, d.lift(context.WithoutCancel(ctx)))
+		return errors.Join(err, d.remove(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// make makes the policy and binds it to the namespace.
-func (d *denial) make(ctx context.Context) error {
+// createPolicy creates the policy and its binding to the namespace.
+func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
 	if _, err := api.ValidatingAdmissionPolicies().Create(ctx, d.spec(meta), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making the policy %s: %w", d.name, err)
+		return fmt.Errorf("creating validatingadmissionpolicies %s: %w", d.name, err)
 	}
 	_, err := api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: meta,
@@ -62,12 +62,12 @@ func (d *denial) make(ctx context.Context) error {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("binding the policy %s: %w", d.name, err)
+		return fmt.Errorf("creating validatingadmissionpolicybindings %s: %w", d.name, err)
 	}
 	return nil
 }
 
-func (d *denial) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
+func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{d.resource.Group}, APIVersions: []string{"v1"}, Resources: []string{d.resource.Resource}},
@@ -82,9 +82,9 @@ func (d *denial) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPo
 	}
 }
 
-// lift removes the policy, if there is one, and returns when the API server has
-// heard of it.
-func (d *denial) lift(ctx context.Context) error {
+// remove deletes the policy, if there is one, and returns when the API server no longer
+// enforces it.
+func (d *denyPolicy) remove(ctx context.Context) error {
 	if d.name == "" {
 		return nil
 	}
@@ -93,12 +93,12 @@ func (d *denial) lift(ctx context.Context) error {
 		api.ValidatingAdmissionPolicyBindings().Delete, api.ValidatingAdmissionPolicies().Delete,
 	} {
 		if err := remove(ctx, d.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("removing the policy %s: %w", d.name, err)
+			return fmt.Errorf("deleting validatingadmissionpolicies %s and its binding: %w", d.name, err)
 		}
 	}
 	return awaitRefused(ctx, d.env, d.probe, d.name, false)
 }
 
-func (d *denial) ref() *history.Ref {
+func (d *denyPolicy) ref() *history.Ref {
 	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// target is what a request is about, read off its method and URL alone: the
-// conventions of the Kubernetes API's paths, without a list of its resources.
+// target is the API object or collection that a request is about. It is parsed from the
+// method and the URL by the conventions of the Kubernetes API, without a list of resources.
 type target struct {
 	verb        string
-	resource    string // with its group, such as "replicasets.apps"; empty for a path that is no resource
+	resource    string // with its API group, such as "replicasets.apps"; empty for a non-resource path
 	subresource string
 	namespace   string
 	name        string
-	continued   bool // a further page of a chunked list
-	skewed      bool // the times in what is shown of it are moved
+	continued   bool // a later page of a chunked list
+	skewed      bool // the subject receives shifted timestamps, see SkewClock
 }
 
-// shownTo is what the answer to a request of that ID is shown for.
-func (t *target) shownTo(request uint64) shownTo { return shownTo{request, t.resource} }
+// requestRef returns the reference that a clock skew reports with an object.
+func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
-// namespaceParts are the subresources of namespaces: only they make the third
-// segment of namespaces/x/y a part of the namespace, and not a resource in it.
-var namespaceParts = []string{"finalize", "status"}
+// namespaceSubresources are the subresources of a Namespace. Any other third segment of
+// namespaces/x/y is a resource in the namespace.
+var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps methods to verbs, on a collection and on one object.
+// verbs maps HTTP methods to API verbs, on a collection and on one object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},
@@ -38,8 +38,8 @@ var verbs = map[string]struct{ collection, object string }{
 	http.MethodDelete: {"deletecollection", "delete"},
 }
 
-// classify reads a request's target. A path that is no resource (discovery,
-// /healthz) has the method as its verb and nothing else.
+// classify parses the target of a request. For a non-resource path (discovery, /healthz) it
+// sets only the verb, which is the HTTP method in lower case.
 func classify(method string, u *url.URL) target {
 	plain := target{verb: strings.ToLower(method)}
 	known, ok := verbs[method]
@@ -55,7 +55,7 @@ func classify(method string, u *url.URL) target {
 		segments = segments[1:]
 	}
 	t := target{}
-	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains(namespaceParts, segments[2]) {
+	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains(namespaceSubresources, segments[2]) {
 		t.namespace, segments = segments[1], segments[2:]
 	}
 	t.resource = segments[0]
@@ -73,7 +73,7 @@ func classify(method string, u *url.URL) target {
 	return t
 }
 
-// readQuery completes the verb of a read from its query.
+// readQuery sets the verb watch, and marks a later page of a chunked list.
 func (t *target) readQuery(u *url.URL, watched bool) {
 	if t.verb != "list" && !(t.verb == "get" && watched) {
 		return
@@ -87,15 +87,15 @@ func (t *target) readQuery(u *url.URL, watched bool) {
 	}
 }
 
-// isTrue reads a boolean of the API's options: present is true, unless the
-// value denies it.
+// isTrue parses a boolean query parameter like the API server: it is true if present, except
+// for "0" and "false".
 func isTrue(query url.Values, option string) bool {
 	values, present := query[option]
 	return present && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// splitPath cuts /api/VERSION/… and /apis/GROUP/VERSION/… into the group and
-// the non-empty list of segments behind the version.
+// splitPath splits /api/VERSION/… and /apis/GROUP/VERSION/… into the API group and the
+// segments after the version, of which there is at least one.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -109,19 +109,19 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 	return "", nil, false
 }
 
-// streamed are the subresources whose answers are streams of bytes and no
-// objects: they pass through unread.
-var streamed = []string{"log", "proxy", "exec", "attach", "portforward"}
+// streamSubresources are the subresources whose responses are byte streams. The proxy
+// forwards them without decoding.
+var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// objects reports whether the answer is an object, a list or a Status, to be
-// read as a whole. So are the errors of watches.
-func (t *target) objects() bool {
-	return t.resource != "" && !slices.Contains(streamed, t.subresource)
+// hasObjectBody reports whether the response contains an object, a list or a Status. For a
+// watch this applies to error responses.
+func (t *target) hasObjectBody() bool {
+	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }
 
-// secret reports whether objects of the target can carry credentials, bodies
-// and annotations of which no history keeps.
-func (t *target) secret() bool {
+// mayHoldCredentials reports whether objects of the target can contain credentials. The
+// history stores neither their bodies nor their annotations.
+func (t *target) mayHoldCredentials() bool {
 	switch t.resource {
 	case "secrets", "tokenreviews.authentication.k8s.io":
 		return true
@@ -129,7 +129,7 @@ func (t *target) secret() bool {
 	return t.subresource == "token"
 }
 
-// fill sets what the target knows of a request.
+// fill copies the target into the record of a request.
 func (t *target) fill(request *history.Request) {
 	request.Verb = t.verb
 	request.Resource = t.resource

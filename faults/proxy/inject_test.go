@@ -20,48 +20,49 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// spoil is a fault that does the same to every request.
-func spoil(effect RequestEffect) RequestFault {
-	effect.Fault = "spoil"
+// applyToAll returns a fault with the same effect on every request.
+func applyToAll(effect RequestEffect) RequestFault {
+	effect.Fault = "test-fault"
 	return func(*history.Request) *RequestEffect { return &effect }
 }
 
-// podMaker makes the pod that it is asked for, and counts.
-func podMaker(made *atomic.Int32) http.Handler {
+// podCreator answers every request with a pod and counts the requests.
+func podCreator(made *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made.Add(1)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	})
 }
 
-// TestLose: the API server does the work, and the subject gets something else.
-func TestLose(t *testing.T) {
+// TestLostResponse checks that the API server performs the request and the subject receives
+// the replacement.
+func TestLostResponse(t *testing.T) {
 	tests := []struct {
-		name string
-		loss LostAnswer
-		want history.Response
-		told string // what is in the error
+		name    string
+		loss    LostResponse
+		want    history.Response
+		wantErr string // part of the error
 	}{
-		{"request reset", LostAnswer{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"connection reset", LostAnswer{Break: BreakConnection}, history.Response{}, "connection"},
-		{"cut", LostAnswer{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"error", LostAnswer{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
+		{"request reset", LostResponse{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"connection reset", LostResponse{Break: BreakConnection}, history.Response{}, "connection"},
+		{"cut", LostResponse{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"error", LostResponse{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var made atomic.Int32
-			f := start(t, clock.RealClock{}, podMaker(&made))
-			f.proxy.OnRequest(spoil(RequestEffect{Lose: &test.loss}))
+			f := start(t, clock.RealClock{}, podCreator(&made))
+			f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &test.loss}))
 			_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
-			if err == nil || !strings.Contains(err.Error(), test.told) || made.Load() != 1 {
-				t.Errorf("%d pods made, error %v, want one with %q", made.Load(), err, test.told)
+			if err == nil || !strings.Contains(err.Error(), test.wantErr) || made.Load() != 1 {
+				t.Errorf("%d pods created, error %v; want 1, and an error with %q", made.Load(), err, test.wantErr)
 			}
 			got := f.Await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
 			if got.Object == nil || got.Object.Name != "web" {
 				t.Errorf("the history has the object %+v", got.Object)
 			}
 			got.Object = nil
-			test.want.ID, test.want.ServerCode, test.want.Reached, test.want.Fault = 1, 201, true, "spoil"
+			test.want.ID, test.want.ServerCode, test.want.Reached, test.want.Fault = 1, 201, true, "test-fault"
 			if diff := cmp.Diff(&test.want, got, anyLength); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
@@ -69,31 +70,32 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// TestFirst: what a fault does first is done when the request reaches the API
-// server, which then answers it itself.
-func TestFirst(t *testing.T) {
+// TestBeforeForward checks that BeforeForward has returned when the API server receives the
+// request.
+func TestBeforeForward(t *testing.T) {
 	done := false
 	var before atomic.Bool
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		before.Store(done)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
 	if !before.Load() {
-		t.Error("the request came before what was to be first")
+		t.Error("the API server received the request before BeforeForward returned")
 	}
 }
 
-// TestCut: half of the answer arrives, and its length is that of the whole.
-func TestCut(t *testing.T) {
+// TestLostResponseCutInHalf checks that the first half of the response arrives with the
+// Content-Length of the whole.
+func TestLostResponseCutInHalf(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(spoil(RequestEffect{Lose: &LostAnswer{Cut: true, Break: BreakRequest}}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &LostResponse{Cut: true, Break: BreakRequest}}))
 	client := f.client(t, contentTypes["json"])
 	stream, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Stream(t.Context())
 	if err != nil {
@@ -106,26 +108,26 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestDelay keeps a request back until its time is over, or its fault removed;
-// then it passes, or is broken off.
+// TestDelay checks that a delay ends after its time or when its fault is removed. The
+// request is then forwarded or broken.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
-		for _, breakage := range []ConnectionBreak{"", BreakRequest} {
-			t.Run(fmt.Sprintf("removed %v, %s", removed, breakage), func(t *testing.T) {
+		for _, broken := range []ConnectionBreak{"", BreakRequest} {
+			t.Run(fmt.Sprintf("removed %v, %s", removed, broken), func(t *testing.T) {
 				var made atomic.Int32
 				c := testingclock.NewFakeClock(time.Now())
-				f := start(t, c, podMaker(&made))
-				remove := f.proxy.OnRequest(spoil(RequestEffect{Delay: time.Minute, Break: breakage}))
+				f := start(t, c, podCreator(&made))
+				remove := f.proxy.OnRequest(applyToAll(RequestEffect{Delay: time.Minute, Break: broken}))
 				client := f.client(t, contentTypes["json"])
-				told := make(chan error, 1)
+				done := make(chan error, 1)
 				go func() {
 					_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
-					told <- err
+					done <- err
 				}()
-				f.awaitWaiter(t, c)
+				f.awaitClockWaiter(t, c)
 				select {
-				case err := <-told:
-					t.Fatalf("it was not kept back: %v", err)
+				case err := <-done:
+					t.Fatalf("the request was not delayed: %v", err)
 				default:
 				}
 				if removed {
@@ -133,37 +135,37 @@ func TestDelay(t *testing.T) {
 				} else {
 					c.Step(time.Minute)
 				}
-				err := <-told
-				if passes := breakage == ""; (err == nil) != passes || (made.Load() == 1) != passes {
-					t.Errorf("%d pods made, error %v", made.Load(), err)
+				err := <-done
+				if passes := broken == ""; (err == nil) != passes || (made.Load() == 1) != passes {
+					t.Errorf("%d pods created, error %v", made.Load(), err)
 				}
 			})
 		}
 	}
 }
 
-// awaitWaiter returns when the proxy waits for the clock.
-func (f *fixture) awaitWaiter(t *testing.T, c *testingclock.FakeClock) {
+// awaitClockWaiter waits until the proxy waits on the fake clock.
+func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing waits:\n%s", historytest.Summary(f.All()))
+			t.Fatalf("nothing waits on the clock:\n%s", historytest.Summary(f.All()))
 		}
 		<-again.C
 	}
 }
 
-// TestListAt: the API server is asked for the older version, and the history has
-// what the subject asked for.
+// TestListAt checks that the API server receives the older version, and that the history
+// contains the subject's query.
 func TestListAt(t *testing.T) {
 	var asked string
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
-	f.proxy.OnRequest(spoil(RequestEffect{ListAt: 42}))
+	f.proxy.OnRequest(applyToAll(RequestEffect{ListAt: 42}))
 	f.do(t, http.MethodGet, "/api/v1/pods?limit=5&resourceVersion=0", "")
 	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
-		t.Errorf("the API server is asked for %s, want %s", asked, want)
+		t.Errorf("the API server received the query %s, want %s", asked, want)
 	}
 	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
 		t.Errorf("the history has the query %s", got)
@@ -179,10 +181,10 @@ func TestRetryAfterRead(t *testing.T) {
 	}
 }
 
-// TestController: an object's owner is known from the request's body, or else
-// from what went by.
+// TestController finds an object's owner in the request body, or in the version that the
+// subject received last.
 func TestController(t *testing.T) {
-	k := &Proxy{kinship: newKinship()}
+	p := &Proxy{owners: newOwnerIndex()}
 	owned := &history.Object{
 		Ref:    history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1", UID: "u", Version: 3},
 		Owners: []history.Owner{{Kind: "Node", Name: "n"}, {Kind: "ReplicaSet", Name: "web", Controller: true}},
@@ -197,14 +199,14 @@ func TestController(t *testing.T) {
 	}{
 		{"never seen", func() {}, byName, ""},
 		{"in the body", func() {}, byBody, "web"},
-		{"seen", func() { k.kinship.learn(owned) }, byName, "web"},
-		{"released", func() { k.kinship.learn(&history.Object{Ref: owned.Ref}) }, byName, ""},
-		{"gone", func() { k.kinship.learn(owned); k.kinship.forget(owned) }, byName, ""},
+		{"seen", func() { p.owners.set(owned) }, byName, "web"},
+		{"released", func() { p.owners.set(&history.Object{Ref: owned.Ref}) }, byName, ""},
+		{"gone", func() { p.owners.set(owned); p.owners.remove(owned) }, byName, ""},
 	}
 	for _, step := range steps {
 		step.do()
 		got := ""
-		if owner := k.Controller(step.request); owner != nil {
+		if owner := p.Controller(step.request); owner != nil {
 			got = owner.Name
 		}
 		if got != step.want {
@@ -213,8 +215,7 @@ func TestController(t *testing.T) {
 	}
 }
 
-// TestEndWatches ends a watch in each way, with one event handed over and one
-// held back.
+// TestEndWatches ends a watch in each way, with one event delivered and one held.
 func TestEndWatches(t *testing.T) {
 	for _, ending := range Endings {
 		t.Run(string(ending), func(t *testing.T) {
@@ -230,19 +231,19 @@ func TestEndWatches(t *testing.T) {
 			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
 				t.Errorf("ended %v and %v", none, ended)
 			}
-			h.remove() // which would hand the event over, were the watch not ended
+			h.remove() // would deliver the held event if the watch were open
 			var errs []error
 			for event := range h.stream.ResultChan() {
 				status, ok := event.Object.(*metav1.Status)
 				if !ok {
-					t.Errorf("event %v of what was held", event)
+					t.Errorf("received the held event %v", event)
 					continue
 				}
 				errs = append(errs, errors.New(string(status.Reason)))
 			}
 			want := map[WatchEnding]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
-			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some for a proper end
-				t.Errorf("the subject is told %s, want %s", got, want)
+			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some broken connections for a normal end
+				t.Errorf("the subject received %s, want %s", got, want)
 			}
 			h.Await(t, "end of the watch", func(r history.Record) bool {
 				return r.WatchClosed != nil && r.WatchClosed.Reason == string(ending)+" by a fault (end)"
@@ -251,8 +252,8 @@ func TestEndWatches(t *testing.T) {
 	}
 }
 
-// TestDrop: of what a fault drops, bookmarks alone are kept back, but not the one
-// that ends initial events.
+// TestDrop checks that Drop discards bookmarks only, except for the one that ends the
+// initial events.
 func TestDrop(t *testing.T) {
 	server := newWatchServer()
 	f := start(t, clock.RealClock{}, server)

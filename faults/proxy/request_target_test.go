@@ -38,14 +38,14 @@ func TestClassify(t *testing.T) {
 		{"POST /api/v1/namespaces/ns/pods/web/eviction", target{verb: "create", resource: "pods", subresource: "eviction", namespace: "ns", name: "web"}},
 		{"GET /api/v1/namespaces/ns/pods/web/proxy/some/path", target{verb: "get", resource: "pods", subresource: "proxy", namespace: "ns", name: "web"}},
 		{"GET /api/v1/namespaces/ns/pods/web/log?follow=true", target{verb: "get", resource: "pods", subresource: "log", namespace: "ns", name: "web"}},
-		// Namespaces are objects of their own, in no namespace.
+		// Namespaces are cluster-scoped objects.
 		{"GET /api/v1/namespaces", target{verb: "list", resource: "namespaces"}},
 		{"GET /api/v1/namespaces?watch=1", target{verb: "watch", resource: "namespaces"}},
 		{"GET /api/v1/namespaces/ns", target{verb: "get", resource: "namespaces", name: "ns"}},
 		{"DELETE /api/v1/namespaces/ns", target{verb: "delete", resource: "namespaces", name: "ns"}},
 		{"PUT /api/v1/namespaces/ns/status", target{verb: "update", resource: "namespaces", subresource: "status", name: "ns"}},
 		{"PUT /api/v1/namespaces/ns/finalize", target{verb: "update", resource: "namespaces", subresource: "finalize", name: "ns"}},
-		// Watches, as a query and in the path.
+		// Watches, by query and by path.
 		{"GET /api/v1/pods?watch=true", target{verb: "watch", resource: "pods"}},
 		{"GET /api/v1/pods?watch=1&allowWatchBookmarks=true", target{verb: "watch", resource: "pods"}},
 		{"GET /api/v1/pods?watch", target{verb: "watch", resource: "pods"}},
@@ -63,7 +63,7 @@ func TestClassify(t *testing.T) {
 		{"GET /api/v1/pods?limit=500", target{verb: "list", resource: "pods"}},
 		{"GET /api/v1/pods?limit=500&continue=abc", target{verb: "list", resource: "pods", continued: true}},
 		{"GET /api/v1/pods?watch=true&continue=abc", target{verb: "watch", resource: "pods"}},
-		// No resources.
+		// Non-resource paths.
 		{"GET /", target{verb: "get"}},
 		{"GET /healthz", target{verb: "get"}},
 		{"GET /readyz/etcd", target{verb: "get"}},
@@ -92,8 +92,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// FuzzClassify demands of any address that it is read without a panic, and that
-// a resource goes with a verb of the API, anything else with no details.
+// FuzzClassify checks that no URL causes a panic. A resource must have an API verb; a
+// non-resource path must have nothing but a verb.
 func FuzzClassify(f *testing.F) {
 	f.Add("GET", "/api/v1/namespaces/ns/pods/web/status", "watch=1&continue=x")
 	f.Add("GET", "/apis/apps/v1/watch/replicasets", "")
@@ -119,7 +119,7 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-func TestSecret(t *testing.T) {
+func TestMayHoldCredentials(t *testing.T) {
 	tests := []struct {
 		target target
 		want   bool
@@ -132,7 +132,7 @@ func TestSecret(t *testing.T) {
 		{target{resource: "tokenreviews.authentication.k8s.io"}, true},
 	}
 	for _, test := range tests {
-		if got := test.target.secret(); got != test.want {
+		if got := test.target.mayHoldCredentials(); got != test.want {
 			t.Errorf("%+v: secret is %v, want %v", test.target, got, test.want)
 		}
 	}

@@ -21,16 +21,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// createOnce creates a pod; a create is not repeated by client-go when its
-// connection breaks.
+// createOnce creates a pod. client-go does not retry a create after a broken connection.
 func createOnce(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().Pods("ns").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
 	return err
 }
 
-// TestServerBreaks looks at the ways in which an API server can fail to answer:
-// how they look to the subject and how they are recorded.
-func TestServerBreaks(t *testing.T) {
+// TestServerFailures checks how each failure of an API server appears to the subject and in
+// the history.
+func TestServerFailures(t *testing.T) {
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
@@ -39,35 +38,35 @@ func TestServerBreaks(t *testing.T) {
 		want    string
 	}{
 		{
-			name:  "nobody listens",
+			name:  "no listener",
 			dead:  true,
-			looks: connectionLost,
+			looks: isConnectionLost,
 			want:  "response 0 server 0 reached false",
 		},
 		{
-			name:    "it resets the stream",
+			name:    "stream reset",
 			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			looks:   streamReset,
+			looks:   isStreamReset,
 			want:    "response 0 server 0 reached true",
 		},
 		{
-			name: "its answer breaks off",
+			name: "response truncated",
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "100")
 				w.WriteHeader(http.StatusCreated)
 				w.(http.Flusher).Flush()
 				panic(http.ErrAbortHandler)
 			},
-			looks: streamReset,
+			looks: isStreamReset,
 			want:  "response 0 server 201 reached true",
 		},
 		{
-			name: "its connection breaks",
+			name: "connection reset",
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				tcp.Reset(r.Context().Value(connKey{}).(net.Conn))
 				panic(http.ErrAbortHandler)
 			},
-			looks: connectionLost,
+			looks: isConnectionLost,
 			want:  "response 0 server 0 reached true",
 		},
 	}
@@ -88,26 +87,26 @@ func TestServerBreaks(t *testing.T) {
 	}
 }
 
-// connectionLost is how a dead API server looks to a client.
-func connectionLost(err error) bool {
+// isConnectionLost reports whether an error looks like a dead API server.
+func isConnectionLost(err error) bool {
 	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "unexpected EOF")
 }
 
-// streamReset is how a request that the API server gave up looks to a client.
-func streamReset(err error) bool {
+// isStreamReset reports whether the API server reset the stream of a request.
+func isStreamReset(err error) bool {
 	var reset http2.StreamError
 	return errors.As(err, &reset)
 }
 
-// TestSubjectGoesAway cancels a request: the API server is told, the outcome is
-// recorded as unknown.
-func TestSubjectGoesAway(t *testing.T) {
-	arrived, told := make(chan struct{}), make(chan struct{})
+// TestSubjectCancelsRequest checks that the API server sees the cancellation, and that the
+// history has no response code.
+func TestSubjectCancelsRequest(t *testing.T) {
+	arrived, canceled := make(chan struct{}), make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(arrived)
 		<-r.Context().Done()
-		close(told)
+		close(canceled)
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
@@ -118,14 +117,14 @@ func TestSubjectGoesAway(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	<-told
+	<-canceled
 	f.Await(t, "response", func(r history.Record) bool { return r.Response != nil })
 	if diff := cmp.Diff("request create pods\nresponse 0 server 0 reached true", historytest.Summary(f.All())); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }
 
-// TestStop breaks what is under way, in bounded time, and lets nothing in again.
+// TestStop checks that Stop breaks requests in flight and closes the listeners.
 func TestStop(t *testing.T) {
 	arrived := make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +142,7 @@ func TestStop(t *testing.T) {
 		t.Error("the request succeeded")
 	}
 	if err := createOnce(t.Context(), client); !utilnet.IsConnectionRefused(err) {
-		t.Errorf("error %v, want a refused connection", err)
+		t.Errorf("error %v, want connection refused", err)
 	}
 	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: the proxy has stopped" {
 		t.Errorf("error %v", err)

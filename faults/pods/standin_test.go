@@ -16,16 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// proxying is an API server that has pod a, and notes what its stand-in is told.
-type proxying struct {
-	mu    sync.Mutex
-	told  []string
-	calls int
-	// absent are the calls, counted from 1, that find nobody to talk to.
+// standinServer is an API server with pod a. It records the calls to the pod's stand-in.
+type standinServer struct {
+	mu     sync.Mutex
+	posted []string
+	calls  int
+	// absent are the calls, counted from 1, that fail because the container is unreachable.
 	absent map[int]bool
 }
 
-func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := pod("a")
@@ -38,7 +38,7 @@ func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		p.told = append(p.told, r.URL.Path)
+		p.posted = append(p.posted, r.URL.Path)
 	case r.URL.Path == "/api/v1/namespaces/ns/pods":
 		_ = json.NewEncoder(w).Encode(&corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*a}})
 	default:
@@ -46,10 +46,10 @@ func (p *proxying) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTell: on real kubelets it is the containers themselves that are told to be
-// unready or to die. One that is out of reach is none that was touched, and is tried
-// again when all is undone; one that dies its kubelet starts again.
-func TestTell(t *testing.T) {
+// TestStandinCalls checks the calls to a container with a real kubelet. The first call to an
+// unreachable container does not count as an action. An undo is retried. The kubelet
+// restarts a container that exits, so a restart needs no undo.
+func TestStandinCalls(t *testing.T) {
 	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"
 	for _, test := range []struct {
 		params string
@@ -60,7 +60,7 @@ func TestTell(t *testing.T) {
 		{"{action: restart, downtime: 1h, times: 1}", nil, []string{of + "/die"}},
 		{"{action: unready, downtime: 1h, times: 1}", map[int]bool{1: true, 3: true}, []string{of + "/unready", of + "/ready", of + "/ready"}},
 	} {
-		server := &proxying{absent: test.absent}
+		server := &standinServer{absent: test.absent}
 		listener := httptest.NewServer(server)
 		t.Cleanup(listener.Close)
 		c := startChurning(t, test.params, 1)
@@ -74,8 +74,8 @@ func TestTell(t *testing.T) {
 		if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(test.want, server.told); diff != "" {
-			t.Errorf("%s: told (-want +got):\n%s", test.params, diff)
+		if diff := cmp.Diff(test.want, server.posted); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", test.params, diff)
 		}
 	}
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Stale is the kind "stale-list".
+// Stale is the fault type stale-list.
 var Stale = faults.Type{
 	Name: "stale-list",
-	Description: "The subject's lists of one resource show it as it was when the fault began, as an API server does whose cache lags; " +
-		"lists that ask for the newest state, or for one that is newer than that, do not.",
-	Healing:   "Lists show what there is. What was learnt from an old one is brought up to date by the watch that follows.",
+	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
+		"The fault does not change lists that request the latest state or a newer version.",
+	Healing:   "Lists return the current state. The watch after an outdated list brings the subject's cache up to date.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		resourceParam("The resource whose lists are old, with its group. Streaming lists of it are refused with a 422, as an API server refuses them that does not know them, so that the subject lists."),
+		resourceParam("The resource of the lists, with its API group. The proxy refuses streaming lists with a 422, like an API server that does not support them, so that the subject sends a list."),
 	},
 	New:    NewStale,
 	Sample: sampleStale,
 }
 
-// StaleParams are the parameters of a stale-list; [Stale] documents them.
+// StaleParams are the parameters of stale-list; [Stale] documents them.
 type StaleParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewStale makes the fault that params describe.
+// NewStale returns the fault that params describe.
 func NewStale(params faults.Params) (faults.Fault, error) {
 	var p StaleParams
 	if err := params.Decode(&p); err != nil {
@@ -44,11 +44,11 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	return &stale{resource: p.Resource}, nil
 }
 
-// stale is a stale-list in force.
+// stale is a stale-list fault in force.
 type stale struct {
 	resource string
 	env      *faults.Env
-	version  history.Version // at which lists stand still
+	version  history.Version // the version of every list
 	remove   func()
 
 	mu    sync.Mutex
@@ -57,15 +57,15 @@ type stale struct {
 
 func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	s.env = env
-	// A list carries the version of the whole cluster's state, whatever it lists.
+	// The resourceVersion of a list is that of the whole cluster.
 	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion: %w", err)
 	}
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
-		return fmt.Errorf("asking for the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion: %w", err)
 	}
-	s.remove = env.Proxy.OnRequest(s.decide)
+	s.remove = env.Proxy.OnRequest(s.match)
 	return nil
 }
 
@@ -79,15 +79,15 @@ func (s *stale) Heal(context.Context) error {
 func (s *stale) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d lists showed version %d", s.lists, s.version)
+	return fmt.Sprintf("answered %d lists at resourceVersion %d", s.lists, s.version)
 }
 
-func (s *stale) decide(request *history.Request) *proxy.RequestEffect {
+func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
 	}
 	query, err := url.ParseQuery(request.Query)
-	if err != nil || !s.mayBeOld(query) {
+	if err != nil || !s.mayAnswerAtVersion(query) {
 		return nil
 	}
 	ref := &history.Ref{Resource: s.resource, Namespace: request.Namespace, Version: s.version}
@@ -96,20 +96,20 @@ func (s *stale) decide(request *history.Request) *proxy.RequestEffect {
 		s.mu.Lock()
 		s.lists++
 		s.mu.Unlock()
-		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("the list shows version %d", s.version))
+		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("answered the list at resourceVersion %d", s.version))
 		return &proxy.RequestEffect{Fault: s.env.Report.Name(), ListAt: s.version}
 	case request.Verb == "watch" && query.Get("sendInitialEvents") == "true":
-		s.env.Report.Fired(request.ID, ref, "streaming list refused with 422, so that the subject lists")
+		s.env.Report.Fired(request.ID, ref, "refused a streaming list with 422, so that the subject sends a list")
 		return &proxy.RequestEffect{Fault: s.env.Report.Name(), Refuse: &proxy.Refusal{Code: 422}}
 	}
 	return nil
 }
 
-// mayBeOld reports whether an API server that has come to the fault's version may
-// answer the query as of that version. One without a version asks for the newest
-// state, except that a streaming list is refused: what the subject asks for next
-// counts.
-func (s *stale) mayBeOld(query url.Values) bool {
+// mayAnswerAtVersion reports whether an API server whose watch cache is at the fault's
+// version could answer the query from that version. A list without a resourceVersion asks
+// for the latest state. A streaming list without one is refused, so that the subject sends a
+// list.
+func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)
 	switch {
@@ -118,7 +118,7 @@ func (s *stale) mayBeOld(query url.Values) bool {
 	case asked == "":
 		return query.Get("sendInitialEvents") == "true"
 	case version != 0 && query.Has("limit") && !query.Has("resourceVersionMatch"):
-		return false // by tradition this asks for just that version
+		return false // a paginated list with a version asks for exactly that version
 	}
 	return version <= s.version
 }

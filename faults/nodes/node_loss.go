@@ -1,0 +1,237 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// NotReady is the fault type node-not-ready.
+var NotReady = faults.Type{
+	Name: "node-not-ready",
+	Description: "The kubelets of nodes stop. " +
+		"The fault marks the nodes and their pods as not ready at once, instead of after the node controller's grace period of 50 s. " +
+		"On these nodes, new pods do not start and terminating pods remain. " +
+		"The node controller evicts the workload's pods after one or two seconds, unless all nodes are lost.",
+	Healing:            "The kubelets run again. Evicted pods finish terminating.",
+	Providers:          faults.OwnClusters,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, kubeletStopped) },
+	NotGeneratedReason: notGeneratedReason,
+}
+
+// Delete is the fault type node-delete.
+var Delete = faults.Type{
+	Name: "node-delete",
+	Description: "The fault deletes nodes, and their pods with a grace period of 0. " +
+		"The pod garbage collector would delete these pods about a minute later.",
+	Healing:            "The nodes register again. Deleted pods stay deleted.",
+	Providers:          faults.OwnClusters,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodeDeleted) },
+	NotGeneratedReason: notGeneratedReason,
+}
+
+// Stop is the fault type node-stop.
+var Stop = faults.Type{
+	Name: "node-stop",
+	Description: "The machines of nodes stop, as in a power failure. The fault marks the nodes and their pods as not ready at once. " +
+		"The node controller then evicts the pods as with node-not-ready.",
+	Healing:            "The machines start again. The containers of pods that were not evicted are started again, and the pods have new IP addresses.",
+	Providers:          machineProviders,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, machineStopped) },
+	NotGeneratedReason: notGeneratedReason,
+}
+
+// CutOff is the fault type node-cut-off.
+var CutOff = faults.Type{
+	Name: "node-cut-off",
+	Description: "Nodes are disconnected from the network. Their pods continue to run but are unreachable. " +
+		"The fault marks the nodes and their pods as not ready at once. " +
+		"The node controller then evicts the pods as with node-not-ready.",
+	Healing:            "The nodes are connected again. Evicted pods finish terminating.",
+	Providers:          machineProviders,
+	Params:             []faults.Param{countParam},
+	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodePartitioned) },
+	NotGeneratedReason: notGeneratedReason,
+}
+
+// machineProviders are the providers whose nodes can stop or be disconnected.
+var machineProviders = []string{faults.Kubelets}
+
+// lossMode is one way in which a node is lost.
+type lossMode struct {
+	state
+	// lose makes the node fail. After an error the node may have failed.
+	lose func(context.Context, *faults.Env, string) error
+	// recover restores the node and returns when it is ready.
+	recover func(context.Context, *faults.Env, string) error
+}
+
+// notReady reports whether a node is already lost. No other fault then picks it.
+func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
+
+var (
+	kubeletStopped = lossMode{
+		state:   state{"marked not ready", notReady},
+		lose:    withNodeMarkedLost(cluster.Kubelets.Silence),
+		recover: withCluster(cluster.Kubelets.Wake),
+	}
+	nodeDeleted = lossMode{
+		state:   state{"deleted", notReady},
+		lose:    deleteNode,
+		recover: withCluster(cluster.Kubelets.Register),
+	}
+	machineStopped = lossMode{
+		state:   state{"stopped", notReady},
+		lose:    withNodeMarkedLost(cluster.Machines.KillNode),
+		recover: withCluster(cluster.Machines.StartNode),
+	}
+	nodePartitioned = lossMode{
+		state:   state{"disconnected", notReady},
+		lose:    withNodeMarkedLost(cluster.Machines.CutOff),
+		recover: withCluster(cluster.Machines.Reconnect),
+	}
+)
+
+// withCluster calls do with the cluster. It returns an error if the cluster does not
+// implement C.
+func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+	return func(ctx context.Context, env *faults.Env, node string) error {
+		c, ok := env.Cluster.(C)
+		if !ok {
+			return fmt.Errorf("the provider %s does not support operations on nodes", env.Cluster.Name())
+		}
+		return do(c, ctx, node)
+	}
+}
+
+// withNodeMarkedLost makes a node fail and then writes the conditions of a lost node.
+func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
+	return func(ctx context.Context, env *faults.Env, node string) error {
+		if err := withCluster(do)(ctx, env, node); err != nil {
+			return err
+		}
+		return markNodeLost(ctx, env, node)
+	}
+}
+
+func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
+	p, err := decodeCount(params)
+	if err != nil {
+		return nil, err
+	}
+	return &loss{params: p, mode: mode}, nil
+}
+
+// loss is a fault that loses nodes until Heal.
+type loss struct {
+	params CountParams
+	mode   lossMode
+	env    *faults.Env
+	lost   []string
+	count  int
+}
+
+func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
+	l.env = env
+	nodes, err := l.mode.pick(ctx, env, l.params.Count)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		l.lost = append(l.lost, node)
+		if err := l.mode.lose(ctx, env, node); err != nil {
+			return errors.Join(err, l.Heal(context.WithoutCancel(ctx)))
+		}
+		l.count++
+		env.Report.Fired(0, nodeRef(node), l.mode.description)
+	}
+	return nil
+}
+
+func (l *loss) Heal(ctx context.Context) (err error) {
+	l.lost, err = forEach(l.lost, func(node string) error { return l.mode.recover(ctx, l.env, node) })
+	return err
+}
+
+func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
+
+// markNodeLost writes the conditions that the node controller writes after its grace period:
+// the node's Ready condition is Unknown, and its pods are not ready. The node controller
+// then adds the taints and evicts the pods.
+func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
+	nodes := env.Admin.CoreV1().Nodes()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range node.Status.Conditions {
+			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+				c.Status, c.Reason = corev1.ConditionUnknown, "NodeStatusUnknown"
+				c.Message = "Kubelet stopped posting node status."
+				c.LastTransitionTime = metav1.NewTime(env.Clock.Now())
+			}
+		}
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("setting the conditions of nodes %s: %w", name, err)
+	}
+	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
+}
+
+// markNotReady ignores a pod that changes at the same time: it will be evicted.
+func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(env.Clock.Now())
+			_, err := env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteNode deletes a node and the workload's pods on it.
+func deleteNode(ctx context.Context, env *faults.Env, name string) error {
+	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("deleting nodes %s: %w", name, err)
+	}
+	return eachPod(ctx, env, name, func(pod *corev1.Pod) error {
+		return env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
+	})
+}
+
+// eachPod calls do for every pod of the workload on a node. It ignores a pod that is gone or
+// has changed.
+func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
+	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("listing the pods on nodes %s: %w", node, err)
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if err := do(pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("changing pods %s/%s on nodes %s: %w", pod.Namespace, pod.Name, node, err)
+		}
+	}
+	return nil
+}

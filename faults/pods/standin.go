@@ -1,0 +1,36 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kube-gauntlet/gauntlet/harness/standin"
+)
+
+// errUnreachable means that the stand-in container did not answer: it has exited, is being
+// restarted, or its node is lost.
+var errUnreachable = errors.New("the container is unreachable")
+
+func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
+
+// standinTimeout limits a call, because a disconnected node does not answer.
+const standinTimeout = 5 * time.Second
+
+// callStandin sends a request to the stand-in container of a pod, through the API server's
+// proxy subresource. The operation is one of the paths in package standin.
+func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, operation string) error {
+	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
+	defer cancel()
+	err := c.env.Admin.CoreV1().RESTClient().Post().
+		Namespace(pod.Namespace).Resource("pods").Name(fmt.Sprintf("%s:%d", pod.Name, standin.Port)).
+		SubResource("proxy").Suffix(operation).Do(ctx).Error()
+	if apierrors.IsServiceUnavailable(err) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return err
+}

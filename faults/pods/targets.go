@@ -1,0 +1,128 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// actOnPod picks a pod and performs the action on it. The reference is nil if there is no
+// suitable pod, or if the pod was deleted or changed in the meantime. The next tick then
+// picks another pod.
+func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
+	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector:   c.targets.Selector,
+		ResourceVersion: "0", // from the watch cache; an outdated pod causes a conflict
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of namespace %s: %w", c.env.Namespace, err)
+	}
+	active := candidates(list.Items, c.orphans)
+	active = slices.DeleteFunc(active, func(p *corev1.Pod) bool { return !c.applicable(p) })
+	if len(active) == 0 {
+		return nil, nil
+	}
+	pod := active[c.env.Rand.IntN(len(active))]
+	ref := &history.Ref{
+		Resource: "pods", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+	}
+	ref.Version, err = actions[c.action].do(c, ctx, pod)
+	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error: the write may have been committed
+			namespace: pod.Namespace, name: pod.Name, uid: pod.UID, due: c.env.Clock.Now().Add(c.downtime),
+		})
+	}
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isUnreachable(err):
+		return nil, nil
+	case err != nil:
+		return ref, fmt.Errorf("action %s on %s: %w", c.action, ref, err)
+	}
+	return ref, nil
+}
+
+// candidates returns the active pods that the fault may pick: pods with a controller, and
+// also others if orphans is true. They are sorted by name, so that the same seed picks the
+// same pods in every run.
+func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
+	var active []*corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		if p.DeletionTimestamp == nil && !isTerminal(p) && (orphans || metav1.GetControllerOf(p) != nil) {
+			active = append(active, p)
+		}
+	}
+	slices.SortFunc(active, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return active
+}
+
+// isTerminal reports whether a pod has the phase Succeeded or Failed.
+func isTerminal(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// applicable reports whether the action is possible for a pod.
+func (c *churn) applicable(pod *corev1.Pod) bool {
+	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
+		return false
+	}
+	fits := actions[c.action].applicable
+	return fits == nil || fits(pod)
+}
+
+func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: c.grace,
+		Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+}
+
+// fail writes the status of a pod that a kubelet evicted, in one update: phase Failed and
+// not ready.
+func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Status.Phase = corev1.PodFailed
+	changed.Status.Reason = "Evicted"
+	changed.Status.Message = "The node was low on resource: memory (injected fault)."
+	now := metav1.NewTime(c.env.Clock.Now())
+	setCondition(&changed.Status, corev1.PodReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&changed.Status, corev1.ContainersReady, corev1.ConditionFalse, "PodFailed", now)
+	setCondition(&changed.Status, corev1.DisruptionTarget, corev1.ConditionTrue, corev1.PodReasonTerminationByKubelet, now)
+	return c.writeStatus(ctx, changed)
+}
+
+// expire makes the real kubelet fail a pod by setting a deadline that has passed. The
+// kubelet may take two seconds to act. The returned resourceVersion is that of the update.
+func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	changed := pod.DeepCopy()
+	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
+	return c.write(ctx, changed)
+}
+
+// writeStatus updates the status of a pod if the pod has not changed.
+func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
+	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return history.ParseVersion(written.ResourceVersion)
+}
+
+// setCondition replaces the condition of the given type, or adds it.
+func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
+	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
+	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if i < 0 {
+		status.Conditions = append(status.Conditions, condition)
+		return
+	}
+	status.Conditions[i] = condition
+}

@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"net/http"
+	"sync"
+)
+
+// streamsPerConn is the number of concurrent requests, watches included, on one connection
+// to the API server. The API server allows 100 streams. The limits of http.Transport do not
+// work here: by default each request of a burst that finds no free stream dials, which makes
+// dozens of TLS handshakes for 1000 pods. StrictMaxConcurrentRequests counts waiting
+// requests as streams and blocks when 100 requests wait.
+const streamsPerConn = 80
+
+// transportPool holds one replica's connections to the API server. It opens another
+// connection when all are full, so that no request waits for another: a slow create must not
+// delay the renewal of a lease.
+type transportPool struct {
+	newTransport func() *http.Transport
+
+	mu  sync.Mutex
+	all []*pooledTransport
+}
+
+// pooledTransport is a transport with one connection and at most streamsPerConn requests.
+type pooledTransport struct {
+	*http.Transport
+	inUse int
+}
+
+// acquire returns a transport with a free stream. The caller releases it after it has read
+// the response.
+func (p *transportPool) acquire() *pooledTransport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, candidate := range p.all {
+		if candidate.inUse < streamsPerConn {
+			candidate.inUse++
+			return candidate
+		}
+	}
+	opened := &pooledTransport{Transport: p.newTransport(), inUse: 1}
+	p.all = append(p.all, opened)
+	return opened
+}
+
+func (p *transportPool) release(t *pooledTransport) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.inUse--
+}
+
+// closeIdle closes the connections without requests.
+func (p *transportPool) closeIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.all {
+		one.CloseIdleConnections()
+	}
+}
