@@ -43,9 +43,9 @@ type Results struct {
 	Passed []reports.Run
 }
 
-// brokenMax is how many runs on end may break off before they can begin: one may
+// failedStartsMax is how many runs on end may break off before they can begin: one may
 // be an accident of the machine, more are no accident.
-const brokenMax = 3
+const failedStartsMax = 3
 
 // Run hunts until the series or the time is over, or ctx ends, which is no error.
 // An error means that the hunt could not go on; what was caught before is returned
@@ -54,12 +54,12 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	var bag Results
 	caught := map[int]*reports.Run{} // by their places in the series
 	broken := 0
-	err := RunParallel(ctx, o.Parallel, o.untilOver(), func(place int, run *reports.Run, err error) error {
+	err := RunParallel(ctx, o.Parallel, o.attemptsUntilDeadline(), func(place int, run *reports.Run, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil // it was broken off, and says nothing
 		case run == nil:
-			if broken++; broken == brokenMax {
+			if broken++; broken == failedStartsMax {
 				return fmt.Errorf("%d runs on end could not begin, the last one: %w", broken, err)
 			}
 			return nil
@@ -84,8 +84,8 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return bag, err
 }
 
-// untilOver is the series, for as long as there is time.
-func (o *Options) untilOver() iter.Seq2[Attempt, error] {
+// attemptsUntilDeadline is the series, for as long as there is time.
+func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	begun := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {
 		for attempt, err := range o.Series {

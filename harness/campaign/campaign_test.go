@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// game makes runs that take a minute each and come out as their seed says.
-type game struct {
+// fakeRuns makes runs that take a minute each and come out as their seed says.
+type fakeRuns struct {
 	t     *testing.T
 	clock *clocktesting.FakePassiveClock
 	dir   string
@@ -27,14 +27,14 @@ type game struct {
 }
 
 // series has a run for each seed from the first one on.
-func (g *game) series(seed uint64) iter.Seq2[Attempt, error] {
+func (g *fakeRuns) series(seed uint64) iter.Seq2[Attempt, error] {
 	return func(yield func(Attempt, error) bool) {
 		for ; yield(func(context.Context) (*reports.Run, error) { return g.run(seed) }, nil); seed++ {
 		}
 	}
 }
 
-func (g *game) run(seed uint64) (*reports.Run, error) {
+func (g *fakeRuns) run(seed uint64) (*reports.Run, error) {
 	g.seeds = append(g.seeds, seed)
 	g.clock.SetTime(g.clock.Now().Add(time.Minute))
 	verdict := g.outcome(seed)
@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := &game{t: t, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), dir: t.TempDir(), outcome: test.outcome}
+			g := &fakeRuns{t: t, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), dir: t.TempDir(), outcome: test.outcome}
 			bag, err := Run(t.Context(), Options{Series: g.series(7), Parallel: 1, Duration: 5 * time.Minute, Clock: g.clock})
 			if got := errorText(err); got != test.wantErr {
 				t.Errorf("error %q, want %q", got, test.wantErr)
@@ -125,9 +125,9 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunAbreast demands that runs which go on at the same time are reported in the
+// TestRunParallelOrder demands that runs which go on at the same time are reported in the
 // order of the series, however they end.
-func TestRunAbreast(t *testing.T) {
+func TestRunParallelOrder(t *testing.T) {
 	var all []Attempt
 	ended := make([]chan struct{}, 6)
 	for i := range ended {
@@ -150,9 +150,9 @@ func TestRunAbreast(t *testing.T) {
 	}
 }
 
-// TestAbreastStops demands that nothing is begun once somebody has had enough, and
+// TestRunParallelStops demands that nothing is begun once somebody has had enough, and
 // that what is under way is waited for.
-func TestAbreastStops(t *testing.T) {
+func TestRunParallelStops(t *testing.T) {
 	enough, wrong := errors.New("enough"), errors.New("wrong")
 	pass := func(context.Context) (*reports.Run, error) { return &reports.Run{Verdict: check.Pass}, nil }
 	for _, test := range []struct {
@@ -180,13 +180,13 @@ func TestAbreastStops(t *testing.T) {
 	}
 }
 
-func TestRoom(t *testing.T) {
+func TestDefaultParallel(t *testing.T) {
 	for _, test := range []struct {
 		cores     int
 		available uint64
 		want      int
 	}{{2, 16 << 30, 2}, {16, 16 << 30, 8}, {8, 1 << 30, 1}, {4, 0, 1}} {
-		if got := room(test.cores, test.available); got != test.want {
+		if got := parallelFor(test.cores, test.available); got != test.want {
 			t.Errorf("%d cores, %d bytes: %d, want %d", test.cores, test.available, got, test.want)
 		}
 	}

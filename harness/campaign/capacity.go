@@ -14,9 +14,9 @@ const runBytes = 2 << 30
 
 // DefaultParallel is how many runs this machine has cores and memory for at the same time, at
 // least 1.
-func DefaultParallel() int { return room(runtime.NumCPU(), availableBytes()) }
+func DefaultParallel() int { return parallelFor(runtime.NumCPU(), availableBytes()) }
 
-func room(cores int, available uint64) int {
+func parallelFor(cores int, available uint64) int {
 	return max(1, min(cores, int(available/runBytes)))
 }
 

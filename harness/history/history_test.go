@@ -42,7 +42,7 @@ func readAll(path string) ([]*Record, error) {
 	return records, nil
 }
 
-func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	recorder, clock := create(t, path)
 	clock.SetTime(epoch.Add(1500 * time.Millisecond))
@@ -72,7 +72,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
+func TestFollowersSeeFileOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	var followed []int64
 	recorder, _ := create(t, path, func(r *Record) { followed = append(followed, r.Seq) })
@@ -103,8 +103,8 @@ func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
 	}
 }
 
-// TestKinds: every kind of record counts as one.
-func TestKinds(t *testing.T) {
+// TestPayloads: every kind of record counts as one.
+func TestPayloads(t *testing.T) {
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record
 		field := reflect.ValueOf(&r).Elem().Field(i)
@@ -112,13 +112,13 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		field.Set(reflect.New(field.Type().Elem()))
-		if r.kinds() != 1 {
-			t.Errorf("a record with %s alone is of %d kinds", reflect.TypeFor[Record]().Field(i).Name, r.kinds())
+		if r.payloads() != 1 {
+			t.Errorf("a record with %s alone is of %d kinds", reflect.TypeFor[Record]().Field(i).Name, r.payloads())
 		}
 	}
 }
 
-func TestAppendAfterCloseDoesNothing(t *testing.T) {
+func TestAppendAfterClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	recorder, _ := create(t, path)
 	if err := recorder.Close(); err != nil {
@@ -145,7 +145,7 @@ func TestCreateKeepsAnExistingHistory(t *testing.T) {
 
 // A disk that takes nothing more must be noticed while the run goes on, and must
 // not hang the witnesses.
-func TestAFullDiskFailsTheRecorder(t *testing.T) {
+func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("no /dev/full here")
@@ -156,7 +156,7 @@ func TestAFullDiskFailsTheRecorder(t *testing.T) {
 	}
 	r := &Recorder{
 		clock:  clocktesting.NewFakePassiveClock(epoch),
-		queue:  make(chan item, 1),
+		queue:  make(chan queueItem, 1),
 		done:   make(chan struct{}),
 		failed: make(chan struct{}),
 	}
@@ -173,7 +173,7 @@ func TestAFullDiskFailsTheRecorder(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatIsNoHistory(t *testing.T) {
+func TestReadRejectsOtherFiles(t *testing.T) {
 	const start = `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n"
 	const second = `{"seq":2,"at":5,"phase":{"name":"chaos"}}` + "\n"
 	for _, test := range []struct {
@@ -347,18 +347,18 @@ func TestRefString(t *testing.T) {
 	}
 }
 
-// TestBeat moves a clock by steps, each of which a recorder that beats is shown, or is
+// TestRecordStalls moves a clock by steps, each of which a recorder that beats is shown, or is
 // not, and appends a record after each.
-func TestBeat(t *testing.T) {
+func TestRecordStalls(t *testing.T) {
 	tests := []struct {
 		name  string
 		steps []time.Duration
 		want  []time.Duration // of stalls
 	}{
-		{"a machine that runs", []time.Duration{beatEvery, 2 * beatEvery, stallMin}, nil},
-		{"one that stands still", []time.Duration{time.Second}, []time.Duration{time.Second - beatEvery}},
-		{"just long enough", []time.Duration{stallMin + beatEvery}, []time.Duration{stallMin}},
-		{"again and again", []time.Duration{time.Second, beatEvery, 2 * time.Second}, []time.Duration{time.Second - beatEvery, 2*time.Second - beatEvery}},
+		{"a machine that runs", []time.Duration{heartbeatInterval, 2 * heartbeatInterval, stallMin}, nil},
+		{"one that stands still", []time.Duration{time.Second}, []time.Duration{time.Second - heartbeatInterval}},
+		{"just long enough", []time.Duration{stallMin + heartbeatInterval}, []time.Duration{stallMin}},
+		{"again and again", []time.Duration{time.Second, heartbeatInterval, 2 * time.Second}, []time.Duration{time.Second - heartbeatInterval, 2*time.Second - heartbeatInterval}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -67,15 +67,15 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 // batch is lines of a history that are decoded together.
 type batch struct {
 	first   int64 // the place of the first
-	text    *bytes.Buffer
+	buffer    *bytes.Buffer
 	ends    []int         // where in the text each line ends
 	decoded chan struct{} // closed when the lines are decoded, and the text is no more
 	records []*Record     // up to the first line that is none
 	end     error         // what comes behind them; nil for the end of the history, or more
 }
 
-// texts are for batches to come. Records share nothing with what they were read from.
-var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// bufferPool are for batches to come. Records share nothing with what they were read from.
+var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
 	batchLines = 256
@@ -91,7 +91,7 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 		defer close(todo)
 		lines := bufio.NewReaderSize(source, 1<<20)
 		for first, more := int64(1), true; more; {
-			b := &batch{first: first, text: texts.Get().(*bytes.Buffer), decoded: make(chan struct{})}
+			b := &batch{first: first, buffer: bufferPool.Get().(*bytes.Buffer), decoded: make(chan struct{})}
 			more = b.read(lines)
 			first += int64(len(b.ends))
 			for _, to := range []chan<- *batch{todo, inOrder} {
@@ -118,12 +118,12 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 func (b *batch) read(lines *bufio.Reader) (more bool) {
 	for begun := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
-		b.text.Write(part)
+		b.buffer.Write(part)
 		at := b.first + int64(len(b.ends))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull): // a long line
 			continue
-		case errors.Is(err, io.EOF) && b.text.Len() == begun:
+		case errors.Is(err, io.EOF) && b.buffer.Len() == begun:
 			return false
 		case errors.Is(err, io.EOF):
 			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
@@ -132,7 +132,7 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 			b.end = fmt.Errorf("line %d: %w", at, err)
 			return false
 		}
-		begun = b.text.Len()
+		begun = b.buffer.Len()
 		b.ends = append(b.ends, begun)
 	}
 	return true
@@ -150,8 +150,8 @@ func (b *batch) decode(s *scanner) {
 		}
 		b.records = append(b.records, record)
 	}
-	b.text.Reset()
-	texts.Put(b.text)
+	b.buffer.Reset()
+	bufferPool.Put(b.buffer)
 }
 
 // line is the text of a line of the batch, from 0.
@@ -160,13 +160,13 @@ func (b *batch) line(i int) []byte {
 	if i > 0 {
 		begun = b.ends[i-1]
 	}
-	return b.text.Bytes()[begun:b.ends[i]]
+	return b.buffer.Bytes()[begun:b.ends[i]]
 }
 
 // parse reads the record that stands at place seq.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
-	if !record.plain(s, line) {
+	if !record.decodeFast(s, line) {
 		var decoded struct {
 			Record
 			Truth *Commit `json:"truth"` // Commit in format 1
@@ -182,15 +182,15 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	if record.Seq != seq {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
 	}
-	if n := record.kinds(); n != 1 {
+	if n := record.payloads(); n != 1 {
 		return nil, fmt.Errorf("expected one kind of record, found %d that are known", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {
 			return nil, errors.New("expected a start record")
 		}
-		if f := record.Start.Format; f != Format && f != formatWithTruth {
-			return nil, fmt.Errorf("expected format %d or %d, found format %d", formatWithTruth, Format, f)
+		if f := record.Start.Format; f != Format && f != format1 {
+			return nil, fmt.Errorf("expected format %d or %d, found format %d", format1, Format, f)
 		}
 	}
 	return record, nil

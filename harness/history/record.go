@@ -29,8 +29,8 @@ type Record struct {
 	Stall       *Stall       `json:"stall,omitempty"`
 }
 
-// kinds is how many of the pointers are set.
-func (r *Record) kinds() int {
+// payloads is how many of the pointers are set.
+func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
 		r.Start != nil, r.Phase != nil, r.Commit != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
@@ -52,9 +52,9 @@ func (r *Record) kinds() int {
 // Response and a Delivery, which the first histories of format 1 lack.
 const Format = 2
 
-// formatWithTruth is the format before Format, which is still read: a Commit was
+// format1 is the format before Format, which is still read: a Commit was
 // called truth.
-const formatWithTruth = 1
+const format1 = 1
 
 // Start is the first record of every history.
 type Start struct {

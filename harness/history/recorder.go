@@ -23,9 +23,9 @@ type Recorder struct {
 	mu      sync.Mutex // orders Seq, At and the send on queue
 	seq     int64
 	closed  bool
-	queue   chan item
-	beating bool
-	beat    time.Duration // when this process was last seen to run
+	queue   chan queueItem
+	detectStalls bool
+	lastHeartbeat    time.Duration // when this process was last seen to run
 
 	done   chan struct{} // closed when the writer has ended
 	failed chan struct{} // closed at the first error of the writer
@@ -33,8 +33,8 @@ type Recorder struct {
 	err    error // set before failed is closed
 }
 
-// item is a record to write, or a request to flush.
-type item struct {
+// queueItem is a record to write, or a request to flush.
+type queueItem struct {
 	record  *Record
 	flushed chan<- error
 }
@@ -56,7 +56,7 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 	r := &Recorder{
 		clock:  clock,
 		start:  start,
-		queue:  make(chan item, queueLength),
+		queue:  make(chan queueItem, queueLength),
 		done:   make(chan struct{}),
 		failed: make(chan struct{}),
 	}
@@ -74,21 +74,21 @@ func (r *Recorder) Append(record Record) {
 		return
 	}
 	at := r.clock.Since(r.start.Time)
-	r.pulse(at)
-	r.enter(record, at)
+	r.heartbeat(at)
+	r.enqueue(record, at)
 }
 
-// enter adds a record as of a time. The caller has the lock.
-func (r *Recorder) enter(record Record, at time.Duration) {
+// enqueue adds a record as of a time. The caller has the lock.
+func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.seq++
 	record.Seq, record.At = r.seq, at
-	r.queue <- item{record: &record}
+	r.queue <- queueItem{record: &record}
 }
 
 // How often a recorder that beats does so, and for how much longer it may not before
 // that is a stall: a busy machine is often late by tens of milliseconds.
 const (
-	beatEvery = 50 * time.Millisecond
+	heartbeatInterval = 50 * time.Millisecond
 	stallMin  = 200 * time.Millisecond
 )
 
@@ -96,9 +96,9 @@ const (
 // to run, or none to record in, and put a [Stall] before whatever comes next.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
-	r.beating, r.beat = true, r.clock.Since(r.start.Time)
+	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
 	r.mu.Unlock()
-	ticker, over, done := clock.NewTicker(beatEvery), make(chan struct{}), make(chan struct{})
+	ticker, over, done := clock.NewTicker(heartbeatInterval), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		defer ticker.Stop()
@@ -110,7 +110,7 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 			}
 			r.mu.Lock()
 			if !r.closed {
-				r.pulse(r.clock.Since(r.start.Time))
+				r.heartbeat(r.clock.Since(r.start.Time))
 			}
 			r.mu.Unlock()
 		}
@@ -120,16 +120,16 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 		<-done
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.beating = false
+		r.detectStalls = false
 	})
 }
 
-// pulse says that this process runs. The caller has the lock.
-func (r *Recorder) pulse(at time.Duration) {
-	late := at - r.beat - beatEvery
-	r.beat = at
-	if r.beating && late >= stallMin {
-		r.enter(Record{Stall: &Stall{Duration: late}}, at)
+// heartbeat says that this process runs. The caller has the lock.
+func (r *Recorder) heartbeat(at time.Duration) {
+	late := at - r.lastHeartbeat - heartbeatInterval
+	r.lastHeartbeat = at
+	if r.detectStalls && late >= stallMin {
+		r.enqueue(Record{Stall: &Stall{Duration: late}}, at)
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *Recorder) Flush() error {
 		<-r.done
 		return r.err
 	}
-	r.queue <- item{flushed: flushed}
+	r.queue <- queueItem{flushed: flushed}
 	r.mu.Unlock()
 	return <-flushed
 }

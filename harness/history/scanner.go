@@ -13,36 +13,36 @@ import (
 type scanner struct {
 	text  []byte
 	at    int
-	lost  bool
-	words words
+	failed  bool
+	strings stringCache
 }
 
-// words are strings read of late, so that most are not made again and again.
-type words [1 << 10]string
+// stringCache are strings read of late, so that most are not made again and again.
+type stringCache [1 << 10]string
 
-// wordsSeed is of no consequence but for which strings share a place.
-var wordsSeed = maphash.MakeSeed()
+// stringCacheSeed is of no consequence but for which strings share a place.
+var stringCacheSeed = maphash.MakeSeed()
 
-func (w *words) of(text []byte) string {
-	known := &w[maphash.Bytes(wordsSeed, text)%uint64(len(w))]
+func (w *stringCache) intern(text []byte) string {
+	known := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
 	if *known != string(text) {
 		*known = string(text)
 	}
 	return *known
 }
 
-// begin has the scanner read a text from its beginning.
-func (s *scanner) begin(text []byte) { s.text, s.at, s.lost = text, 0, false }
+// reset has the scanner read a text from its beginning.
+func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
-// ended reports whether the scanner has come to the end of the text, or of its line,
+// atEnd reports whether the scanner has come to the end of the text, or of its line,
 // and not been lost.
-func (s *scanner) ended() bool {
-	s.take('\n')
-	return !s.lost && s.at == len(s.text)
+func (s *scanner) atEnd() bool {
+	s.accept('\n')
+	return !s.failed && s.at == len(s.text)
 }
 
-// take goes past a byte if it is next, and reports whether it was.
-func (s *scanner) take(c byte) bool {
+// accept goes past a byte if it is next, and reports whether it was.
+func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false
 	}
@@ -50,41 +50,41 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-func (s *scanner) want(c byte) {
-	if !s.take(c) {
-		s.lost = true
+func (s *scanner) expect(c byte) {
+	if !s.accept(c) {
+		s.failed = true
 	}
 }
 
 // open begins an object or array, and reports whether anything is in it.
 func (s *scanner) open(begin, end byte) bool {
-	s.want(begin)
-	return !s.lost && !s.take(end)
+	s.expect(begin)
+	return !s.failed && !s.accept(end)
 }
 
 // next reports whether more of an object or array follows what was read of it.
 func (s *scanner) next(end byte) bool {
-	if s.lost || s.take(',') {
-		return !s.lost
+	if s.failed || s.accept(',') {
+		return !s.failed
 	}
-	s.want(end)
+	s.expect(end)
 	return false
 }
 
-// fields yields the names of the fields of an object. The value of each is to be read
+// eachField yields the names of the fields of an object. The value of each is to be read
 // before the next.
-func (s *scanner) fields(yield func(name []byte) bool) {
+func (s *scanner) eachField(yield func(name []byte) bool) {
 	for more := s.open('{', '}'); more; more = s.next('}') {
-		name := s.quoted()
-		s.want(':')
-		if s.lost || !yield(name) {
+		name := s.readQuoted()
+		s.expect(':')
+		if s.failed || !yield(name) {
 			return
 		}
 	}
 }
 
-// items yields the places of the items of an array. Each is to be read before the next.
-func (s *scanner) items(yield func(place int) bool) {
+// eachItem yields the places of the items of an array. Each is to be read before the next.
+func (s *scanner) eachItem(yield func(place int) bool) {
 	place := 0
 	for more := s.open('[', ']'); more; more = s.next(']') {
 		if !yield(place) {
@@ -94,67 +94,67 @@ func (s *scanner) items(yield func(place int) bool) {
 	}
 }
 
-// word reads a string.
-func (s *scanner) word() string { return s.words.of(s.quoted()) }
+// readString reads a string.
+func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
-// quoted reads a string, and returns it where it stands in the text.
-func (s *scanner) quoted() []byte {
-	s.want('"')
+// readQuoted reads a string, and returns it where it stands in the text.
+func (s *scanner) readQuoted() []byte {
+	s.expect('"')
 	begun := s.at
-	for s.at < len(s.text) && isPlain(s.text[s.at]) {
+	for s.at < len(s.text) && isUnescapedASCII(s.text[s.at]) {
 		s.at++
 	}
 	text := s.text[begun:s.at]
-	s.want('"')
+	s.expect('"')
 	return text
 }
 
-// isPlain reports whether a byte stands for itself in a string.
-func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
+// isUnescapedASCII reports whether a byte stands for itself in a string.
+func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// natural reads a whole number that is not negative.
-func (s *scanner) natural() (n int64) {
+// readUint reads a whole number that is not negative.
+func (s *scanner) readUint() (n int64) {
 	begun := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
 		n = 10*n + int64(s.text[s.at]-'0') // what is too large is given up below
 	}
 	digits := s.at - begun
 	if digits == 0 || digits > 18 || digits > 1 && s.text[begun] == '0' {
-		s.lost = true
+		s.failed = true
 	}
 	return n
 }
 
-// whole reads a whole number.
-func (s *scanner) whole() int64 {
-	if s.take('-') {
-		return -s.natural()
+// readInt reads a whole number.
+func (s *scanner) readInt() int64 {
+	if s.accept('-') {
+		return -s.readUint()
 	}
-	return s.natural()
+	return s.readUint()
 }
 
-// flag reads a truth value.
-func (s *scanner) flag() bool {
+// readBool reads a truth value.
+func (s *scanner) readBool() bool {
 	if s.at < len(s.text) && s.text[s.at] == 't' {
-		s.literal("true")
+		s.expectLiteral("true")
 		return true
 	}
-	s.literal("false")
+	s.expectLiteral("false")
 	return false
 }
 
-func (s *scanner) literal(text string) {
+func (s *scanner) expectLiteral(text string) {
 	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
-		s.lost = true
+		s.failed = true
 		return
 	}
 	s.at += len(text)
 }
 
-// time reads a time.
-func (s *scanner) time() (t time.Time) {
-	if err := t.UnmarshalText(s.quoted()); err != nil {
-		s.lost = true
+// readTime reads a time.
+func (s *scanner) readTime() (t time.Time) {
+	if err := t.UnmarshalText(s.readQuoted()); err != nil {
+		s.failed = true
 	}
 	return t
 }
@@ -162,52 +162,52 @@ func (s *scanner) time() (t time.Time) {
 // depthMax is how deep what is taken raw may be nested.
 const depthMax = 100
 
-// raw reads any value, and returns it as it is written.
-func (s *scanner) raw() json.RawMessage {
+// readRaw reads any value, and returns it as it is written.
+func (s *scanner) readRaw() json.RawMessage {
 	begun := s.at
-	s.skip(depthMax)
+	s.skipValue(depthMax)
 	return append(json.RawMessage(nil), s.text[begun:s.at]...)
 }
 
-// skip goes past a value that is nested no deeper than so.
-func (s *scanner) skip(depth int) {
+// skipValue goes past a value that is nested no deeper than so.
+func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
-		s.lost = true
+		s.failed = true
 		return
 	}
 	switch s.text[s.at] {
 	case '{':
 		for more := s.open('{', '}'); more; more = s.next('}') {
 			s.skipString()
-			s.want(':')
-			s.skip(depth - 1)
+			s.expect(':')
+			s.skipValue(depth - 1)
 		}
 	case '[':
 		for more := s.open('[', ']'); more; more = s.next(']') {
-			s.skip(depth - 1)
+			s.skipValue(depth - 1)
 		}
 	case '"':
 		s.skipString()
 	case 't', 'f':
-		s.flag()
+		s.readBool()
 	case 'n':
-		s.literal("null")
+		s.expectLiteral("null")
 	default:
-		s.whole()
+		s.readInt()
 	}
 }
 
 func (s *scanner) skipString() {
-	s.want('"')
+	s.expect('"')
 	for ; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
-		case isPlain(c):
+		case isUnescapedASCII(c):
 		case c == '\\' && s.at+1 < len(s.text) && (s.text[s.at+1] == '"' || s.text[s.at+1] == '\\' || s.text[s.at+1] == 'n'):
 			s.at++
 		default:
-			s.want('"')
+			s.expect('"')
 			return
 		}
 	}
-	s.lost = true
+	s.failed = true
 }

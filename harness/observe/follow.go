@@ -32,14 +32,14 @@ type Follower struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	// known is the last version seen of every object that lives, by its key.
-	known map[string]history.Object
+	// latest is the last version seen of every object that lives, by its key.
+	latest map[string]history.Object
 
 	mu sync.Mutex
-	// at is the revision up to which everything has been seen and recorded.
-	at int64
-	// moved is closed, and replaced, whenever at changes.
-	moved chan struct{}
+	// seenUpTo is the revision up to which everything has been seen and recorded.
+	seenUpTo int64
+	// changed is closed, and replaced, whenever at changes.
+	changed chan struct{}
 }
 
 // Follow records what is there, and watches from then on what happens to it. Stop
@@ -47,10 +47,10 @@ type Follower struct {
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	o := &Follower{
 		FollowOptions: options,
-		ended:         make(chan struct{}), moved: make(chan struct{}),
-		known: map[string]history.Object{},
+		ended:         make(chan struct{}), changed: make(chan struct{}),
+		latest: map[string]history.Object{},
 	}
-	if err := o.begin(ctx); err != nil {
+	if err := o.resync(ctx); err != nil {
 		return nil, fmt.Errorf("observing %s: %w", o.Namespace, err)
 	}
 	ctx, o.cancel = context.WithCancel(ctx)
@@ -71,7 +71,7 @@ func (o *Follower) CatchUp(ctx context.Context) error {
 	}
 	for {
 		o.mu.Lock()
-		at, moved := o.at, o.moved
+		at, moved := o.seenUpTo, o.changed
 		o.mu.Unlock()
 		if at >= answer.Header.Revision {
 			return nil
@@ -98,7 +98,7 @@ func (o *Follower) run(ctx context.Context) {
 			return
 		}
 		o.gap("%v", err)
-		for again := true; again; again = o.begin(ctx) != nil {
+		for again := true; again; again = o.resync(ctx) != nil {
 			select {
 			case <-ctx.Done():
 				return
@@ -116,10 +116,10 @@ func (o *Follower) follow(ctx context.Context) error {
 	defer cancel()
 	// All keys, so that whatever is committed shows how far the watch is: one of
 	// fewer keys would fall behind what etcd keeps of the past.
-	watch := o.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(o.at+1))
+	watch := o.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(o.seenUpTo+1))
 	for answer := range watch {
 		if err := answer.Err(); err != nil {
-			return fmt.Errorf("watching etcd from version %d: %w", o.at+1, err)
+			return fmt.Errorf("watching etcd from version %d: %w", o.seenUpTo+1, err)
 		}
 		for _, event := range answer.Events {
 			o.event(event)
@@ -138,13 +138,13 @@ func (o *Follower) event(event *clientv3.Event) {
 	if resource == "" {
 		return
 	}
-	before, known := o.known[key]
+	before, known := o.latest[key]
 	if event.Type == clientv3.EventTypeDelete {
 		if !known {
 			o.gap("%s was deleted and had not been seen before", key)
 			return
 		}
-		o.forget(key, before, event.Kv.ModRevision)
+		o.recordDeletion(key, before, event.Kv.ModRevision)
 		return
 	}
 	object, err := decode(resource, event.Kv)
@@ -161,23 +161,23 @@ func (o *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// begin takes what is there now for the truth: at the start all there is, and
+// resync takes what is there now for the truth: at the start all there is, and
 // after a gap what has become of it meanwhile.
-func (o *Follower) begin(ctx context.Context) error {
+func (o *Follower) resync(ctx context.Context) error {
 	present, revision, err := o.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.known)) {
+	for _, key := range slices.Sorted(maps.Keys(o.latest)) {
 		if _, still := present[key]; !still {
-			o.forget(key, o.known[key], revision)
+			o.recordDeletion(key, o.latest[key], revision)
 		}
 	}
 	inOrder := slices.SortedFunc(maps.Keys(present), func(a, b string) int {
 		return int(present[a].Version) - int(present[b].Version)
 	})
 	for _, key := range inOrder {
-		switch before, known := o.known[key]; {
+		switch before, known := o.latest[key]; {
 		case !known:
 			o.record(history.Added, key, present[key])
 		case before.Version < present[key].Version:
@@ -220,14 +220,14 @@ func (o *Follower) resourceOf(key string) string {
 }
 
 func (o *Follower) record(event history.EventType, key string, object history.Object) {
-	o.known[key] = object
+	o.latest[key] = object
 	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// forget records the end of an object, as the API server tells of it: as it was
+// recordDeletion records the end of an object, as the API server tells of it: as it was
 // last, at the version of its deletion.
-func (o *Follower) forget(key string, last history.Object, revision int64) {
-	delete(o.known, key)
+func (o *Follower) recordDeletion(key string, last history.Object, revision int64) {
+	delete(o.latest, key)
 	last.Version = history.Version(revision)
 	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
@@ -235,9 +235,9 @@ func (o *Follower) forget(key string, last history.Object, revision int64) {
 func (o *Follower) advance(revision int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.at = max(o.at, revision)
-	close(o.moved)
-	o.moved = make(chan struct{})
+	o.seenUpTo = max(o.seenUpTo, revision)
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 func (o *Follower) gap(format string, args ...any) {

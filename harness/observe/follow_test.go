@@ -23,8 +23,8 @@ import (
 
 const namespace = "observed"
 
-// stand is what a test observes, and what was recorded of it.
-type stand struct {
+// fixture is what a test observes, and what was recorded of it.
+type fixture struct {
 	t        *testing.T
 	cluster  *embedded.Cluster
 	admin    kubernetes.Interface
@@ -35,14 +35,14 @@ type stand struct {
 	records []history.Record
 }
 
-func newStand(t *testing.T) *stand {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{t: t, cluster: c}
+	s := &fixture{t: t, cluster: c}
 	t.Cleanup(func() { s.must(c.Stop(context.WithoutCancel(t.Context()))) })
 	s.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
 	s.must(err)
@@ -60,19 +60,19 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-func (s *stand) must(err error) {
+func (s *fixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *stand) options() FollowOptions {
+func (s *fixture) options() FollowOptions {
 	return FollowOptions{Etcd: s.etcd, Namespace: namespace, Recorder: s.recorder}
 }
 
 // create makes a Service, change labels it, remove deletes it.
-func (s *stand) create(name string) {
+func (s *fixture) create(name string) {
 	s.t.Helper()
 	_, err := s.admin.CoreV1().Services(namespace).Create(s.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
@@ -80,20 +80,20 @@ func (s *stand) create(name string) {
 	s.must(err)
 }
 
-func (s *stand) change(name, label string) {
+func (s *fixture) change(name, label string) {
 	s.t.Helper()
 	_, err := s.admin.CoreV1().Services(namespace).Patch(s.t.Context(), name, "application/merge-patch+json",
 		[]byte(`{"metadata": {"labels": {"test": "`+label+`"}}}`), metav1.PatchOptions{})
 	s.must(err)
 }
 
-func (s *stand) remove(name string) {
+func (s *fixture) remove(name string) {
 	s.t.Helper()
 	s.must(s.admin.CoreV1().Services(namespace).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
 }
 
 // compact throws away what was in etcd up to now.
-func (s *stand) compact() {
+func (s *fixture) compact() {
 	s.t.Helper()
 	present, err := s.etcd.Get(s.t.Context(), "/", clientv3.WithCountOnly())
 	s.must(err)
@@ -101,8 +101,8 @@ func (s *stand) compact() {
 	s.must(err)
 }
 
-// truths returns in words what was recorded of Services, and how many gaps.
-func (s *stand) truths(o *Follower) (told []string, gaps int) {
+// serviceCommits returns in words what was recorded of Services, and how many gaps.
+func (s *fixture) serviceCommits(o *Follower) (told []string, gaps int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -131,7 +131,7 @@ func (s *stand) truths(o *Follower) (told []string, gaps int) {
 // TestOutages: nothing is missed when the API server and etcd are killed and
 // start again, nor when the past is thrown away in between.
 func TestOutages(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.create("before")
 	o, err := Follow(t.Context(), s.options())
 	s.must(err)
@@ -149,7 +149,7 @@ func TestOutages(t *testing.T) {
 		s.must(o.CatchUp(t.Context()))
 		s.compact()
 	}
-	told, gaps := s.truths(o)
+	told, gaps := s.serviceCommits(o)
 	want := []string{"ADDED before ", "MODIFIED before 1"}
 	for _, name := range []string{"with-kube-apiserver", "with-etcd", "with-kube-apiserver"} {
 		want = append(want, "ADDED "+name+" ", "MODIFIED "+name+" 1", "MODIFIED "+name+" 2", "DELETED "+name+" 2")
@@ -159,10 +159,10 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestAsTheAPIServerTells: a version that is read from etcd is the same as the
+// TestSameAsAPIServer: a version that is read from etcd is the same as the
 // API server shows it.
-func TestAsTheAPIServerTells(t *testing.T) {
-	s := newStand(t)
+func TestSameAsAPIServer(t *testing.T) {
+	s := newFixture(t)
 	s.create("web")
 	o, err := Follow(t.Context(), s.options())
 	s.must(err)
@@ -171,7 +171,7 @@ func TestAsTheAPIServerTells(t *testing.T) {
 	s.must(err)
 	want, err := history.Project("services", shown)
 	s.must(err)
-	s.truths(o)
+	s.serviceCommits(o)
 	for _, r := range s.records {
 		if r.Commit != nil && r.Commit.Object.Version == want.Version {
 			if diff := cmp.Diff(want, r.Commit.Object); diff != "" {
@@ -186,7 +186,7 @@ func TestAsTheAPIServerTells(t *testing.T) {
 // TestGap: a follower that has lost its place says so, and goes on with what is
 // there.
 func TestGap(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.create("stays")
 	s.create("changes")
 	s.create("goes")
@@ -205,7 +205,7 @@ func TestGap(t *testing.T) {
 		defer close(o.ended)
 		o.run(ctx)
 	}()
-	told, gaps := s.truths(o)
+	told, gaps := s.serviceCommits(o)
 	want := []string{
 		"ADDED stays ", "ADDED changes ", "ADDED goes ",
 		"DELETED goes ", "MODIFIED changes 1", "ADDED comes ",

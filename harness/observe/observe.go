@@ -45,7 +45,7 @@ type Recorder interface{ Append(history.Record) }
 // Observer records the truth, as the API server tells it, until it is stopped. It
 // misses what an API server that ends has not told any more.
 type Observer struct {
-	witnesses []*witness
+	watchers []*resourceWatcher
 	cancel    context.CancelFunc
 	group     *errgroup.Group
 }
@@ -61,13 +61,13 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 			observer.Stop()
 			return nil, fmt.Errorf("observing %s: %w", resource.GroupResource(), err)
 		}
-		w := newWitness(client, resource, o.Namespace, o.Recorder)
-		stream, err := w.begin(ctx)
+		w := newResourceWatcher(client, resource, o.Namespace, o.Recorder)
+		stream, err := w.start(ctx)
 		if err != nil {
 			observer.Stop()
 			return nil, fmt.Errorf("observing %s: %w", w.resource, err)
 		}
-		observer.witnesses = append(observer.witnesses, w)
+		observer.watchers = append(observer.watchers, w)
 		observer.group.Go(func() error { w.run(ctx, stream); return nil })
 	}
 	return observer, nil
@@ -78,9 +78,9 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 // cannot tell; whether that is a gap is for the caller to say, who knows whether it
 // may still come.
 func (o *Observer) CatchUp(ctx context.Context) error {
-	missing := make([]error, len(o.witnesses))
+	missing := make([]error, len(o.watchers))
 	var group errgroup.Group
-	for i, w := range o.witnesses {
+	for i, w := range o.watchers {
 		group.Go(func() error { missing[i] = w.catchUp(ctx); return nil })
 	}
 	_ = group.Wait() // of all of them, not of the first that fails

@@ -20,7 +20,7 @@ import (
 // of it.
 type Permission string
 
-func right(verb, resource, group, subresource string) Permission {
+func permission(verb, resource, group, subresource string) Permission {
 	words := verb + " " + resource
 	if group != "" {
 		words += "." + group
@@ -40,7 +40,7 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 			for _, resource := range rule.Resources {
 				resource, subresource, _ := strings.Cut(resource, "/")
 				for _, verb := range rule.Verbs {
-					all = append(all, right(verb, resource, group, subresource))
+					all = append(all, permission(verb, resource, group, subresource))
 				}
 			}
 		}
@@ -86,7 +86,7 @@ func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 		}
 	}
 	for _, refusal := range refusals {
-		asked.Refused = append(asked.Refused, inWords(refusal))
+		asked.Refused = append(asked.Refused, describe(refusal))
 	}
 	slices.Sort(asked.Permissions)
 	asked.Permissions = slices.Compact(asked.Permissions)
@@ -95,7 +95,7 @@ func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 
 func needed(r *history.Request) Permission {
 	resource, group, _ := strings.Cut(r.Resource, ".")
-	return right(r.Verb, resource, group, r.Subresource)
+	return permission(r.Verb, resource, group, r.Subresource)
 }
 
 // refused: quotas and namespaces that are going answer 403 as well, to creates.
@@ -124,7 +124,7 @@ func granted(response *history.Response) bool {
 	return response.ServerCode < http.StatusInternalServerError
 }
 
-func inWords(r *history.Request) string {
+func describe(r *history.Request) string {
 	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
 }
 

@@ -22,7 +22,7 @@ func TestGranted(t *testing.T) {
 	}
 }
 
-func TestAskedIn(t *testing.T) {
+func TestRequestedIn(t *testing.T) {
 	request := func(id uint64, verb, resource, subresource string) *history.Record {
 		return &history.Record{Request: &history.Request{
 			ID: id, Subject: "subject-0", Verb: verb, Resource: resource, Subresource: subresource, Namespace: "ns", Name: "web",
@@ -77,7 +77,7 @@ func TestAskedIn(t *testing.T) {
 	}
 }
 
-func TestAskedInWhatCannotBeRead(t *testing.T) {
+func TestRequestedInReadError(t *testing.T) {
 	broken := errors.New("line 7")
 	_, err := RequestedIn(func(yield func(*history.Record, error) bool) { yield(nil, broken) })
 	if !errors.Is(err, broken) {

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// thousand is the convergence that the benchmark times: its await ends when 1000
+// thousandPods is the convergence that the benchmark times: its await ends when 1000
 // pods are ready.
-const thousand = `
+const thousandPods = `
 name: thousand
 description: 0 to 1000 pods, nothing goes wrong
 seed: 1
@@ -63,7 +63,7 @@ func median(values []float64) float64 {
 // convergence makes a run and returns how long its last step took.
 func convergence(b *testing.B, direct bool) time.Duration {
 	b.Helper()
-	asked, err := scenario.Parse("thousand", []byte(thousand))
+	asked, err := scenario.Parse("thousand", []byte(thousandPods))
 	if err != nil {
 		b.Fatal(err)
 	}

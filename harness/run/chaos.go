@@ -20,23 +20,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// chaos runs the workload and, beside it, every fault in its time. It returns
+// runChaos runs the workload and, beside it, every fault in its time. It returns
 // when the workload has ended and every fault is healed.
-func (s *stage) chaos(ctx context.Context) error {
+func (s *testEnvironment) runChaos(ctx context.Context) error {
 	if err := s.cluster.Health(ctx); err != nil {
 		return fmt.Errorf("before the workload begins: %w", err)
 	}
-	s.mark(history.PhaseChaos)
+	s.beginPhase(history.PhaseChaos)
 	s.progress("chaos: %d steps, %d faults", len(s.Scenario.Workload), len(s.Scenario.Faults))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	worked := make(chan struct{}) // closed when the workload has ended
-	t := times{begun: s.Clock.Now(), worked: worked, idle: s.idle(ctx, worked)}
+	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: worked, converged: s.convergedAfterWorkload(ctx, worked)}
 	var group errgroup.Group
 	for i, spec := range s.Scenario.Faults {
 		// Before the workload begins, so that no moment passes unseen.
-		first := s.lookout.expect(spec.When, s.proxy.Controller, false)
-		group.Go(func() error { return s.fault(ctx, i, first, t) })
+		first := s.dispatcher.subscribe(spec.When, s.proxy.Controller, false)
+		group.Go(func() error { return s.runFault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
 		defer close(worked)
@@ -44,7 +44,7 @@ func (s *stage) chaos(ctx context.Context) error {
 			Client:    s.admin,
 			Namespace: namespace,
 			Pods:      s.pods,
-			Recorder:  s.lookout,
+			Recorder:  s.dispatcher,
 			Clock:     s.Clock,
 		}, s.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
@@ -56,17 +56,17 @@ func (s *stage) chaos(ctx context.Context) error {
 	return group.Wait()
 }
 
-// times are those that faults go by.
-type times struct {
-	begun  time.Time       // when the workload began
-	worked <-chan struct{} // closed when it has ended
-	idle   <-chan struct{} // closed when the subject has nothing left to do after that
+// faultTiming are those that faults go by.
+type faultTiming struct {
+	chaosBegan  time.Time       // when the workload began
+	workloadDone <-chan struct{} // closed when it has ended
+	converged   <-chan struct{} // closed when the subject has nothing left to do after that
 }
 
-// idle returns what is closed when the workload has ended and the subject has
+// convergedAfterWorkload returns what is closed when the workload has ended and the subject has
 // converged and is quiet, or has had its time for that. No moment comes of its
 // doing after that.
-func (s *stage) idle(ctx context.Context, worked <-chan struct{}) <-chan struct{} {
+func (s *testEnvironment) convergedAfterWorkload(ctx context.Context, worked <-chan struct{}) <-chan struct{} {
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
@@ -83,23 +83,23 @@ func (s *stage) idle(ctx context.Context, worked <-chan struct{}) <-chan struct{
 	return idle
 }
 
-// fault has one fault act, as often as its moment comes and it may, when for the
+// runFault has one fault act, as often as its moment comes and it may, when for the
 // first time.
-func (s *stage) fault(ctx context.Context, index int, when *expected, t times) error {
-	spec, random := s.Scenario.Faults[index], s.random(index)
+func (s *testEnvironment) runFault(ctx context.Context, index int, when *subscription, t faultTiming) error {
+	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
 		if round > 0 {
-			when = s.lookout.expect(spec.When, s.proxy.Controller, true)
+			when = s.dispatcher.subscribe(spec.When, s.proxy.Controller, true)
 		}
-		report := faults.NewReporter(s.lookout, index, spec.Name)
+		report := faults.NewReporter(s.dispatcher, index, spec.Name)
 		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
 			report.TolerateOutage()
 		}
-		cause, came := s.begin(ctx, spec, when, t)
+		cause, came := s.awaitStart(ctx, spec, when, t)
 		var err error
 		switch {
 		case came:
-			err = s.act(ctx, spec, when, t, &faults.Env{
+			err = s.applyFault(ctx, spec, when, t, &faults.Env{
 				Rand:      random,
 				Proxy:     s.proxy,
 				Subject:   s.subject,
@@ -118,7 +118,7 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 		default:
 			report.Failed(nil, fmt.Errorf("the workload ended before the fault began, at %s", spec.From))
 		}
-		s.lookout.forget(when)
+		s.dispatcher.unsubscribe(when)
 		if !came || err != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -126,35 +126,35 @@ func (s *stage) fault(ctx context.Context, index int, when *expected, t times) e
 	return nil
 }
 
-// begin waits for a fault's time, and reports whether it came.
-func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, t times) (trigger.Match, bool) {
+// awaitStart waits for a fault's time, and reports whether it came.
+func (s *testEnvironment) awaitStart(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.worked // whatever lasts as long as the workload does not begin after it
+		over := t.workloadDone // whatever lasts as long as the workload does not begin after it
 		if spec.For > 0 {
 			over = nil
 		}
-		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.begun), over)
+		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.chaosBegan), over)
 	}
 	select {
-	case cause := <-when.came:
+	case cause := <-when.matched:
 		if spec.From == 0 {
 			return cause, true // what it has kept waits until the fault is in force
 		}
-		s.lookout.forget(when)
+		s.dispatcher.unsubscribe(when)
 		return cause, s.sleep(ctx, spec.From, nil)
-	case <-t.idle:
+	case <-t.converged:
 	case <-ctx.Done():
 	}
 	return trigger.Match{}, false
 }
 
-// act takes a fault through its life: inject, wait, heal, see that the control
+// applyFault takes a fault through its life: inject, wait, heal, see that the control
 // plane is healthy again. Whatever ends the run, the fault is healed.
 //
 // The control plane was healthy before the workload began, and after each fault that
 // was healed. It is not asked once more: an answer may take seconds, and a moment is
 // over by then. Only the outage that another fault makes has to pass.
-func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t times, env *faults.Env) (err error) {
+func (s *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
@@ -170,14 +170,14 @@ func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t 
 			return fmt.Errorf("before %s: %w", env.Report, err)
 		}
 	}
-	until := s.lookout.expect(spec.Until, s.proxy.Controller, false)
-	defer s.lookout.forget(until)
+	until := s.dispatcher.subscribe(spec.Until, s.proxy.Controller, false)
+	defer s.dispatcher.unsubscribe(until)
 	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return err
 	}
-	s.lookout.forget(when)
-	worked, over := t.worked, (<-chan time.Time)(nil)
+	s.dispatcher.unsubscribe(when)
+	worked, over := t.workloadDone, (<-chan time.Time)(nil)
 	if spec.For > 0 {
 		timer := s.Clock.NewTimer(spec.For)
 		defer timer.Stop()
@@ -186,7 +186,7 @@ func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t 
 	select {
 	case <-worked:
 	case <-over:
-	case <-until.came:
+	case <-until.matched:
 	case <-ctx.Done():
 	}
 	return ctx.Err()
@@ -240,20 +240,20 @@ func Supported(s *scenario.Scenario, provider string) error {
 }
 
 const (
-	// healWithin bounds the healing of a fault and what follows until the control
+	// healTimeout bounds the healing of a fault and what follows until the control
 	// plane is healthy again: parts of it may have to start first.
-	healWithin = 4 * time.Minute
-	// brokenHealWithin bounds the healing once the run has broken off: the control
+	healTimeout = 4 * time.Minute
+	// abortedHealTimeout bounds the healing once the run has broken off: the control
 	// plane may be what broke.
-	brokenHealWithin = 3 * time.Second
+	abortedHealTimeout = 3 * time.Second
 )
 
 // heal ends a fault, however the run ended, and sees that the control plane is
 // healthy again.
-func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
-	within := healWithin
+func (s *testEnvironment) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
+	within := healTimeout
 	if ctx.Err() != nil { // there may be nothing left to be healed
-		within = brokenHealWithin
+		within = abortedHealTimeout
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
@@ -272,7 +272,7 @@ func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) e
 }
 
 // sleep waits, and reports whether neither ctx nor early ended before the time was over.
-func (s *stage) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+func (s *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
 	select {
@@ -285,9 +285,9 @@ func (s *stage) sleep(ctx context.Context, d time.Duration, early <-chan struct{
 	}
 }
 
-// random is the fault's own source of draws: a fault that is added, removed or
+// faultRandom is the fault's own source of draws: a fault that is added, removed or
 // fires at another time does not change what the others draw.
-func (s *stage) random(index int) *rand.Rand {
+func (s *testEnvironment) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)
 	return rand.New(rand.NewPCG(s.Scenario.Seed, hash.Sum64()))

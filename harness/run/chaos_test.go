@@ -11,34 +11,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// silent is a control plane that says how it is only when it is let.
-type silent struct {
+// blockedCluster is a control plane that says how it is only when it is let.
+type blockedCluster struct {
 	cluster.Cluster
-	asked  chan struct{}
-	well   chan struct{}
+	healthAsked  chan struct{}
+	healthy   chan struct{}
 	halted chan cluster.Part
 }
 
-func (s *silent) Health(ctx context.Context) error {
-	s.asked <- struct{}{}
+func (s *blockedCluster) Health(ctx context.Context) error {
+	s.healthAsked <- struct{}{}
 	select {
-	case <-s.well:
+	case <-s.healthy:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *silent) Halt(_ context.Context, part cluster.Part) error {
+func (s *blockedCluster) Halt(_ context.Context, part cluster.Part) error {
 	s.halted <- part
 	return nil
 }
 
-func (s *silent) Resume(context.Context, cluster.Part) error { return nil }
+func (s *blockedCluster) Resume(context.Context, cluster.Part) error { return nil }
 
-// TestActsAtOnce: a fault does not wait until the control plane has said how it is,
+// TestFaultDoesNotWaitForHealth: a fault does not wait until the control plane has said how it is,
 // unless another fault has it out of order.
-func TestActsAtOnce(t *testing.T) {
+func TestFaultDoesNotWaitForHealth(t *testing.T) {
 	asked := parse(t, `name: x
 description: x
 workload:
@@ -47,15 +47,15 @@ faults:
   - api-server-restart: {}
   - etcd-restart: {}
 `)
-	c := &silent{asked: make(chan struct{}, 10), well: make(chan struct{}), halted: make(chan cluster.Part)}
-	s := &stage{Options: &Options{Scenario: asked, Clock: clock.RealClock{}}, lookout: newTestLookout(t), cluster: c}
+	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Part)}
+	s := &testEnvironment{Options: &Options{Scenario: asked, Clock: clock.RealClock{}}, dispatcher: newTestDispatcher(t), cluster: c}
 	worked := make(chan struct{})
 	acted := make(chan error, 2)
 	act := func(index int) {
 		spec := asked.Faults[index]
 		go func() {
-			acted <- s.act(t.Context(), spec, s.lookout.expect(nil, nil, false), times{worked: worked}, &faults.Env{
-				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(s.lookout, index, spec.Name),
+			acted <- s.applyFault(t.Context(), spec, s.dispatcher.subscribe(nil, nil, false), faultTiming{workloadDone: worked}, &faults.Env{
+				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(s.dispatcher, index, spec.Name),
 			})
 		}()
 	}
@@ -74,11 +74,11 @@ faults:
 	wantHalted(cluster.APIServer)
 	act(1)
 	select {
-	case <-c.asked:
+	case <-c.healthAsked:
 	case <-c.halted:
 		t.Fatal("halted etcd while the API server was out of order")
 	}
-	close(c.well)
+	close(c.healthy)
 	wantHalted(cluster.Etcd)
 	close(worked)
 	for range 2 {

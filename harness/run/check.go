@@ -38,8 +38,8 @@ func Validate(s *scenario.Scenario) error {
 	return nil
 }
 
-// setting is what the checks need to know of a scenario.
-func setting(s *scenario.Scenario, environment *Environment) check.Settings {
+// checkSettings is what the checks need to know of a scenario.
+func checkSettings(s *scenario.Scenario, environment *Environment) check.Settings {
 	return check.Settings{
 		Within:    s.Settle.Within,
 		Quiet:     s.Settle.Quiet,
@@ -56,21 +56,21 @@ var ErrUnreadable = errors.New("the history cannot be judged")
 // reports anew. The same directory always gets the same verdicts. Where only the
 // reports cannot be written, there is a run beside the error.
 func Check(path string) (*reports.Run, error) {
-	judged, draft, err := judge(path)
+	judged, draft, err := checkDirectory(path)
 	if err != nil {
 		return nil, err
 	}
 	return judged, reports.WriteRun(*judged, draft)
 }
 
-// judge judges the run in a directory, and writes nothing. The timeline of its reports is
+// checkDirectory judges the run in a directory, and writes nothing. The timeline of its reports is
 // drafted meanwhile, so that a history is decoded once, however long it is.
-func judge(path string) (*reports.Run, *timeline.Draft, error) {
+func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, asked, environment, err := open(path)
+	dir, asked, environment, err := openRunDirectory(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,11 +78,11 @@ func judge(path string) (*reports.Run, *timeline.Draft, error) {
 		return nil, nil, err
 	}
 	var draft *timeline.Draft
-	records := history.Shared(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
+	records := history.Tee(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
 		draft = timeline.NewDraft(records)
 	})
 	var duration time.Duration
-	results, activity, err := check.Run(setting(asked, environment), func(yield func(*history.Record, error) bool) {
+	results, activity, err := check.Run(checkSettings(asked, environment), func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
 				duration = record.At
@@ -116,12 +116,12 @@ func summarize(dir directory, asked *scenario.Scenario, environment *Environment
 		Started:     environment.Started,
 		Versions:    versions,
 		Results:     results,
-		Reproduce:   again(dir, environment),
+		Reproduce:   reproduceCommand(dir, environment),
 	}
 }
 
-// again is the command line that makes the run again.
-func again(dir directory, environment *Environment) string {
+// reproduceCommand is the command line that makes the run again.
+func reproduceCommand(dir directory, environment *Environment) string {
 	program := environment.Command[0]
 	if strings.HasSuffix(program, ".test") { // a suite made the run, and cannot make it alone
 		program = "bin/gauntlet"

@@ -27,8 +27,8 @@ type ControlPlane struct {
 	Relays int
 	// Existing says which cluster to use that somebody else made.
 	Existing existing.Options
-	// Keep says that the cluster may outlive gauntlet, where it can.
-	Keep bool
+	// Standing says that the cluster may outlive gauntlet, where it can.
+	Standing bool
 }
 
 // StartControlPlane starts a control plane without any subject on it.

@@ -24,8 +24,8 @@ import (
 // Bounds on a look at how a run stands at its end: all of it, and what one replica
 // is asked.
 const (
-	lookWithin = 15 * time.Second
-	askWithin  = 3 * time.Second
+	snapshotTimeout = 15 * time.Second
+	debugFetchTimeout  = 3 * time.Second
 )
 
 // snapshot is how a run stood at its end, before anything was stopped: what helps to
@@ -46,15 +46,15 @@ func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// look takes the snapshot: what is pending, every object of the workload as the API
+// takeSnapshot takes the snapshot: what is pending, every object of the workload as the API
 // server has it, and of each replica its metrics and what each of its goroutines does.
 // It comes after all that is judged, so that nothing of it decides anything; what
 // cannot be had is said in its place. Secrets are not asked for. Of a run that was
 // interrupted, or whose control plane has gone, it is only what is pending: somebody
 // waits for its end, or there is nobody to ask. broken is what ended the run, if
 // anything did.
-func (s *stage) look(ctx context.Context, broken error) *snapshot {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
+func (s *testEnvironment) takeSnapshot(ctx context.Context, broken error) *snapshot {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
 	seen := &snapshot{pending: s.monitor.settled.Pending()}
 	if len(seen.pending) > 0 {
@@ -64,18 +64,18 @@ func (s *stage) look(ctx context.Context, broken error) *snapshot {
 	if errors.Is(broken, errInterrupted) || s.cluster.Err() != nil {
 		return seen
 	}
-	if err := s.lookAtObjects(ctx, seen); err != nil {
-		seen.add("objects.txt", notToBeHad(err))
+	if err := s.snapshotObjects(ctx, seen); err != nil {
+		seen.add("objects.txt", unavailable(err))
 	}
-	s.lookAtReplicas(ctx, seen)
+	s.snapshotReplicas(ctx, seen)
 	return seen
 }
 
-func notToBeHad(err error) []byte { return fmt.Appendf(nil, "not to be had: %v\n", err) }
+func unavailable(err error) []byte { return fmt.Appendf(nil, "not to be had: %v\n", err) }
 
-// lookAtObjects asks for the objects of the run's namespace, and the events about
+// snapshotObjects asks for the objects of the run's namespace, and the events about
 // them, and leaves them as they come: most runs have no use for them.
-func (s *stage) lookAtObjects(ctx context.Context, seen *snapshot) error {
+func (s *testEnvironment) snapshotObjects(ctx context.Context, seen *snapshot) error {
 	client := s.admin.CoreV1().RESTClient()
 	var all []error
 	for _, resource := range append([]schema.GroupVersionResource{{Version: "v1", Resource: "events"}}, observe.Resources...) {
@@ -94,21 +94,21 @@ func (s *stage) lookAtObjects(ctx context.Context, seen *snapshot) error {
 	return errors.Join(all...)
 }
 
-// lookAtReplicas asks each replica for its metrics and goroutines. When all have been
+// snapshotReplicas asks each replica for its metrics and goroutines. When all have been
 // asked, those that could not say what their goroutines do, though something is
 // pending, are ended so that their logs say it, if that is a way in which they can be
 // ended.
-func (s *stage) lookAtReplicas(ctx context.Context, seen *snapshot) {
+func (s *testEnvironment) snapshotReplicas(ctx context.Context, seen *snapshot) {
 	replicas := s.subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
 	silent := make([]error, len(replicas)) // why there are none of that replica
 	for i, replica := range replicas {
-		metrics, err := s.ask(ctx, replica, subject.MetricsPath)
+		metrics, err := s.fetchDebug(ctx, replica, subject.MetricsPath)
 		if err != nil {
-			metrics = notToBeHad(err)
+			metrics = unavailable(err)
 		}
 		seen.add(replica+".metrics.txt", metrics)
-		goroutines[i], silent[i] = s.ask(ctx, replica, subject.GoroutinesPath)
+		goroutines[i], silent[i] = s.fetchDebug(ctx, replica, subject.GoroutinesPath)
 	}
 	for i, replica := range replicas {
 		if err := silent[i]; err != nil {
@@ -117,20 +117,20 @@ func (s *stage) lookAtReplicas(ctx context.Context, seen *snapshot) {
 					err = errors.Join(fmt.Errorf("%w; it was ended, so that its log may say", err), quit)
 				}
 			}
-			goroutines[i] = notToBeHad(err)
+			goroutines[i] = unavailable(err)
 		}
 		seen.add(replica+".goroutines.txt", goroutines[i])
 	}
 }
 
-func (s *stage) ask(ctx context.Context, replica, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+func (s *testEnvironment) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, debugFetchTimeout)
 	defer cancel()
 	return s.subject.Fetch(ctx, replica, path)
 }
 
-// wanted reports whether the verdict on a run makes its snapshot worth keeping.
-func (s *snapshot) wanted(judged *reports.Run) bool {
+// neededFor reports whether the verdict on a run makes its snapshot worth keeping.
+func (s *snapshot) neededFor(judged *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || judged.Verdict == check.Fail)
 }
 
@@ -144,7 +144,7 @@ func (s *snapshot) write(dir string) error {
 		content := file.content
 		var err error
 		if file.objects {
-			content, err = readable(content)
+			content, err = toYAML(content)
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file.name), content, 0o644)
@@ -154,8 +154,8 @@ func (s *snapshot) write(dir string) error {
 	return errors.Join(all...)
 }
 
-// readable turns a list of objects into what a person reads.
-func readable(list []byte) ([]byte, error) {
+// toYAML turns a list of objects into what a person reads.
+func toYAML(list []byte) ([]byte, error) {
 	var objects unstructured.UnstructuredList
 	if err := json.Unmarshal(list, &objects); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// stuck is a run that cannot converge: no pod ever becomes ready.
-const stuck = `
+// stuckScenario is a run that cannot converge: no pod ever becomes ready.
+const stuckScenario = `
 name: stuck
 description: pods that start long after the run
 cluster: {podStartDelay: 1m}
@@ -37,12 +37,12 @@ faults:
 settle: {within: 2s, quiet: 1s}
 `
 
-// TestDiagnose: a run that has not converged leaves what is pending, the objects, and
+// TestDiagnostics: a run that has not converged leaves what is pending, the objects, and
 // the subject's metrics and goroutines; nothing of it is a credential.
-func TestDiagnose(t *testing.T) {
+func TestDiagnostics(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
-			judged, err := Run(t.Context(), options(parse(t, stuck), target, t.TempDir(), func(m string) { t.Log(m) }))
+			judged, err := Run(t.Context(), options(parse(t, stuckScenario), target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,65 +65,65 @@ func TestDiagnose(t *testing.T) {
 					t.Errorf("%s: error %v, want %q in it", name, err, part)
 				}
 			}
-			nothingLeft(t, judged.Directory)
-			noCredentials(t, judged.Directory)
+			requireNothingLeft(t, judged.Directory)
+			requireNoCredentials(t, judged.Directory)
 		})
 	}
 }
 
-// replica is an instance that says nothing, and notes what it is asked, and when it
+// fakeReplica is an instance that says nothing, and notes what it is asked, and when it
 // is ended; a quitter can say in its log what it did.
-type replica struct {
+type fakeReplica struct {
 	name  string
-	notes *notes
+	log *callLog
 	done  chan struct{}
 }
 
-type notes struct {
+type callLog struct {
 	mu    sync.Mutex
-	taken []string
+	calls []string
 }
 
-type quitter struct{ replica }
+type stackDumper struct{ fakeReplica }
 
-func (r replica) note(what string) {
-	r.notes.mu.Lock()
-	defer r.notes.mu.Unlock()
-	r.notes.taken = append(r.notes.taken, r.name+" "+what)
+func (r fakeReplica) record(what string) {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	r.log.calls = append(r.log.calls, r.name+" "+what)
 }
 
-func (replica) PID() int                     { return 0 }
-func (replica) Kill(context.Context) error   { return nil }
-func (replica) Pause(context.Context) error  { return nil }
-func (replica) Resume(context.Context) error { return nil }
-func (r replica) Done() <-chan struct{}      { return r.done }
-func (replica) Err() error                   { return errors.New("ended") }
-func (replica) Usage() *history.Usage        { return nil }
-func (replica) LogTail() string              { return "" }
-func (q quitter) DumpStacks(context.Context) error { q.note("ended"); close(q.done); return nil }
-func (r replica) Stop(context.Context, time.Duration) error {
-	r.note("stopped")
+func (fakeReplica) PID() int                     { return 0 }
+func (fakeReplica) Kill(context.Context) error   { return nil }
+func (fakeReplica) Pause(context.Context) error  { return nil }
+func (fakeReplica) Resume(context.Context) error { return nil }
+func (r fakeReplica) Done() <-chan struct{}      { return r.done }
+func (fakeReplica) Err() error                   { return errors.New("ended") }
+func (fakeReplica) Usage() *history.Usage        { return nil }
+func (fakeReplica) LogTail() string              { return "" }
+func (q stackDumper) DumpStacks(context.Context) error { q.record("ended"); close(q.done); return nil }
+func (r fakeReplica) Stop(context.Context, time.Duration) error {
+	r.record("stopped")
 	close(r.done)
 	return nil
 }
 
-func (r replica) Fetch(_ context.Context, path string) ([]byte, error) {
-	r.note("asked for " + path)
+func (r fakeReplica) Fetch(_ context.Context, path string) ([]byte, error) {
+	r.record("asked for " + path)
 	return nil, errors.New("no answer")
 }
 
-// well is a control plane that has failed if it has a reason.
-type well struct {
+// healthyCluster is a control plane that has failed if it has a reason.
+type healthyCluster struct {
 	cluster.Cluster
 	failed error
 }
 
-func (w well) Err() error { return w.failed }
+func (w healthyCluster) Err() error { return w.failed }
 
-// TestLook: replicas that say nothing are ended only where their logs can say it
+// TestTakeSnapshot: replicas that say nothing are ended only where their logs can say it
 // instead, and when all have been asked; of a run that was interrupted or has lost its
 // control plane nobody is asked anything.
-func TestLook(t *testing.T) {
+func TestTakeSnapshot(t *testing.T) {
 	const metrics, goroutines = " asked for " + subject.MetricsPath, " asked for " + subject.GoroutinesPath
 	asked := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}
 	for _, test := range []struct {
@@ -142,14 +142,14 @@ func TestLook(t *testing.T) {
 		{name: "broken off for another reason", broken: errors.New("the disk is full"), want: asked},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			noted := new(notes)
-			l := newTestLookout(t)
+			noted := new(callLog)
+			l := newTestDispatcher(t)
 			all, err := subject.Start(t.Context(), subject.Options{
 				Target: subject.Upstream, Replicas: 2, Admin: fake.NewClientset(), Recorder: l,
 				Launch: func(_ context.Context, name string) (subject.Instance, error) {
-					r := replica{name: name, notes: noted, done: make(chan struct{})}
+					r := fakeReplica{name: name, log: noted, done: make(chan struct{})}
 					if test.quits {
-						return quitter{r}, nil
+						return stackDumper{r}, nil
 					}
 					return r, nil
 				},
@@ -157,15 +157,15 @@ func TestLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: well{failed: test.failed}, admin: unreachable(t)}
+			s := &testEnvironment{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: healthyCluster{failed: test.failed}, admin: unreachable(t)}
 			if !test.converged {
-				s.monitor.follow(unscaled)
+				s.monitor.observe(unscaledReplicaSet)
 			}
-			seen := s.look(t.Context(), test.broken)
+			seen := s.takeSnapshot(t.Context(), test.broken)
 			if (len(seen.pending) == 0) != test.converged {
 				t.Errorf("pending %q", seen.pending)
 			}
-			if diff := cmp.Diff(test.want, noted.taken); diff != "" {
+			if diff := cmp.Diff(test.want, noted.calls); diff != "" {
 				t.Errorf("what became of the replicas (-want +got):\n%s", diff)
 			}
 			for _, file := range seen.files {
@@ -181,8 +181,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// unscaled is what keeps a monitor from holding that all has converged.
-var unscaled = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
+// unscaledReplicaSet is what keeps a monitor from holding that all has converged.
+var unscaledReplicaSet = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
 	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web", UID: "web", Version: 1},
 	Body: json.RawMessage(`{"spec":{"replicas":1}}`),
 }}}
@@ -197,7 +197,7 @@ func unreachable(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-func TestCredential(t *testing.T) {
+func TestCredentialPattern(t *testing.T) {
 	for text, want := range map[string]bool{
 		"-----BEGIN EC PRIVATE KEY-----":                       true,
 		"client-key-data: LS0tLS1CRUdJTiBFQyBQUklWQVRF":        true,
@@ -214,9 +214,9 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// TestSnapshotWanted: what was found only when the history was judged is looked into
+// TestSnapshotNeededFor: what was found only when the history was judged is looked into
 // as well, and nothing is left of what passed.
-func TestSnapshotWanted(t *testing.T) {
+func TestSnapshotNeededFor(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		seen    *snapshot
@@ -230,7 +230,7 @@ func TestSnapshotWanted(t *testing.T) {
 		{"broken off before there was anything to look at", nil, check.Fail, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.seen.wanted(&reports.Run{Verdict: test.verdict}); got != test.want {
+			if got := test.seen.neededFor(&reports.Run{Verdict: test.verdict}); got != test.want {
 				t.Errorf("wanted: %t; want %t", got, test.want)
 			}
 		})
@@ -244,7 +244,7 @@ func TestSnapshotWrite(t *testing.T) {
 		{name: "broken.yaml", content: []byte("{"), objects: true},
 		{name: "pods.yaml", objects: true, content: []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"x"}]}}]}`)},
 	}}
-	seen.add("subject-0.metrics.txt", notToBeHad(subject.ErrNoDebugEndpoint))
+	seen.add("subject-0.metrics.txt", unavailable(subject.ErrNoDebugEndpoint))
 	dir := filepath.Join(t.TempDir(), "diagnostics")
 	if err := seen.write(dir); err == nil {
 		t.Error("no error of objects that cannot be read")

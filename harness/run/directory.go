@@ -57,14 +57,14 @@ type Environment struct {
 	CPUs     int               `json:"cpus"`
 }
 
-// prepare makes the run directory and writes into it what is asked. It takes
+// createRunDirectory makes the run directory and writes into it what is asked. It takes
 // nothing that exists: two runs of the same second get two directories.
-func prepare(o *Options) (directory, error) {
+func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {
 		return "", fmt.Errorf("writing the scenario %s: %w", o.Scenario.Name, err)
 	}
-	dir, err := claim(o.Out, runName(o))
+	dir, err := createDirectory(o.Out, runName(o))
 	if err != nil {
 		return "", fmt.Errorf("making the run directory: %w", err)
 	}
@@ -101,8 +101,8 @@ func prepare(o *Options) (directory, error) {
 	return dir, nil
 }
 
-// notInNames is what does not go into the name of a directory.
-var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
+// notAllowedInNames is what does not go into the name of a directory.
+var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
 // runName says when, what, whom and with which seed.
 func runName(o *Options) string {
@@ -112,11 +112,11 @@ func runName(o *Options) string {
 	}
 	return fmt.Sprintf("%s-%s-%s-seed%d",
 		o.Clock.Now().UTC().Format("20060102T150405"), o.Scenario.Name,
-		strings.Trim(notInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
+		strings.Trim(notAllowedInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
 }
 
-// claim makes a directory of the given name, or of the name and a number.
-func claim(parent, name string) (directory, error) {
+// createDirectory makes a directory of the given name, or of the name and a number.
+func createDirectory(parent, name string) (directory, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
 		return "", err
@@ -139,8 +139,8 @@ func claim(parent, name string) (directory, error) {
 	}
 }
 
-// open reads what a run directory says of its run.
-func open(path string) (directory, *scenario.Scenario, *Environment, error) {
+// openRunDirectory reads what a run directory says of its run.
+func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, notDirectory(err))

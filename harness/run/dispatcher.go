@@ -12,55 +12,55 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// lookout stands between the witnesses and the history, and calls out the moments
+// triggerDispatcher stands between the witnesses and the history, and calls out the moments
 // that faults wait for. What the subject says or hears, and what users do, goes
 // on only when the fault whose moment it is has begun, or ended: between a write
 // and its answer, say, there is room for a fault.
-type lookout struct {
+type triggerDispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
 	mu       sync.Mutex
-	world    *trigger.Objects
-	expected []*expected
+	objects    *trigger.Objects
+	subscriptions []*subscription
 }
 
-// holdMax bounds how long a record waits for a fault to begin or end. It is
+// recordHoldMax bounds how long a record waits for a fault to begin or end. It is
 // reached only when something is broken, which the run then says.
-const holdMax = 5 * time.Second
+const recordHoldMax = 5 * time.Second
 
-// expected is a moment that is waited for.
-type expected struct {
-	watcher *trigger.Matcher
-	came    chan trigger.Match // has one once it has come
-	acted   chan struct{}      // closed when nobody needs to be kept any more
-	once    sync.Once
+// subscription is a moment that is waited for.
+type subscription struct {
+	matcher *trigger.Matcher
+	matched    chan trigger.Match // has one once it has come
+	released   chan struct{}      // closed when nobody needs to be kept any more
+	releaseOnce    sync.Once
 }
 
-func newLookout(recorder *history.Recorder, clock clock.WithTicker) *lookout {
-	return &lookout{recorder: recorder, clock: clock, world: trigger.NewObjects()}
+func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *triggerDispatcher {
+	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
 // Append records what happened, and returns when whoever waited for it has acted.
-func (l *lookout) Append(record history.Record) {
+func (l *triggerDispatcher) Append(record history.Record) {
 	l.recorder.Append(record)
-	for _, e := range l.observe(&record) {
-		if keeps(&record) {
-			l.keep(e)
+	for _, e := range l.matching(&record) {
+		if canWait(&record) {
+			l.waitReleased(e)
 		}
 	}
 }
 
-// observe returns the moments that come with a record.
-func (l *lookout) observe(record *history.Record) []*expected {
+// matching returns the moments that come with a record.
+func (l *triggerDispatcher) matching(record *history.Record) []*subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.world.Observe(record)
-	var came []*expected
-	l.expected = slices.DeleteFunc(l.expected, func(e *expected) bool {
-		cause, ok := e.watcher.Observe(record, l.world)
+	l.objects.Observe(record)
+	var came []*subscription
+	l.subscriptions = slices.DeleteFunc(l.subscriptions, func(e *subscription) bool {
+		cause, ok := e.matcher.Observe(record, l.objects)
 		if ok {
-			e.came <- cause
+			e.matched <- cause
 			came = append(came, e)
 		}
 		return ok
@@ -68,39 +68,39 @@ func (l *lookout) observe(record *history.Record) []*expected {
 	return came
 }
 
-// keeps reports whether what a record tells of can wait: the truth cannot.
-func keeps(r *history.Record) bool {
+// canWait reports whether what a record tells of can wait: the truth cannot.
+func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-func (l *lookout) keep(e *expected) {
-	timer := l.clock.NewTimer(holdMax)
+func (l *triggerDispatcher) waitReleased(e *subscription) {
+	timer := l.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
 	select {
-	case <-e.acted:
+	case <-e.released:
 	case <-timer.C():
 	}
 }
 
-// expect begins to wait for a moment; nil never comes. What is expected anew must
+// subscribe begins to wait for a moment; nil never comes. What is expected anew must
 // come again.
-func (l *lookout) expect(moment *scenario.Trigger, kin trigger.OwnerLookup, anew bool) *expected {
-	e := &expected{came: make(chan trigger.Match, 1), acted: make(chan struct{})}
+func (l *triggerDispatcher) subscribe(moment *scenario.Trigger, kin trigger.OwnerLookup, anew bool) *subscription {
+	e := &subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if moment == nil {
 		return e
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.watcher = trigger.New(*moment, kin, l.world, anew)
-	l.expected = append(l.expected, e)
+	e.matcher = trigger.New(*moment, kin, l.objects, anew)
+	l.subscriptions = append(l.subscriptions, e)
 	return e
 }
 
-// forget ends the waiting, and lets go on what the moment has kept. It may be
+// unsubscribe ends the waiting, and lets go on what the moment has kept. It may be
 // called again.
-func (l *lookout) forget(e *expected) {
-	e.once.Do(func() { close(e.acted) })
+func (l *triggerDispatcher) unsubscribe(e *subscription) {
+	e.releaseOnce.Do(func() { close(e.released) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expected = slices.DeleteFunc(l.expected, func(other *expected) bool { return other == e })
+	l.subscriptions = slices.DeleteFunc(l.subscriptions, func(other *subscription) bool { return other == e })
 }

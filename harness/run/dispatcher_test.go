@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-func newTestLookout(t *testing.T) *lookout {
+func newTestDispatcher(t *testing.T) *triggerDispatcher {
 	t.Helper()
 	recorder, err := history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{})
 	if err != nil {
@@ -22,11 +22,11 @@ func newTestLookout(t *testing.T) *lookout {
 			t.Error(err)
 		}
 	})
-	return newLookout(recorder, clock.RealClock{})
+	return newTriggerDispatcher(recorder, clock.RealClock{})
 }
 
 // append appends a record, and returns a channel that is closed when that has returned.
-func (l *lookout) append(r history.Record) <-chan struct{} {
+func (l *triggerDispatcher) append(r history.Record) <-chan struct{} {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -35,9 +35,9 @@ func (l *lookout) append(r history.Record) <-chan struct{} {
 	return returned
 }
 
-// TestLookoutKeeps: the subject's request waits until whoever waited for it has
+// TestDispatcherHoldsRequests: the subject's request waits until whoever waited for it has
 // acted; the truth does not wait.
-func TestLookoutKeeps(t *testing.T) {
+func TestDispatcherHoldsRequests(t *testing.T) {
 	create := history.Record{Request: &history.Request{ID: 1, Verb: "create", Resource: "pods"}}
 	truth := history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{Ref: history.Ref{Resource: "pods", Name: "a"}}}}
 	for _, test := range []struct {
@@ -50,10 +50,10 @@ func TestLookoutKeeps(t *testing.T) {
 		{"truth", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, truth, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newTestLookout(t)
-			e := l.expect(&test.moment, nil, false)
+			l := newTestDispatcher(t)
+			e := l.subscribe(&test.moment, nil, false)
 			returned := l.append(test.record)
-			cause := <-e.came
+			cause := <-e.matched
 			if cause.Description != test.moment.String() {
 				t.Errorf("came by %q, want %q", cause.Description, test.moment)
 			}
@@ -63,26 +63,26 @@ func TestLookoutKeeps(t *testing.T) {
 					t.Error("the record did not wait")
 				case <-time.After(50 * time.Millisecond):
 				}
-				l.forget(e)
+				l.unsubscribe(e)
 			}
 			<-returned
-			l.forget(e)
-			l.forget(e)
+			l.unsubscribe(e)
+			l.unsubscribe(e)
 		})
 	}
 }
 
-// TestLookoutForgets: what is waited for no more keeps nothing, nor does what has
+// TestUnsubscribe: what is waited for no more keeps nothing, nor does what has
 // no moment.
-func TestLookoutForgets(t *testing.T) {
-	l := newTestLookout(t)
-	e := l.expect(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
-	l.forget(e)
-	never := l.expect(nil, nil, false)
+func TestUnsubscribe(t *testing.T) {
+	l := newTestDispatcher(t)
+	e := l.subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
+	l.unsubscribe(e)
+	never := l.subscribe(nil, nil, false)
 	<-l.append(history.Record{Step: &history.Step{Index: 0, Event: history.StepBegun}})
-	for _, e := range []*expected{e, never} {
+	for _, e := range []*subscription{e, never} {
 		select {
-		case cause := <-e.came:
+		case cause := <-e.matched:
 			t.Errorf("came by %+v", cause)
 		default:
 		}

@@ -34,20 +34,20 @@ const namespace = existing.Namespace
 // Bounds on how long the parts of a stage may take to stand. They are far above
 // what a slow machine needs: reaching one is an error of its own.
 const (
-	clusterWithin = 2 * time.Minute
-	subjectWithin = 60 * time.Second
-	catchUpWithin = 10 * time.Second
+	clusterTimeout = 2 * time.Minute
+	subjectTimeout = 60 * time.Second
+	catchUpTimeout = 10 * time.Second
 )
 
-// stage is everything that stands while a run goes on.
-type stage struct {
+// testEnvironment is everything that stands while a run goes on.
+type testEnvironment struct {
 	*Options
 	dir directory
 
 	cluster  cluster.Cluster
 	admin    kubernetes.Interface
 	recorder *history.Recorder
-	lookout  *lookout // to it go the records of all witnesses
+	dispatcher  *triggerDispatcher // to it go the records of all witnesses
 	monitor  *monitor
 	observer observer
 	proxy    *proxy.Proxy
@@ -56,8 +56,8 @@ type stage struct {
 
 	outages atomic.Int32 // faults in force that have the control plane out of order
 
-	// raised holds how to stop what stands, in the order in which it was raised.
-	raised []func(context.Context) error
+	// teardowns holds how to stop what stands, in the order in which it was raised.
+	teardowns []func(context.Context) error
 }
 
 // observer is the witness of the truth, wherever it watches; see package observe.
@@ -66,20 +66,20 @@ type observer interface {
 	Stop()
 }
 
-// raise brings up everything, in the order in which it depends on each other.
-func (s *stage) raise(ctx context.Context) error {
+// setUp brings up everything, in the order in which it depends on each other.
+func (s *testEnvironment) setUp(ctx context.Context) error {
 	for _, part := range []struct {
 		name  string
 		raise func(context.Context) error
 	}{
-		{"guard", s.raiseGuard},
-		{"control plane", s.raiseCluster},
-		{"namespace", s.raiseNamespace},
-		{"history", s.raiseHistory},
-		{"observer", s.raiseObserver},
-		{"fault proxy", s.raiseProxy},
-		{"subject", s.raiseSubject},
-		{"pods' image", s.raisePods},
+		{"guard", s.setUpGuard},
+		{"control plane", s.setUpCluster},
+		{"namespace", s.setUpNamespace},
+		{"history", s.setUpHistory},
+		{"observer", s.setUpObserver},
+		{"fault proxy", s.setUpProxy},
+		{"subject", s.setUpSubject},
+		{"pods' image", s.setUpPodImage},
 	} {
 		begun := s.Clock.Now()
 		if err := part.raise(ctx); err != nil {
@@ -95,22 +95,22 @@ func (s *stage) raise(ctx context.Context) error {
 	return nil
 }
 
-// raiseGuard makes the directory of what must not outlive the run, and sees to
+// setUpGuard makes the directory of what must not outlive the run, and sees to
 // it that it does not, be gauntlet killed.
-func (s *stage) raiseGuard(context.Context) error {
+func (s *testEnvironment) setUpGuard(context.Context) error {
 	release, err := process.GuardDirectory(s.dir.state())
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, func(context.Context) error {
+	s.teardowns = append(s.teardowns, func(context.Context) error {
 		defer release()
 		return os.RemoveAll(s.dir.state())
 	})
 	return os.Mkdir(s.dir.state(), 0o700)
 }
 
-func (s *stage) raiseCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+func (s *testEnvironment) setUpCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	shared := s.Existing
 	shared.Pods = s.Scenario.PodsMax()
@@ -129,15 +129,15 @@ func (s *stage) raiseCluster(ctx context.Context) error {
 		return err
 	}
 	s.cluster = c
-	s.raised = append(s.raised, c.Stop)
+	s.teardowns = append(s.teardowns, c.Stop)
 	s.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
 	return err
 }
 
-// raiseNamespace makes the run's namespace and waits for its service account,
+// setUpNamespace makes the run's namespace and waits for its service account,
 // without which no pod is admitted.
-func (s *stage) raiseNamespace(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+func (s *testEnvironment) setUpNamespace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	if _, made := s.cluster.(*existing.Cluster); !made {
 		_, err := s.admin.CoreV1().Namespaces().Create(ctx,
@@ -160,63 +160,63 @@ func (s *stage) raiseNamespace(ctx context.Context) error {
 	return errors.New("its service account was not made")
 }
 
-func (s *stage) raiseHistory(context.Context) (err error) {
+func (s *testEnvironment) setUpHistory(context.Context) (err error) {
 	s.monitor = newMonitor()
-	s.monitor.blind = s.Direct
+	s.monitor.withoutProxy = s.Direct
 	s.recorder, err = history.Create(s.dir.history(), history.Start{
 		Scenario:  s.Scenario.Name,
 		Seed:      s.Scenario.Seed,
 		Subject:   s.Target.String(),
 		Provider:  s.Provider,
 		Namespace: namespace,
-	}, s.Clock, s.monitor.follow)
+	}, s.Clock, s.monitor.observe)
 	if err != nil {
 		return err
 	}
-	s.lookout = newLookout(s.recorder, s.Clock)
+	s.dispatcher = newTriggerDispatcher(s.recorder, s.Clock)
 	stop := s.recorder.RecordStalls(s.Clock)
-	s.raised = append(s.raised, func(context.Context) error {
+	s.teardowns = append(s.teardowns, func(context.Context) error {
 		stop()
 		return s.recorder.Close()
 	})
 	return nil
 }
 
-// raiseObserver starts the witness of the truth, at etcd if that is within reach.
-func (s *stage) raiseObserver(ctx context.Context) error {
+// setUpObserver starts the witness of the truth, at etcd if that is within reach.
+func (s *testEnvironment) setUpObserver(ctx context.Context) error {
 	stored, ok := s.cluster.(cluster.EtcdProvider)
 	if !ok {
 		observer, err := observe.Start(ctx, observe.Options{
 			Config:    s.cluster.Config(cluster.Admin),
 			Namespace: namespace,
 			Resources: observe.Resources,
-			Recorder:  s.lookout,
+			Recorder:  s.dispatcher,
 		})
 		if err != nil {
 			return err
 		}
-		return s.observe(observer)
+		return s.useObserver(observer)
 	}
 	etcd, err := stored.Etcd(ctx)
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, func(context.Context) error { return etcd.Close() })
-	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: s.lookout})
+	s.teardowns = append(s.teardowns, func(context.Context) error { return etcd.Close() })
+	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: s.dispatcher})
 	if err != nil {
 		return err
 	}
-	return s.observe(follower)
+	return s.useObserver(follower)
 }
 
-// observe has the truth witnessed by an observer from here on.
-func (s *stage) observe(by observer) error {
+// useObserver has the truth witnessed by an observer from here on.
+func (s *testEnvironment) useObserver(by observer) error {
 	s.observer = by
-	s.raised = append(s.raised, func(context.Context) error { by.Stop(); return nil })
+	s.teardowns = append(s.teardowns, func(context.Context) error { by.Stop(); return nil })
 	return nil
 }
 
-func (s *stage) raiseProxy(ctx context.Context) (err error) {
+func (s *testEnvironment) setUpProxy(ctx context.Context) (err error) {
 	if s.Direct {
 		return nil
 	}
@@ -228,27 +228,27 @@ func (s *stage) raiseProxy(ctx context.Context) (err error) {
 	s.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
 		Target:   target,
 		TargetCA: direct.CAData,
-		Recorder: s.lookout,
+		Recorder: s.dispatcher,
 		Clock:    s.Clock,
 	})
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, s.proxy.Stop)
+	s.teardowns = append(s.teardowns, s.proxy.Stop)
 	return nil
 }
 
-// raiseSubject starts the subject and waits until it leads and watches.
-func (s *stage) raiseSubject(ctx context.Context) (err error) {
+// setUpSubject starts the subject and waits until it leads and watches.
+func (s *testEnvironment) setUpSubject(ctx context.Context) (err error) {
 	p, err := providerNamed(s.Provider)
 	if err != nil {
 		return err
 	}
-	replicas, err := p.replicas(ctx, s)
+	replicas, err := p.setUpReplicas(ctx, s)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
+	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()
 	s.subject, err = subject.Start(ctx, subject.Options{
 		Target:         s.Target,
@@ -263,21 +263,21 @@ func (s *stage) raiseSubject(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, s.subject.Stop)
+	s.teardowns = append(s.teardowns, s.subject.Stop)
 	if err := s.subject.WaitForLeader(ctx); err != nil {
 		return err
 	}
 	return s.monitor.waitWatching(ctx)
 }
 
-// raisePods makes sure of what the workload's pods run.
-func (s *stage) raisePods(ctx context.Context) error {
+// setUpPodImage makes sure of what the workload's pods run.
+func (s *testEnvironment) setUpPodImage(ctx context.Context) error {
 	s.pods.StartDelay, s.pods.StopDelay = s.Scenario.Cluster.PodStartDelay, s.Scenario.Cluster.PodStopDelay
 	c, ok := s.cluster.(*kind.Cluster)
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	reference, err := loadBinary(ctx, s.dir.state(), image.Spec{
 		Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(s.Gauntlet), "standin"),
@@ -287,22 +287,22 @@ func (s *stage) raisePods(ctx context.Context) error {
 }
 
 // holder names the replica that takes part in elections under an identity.
-func (s *stage) holder(identity string) string {
+func (s *testEnvironment) holder(identity string) string {
 	_ = s.recorder.Flush() // what fails the recorder ends the run; here it only has to be seen
 	return s.monitor.holder(identity)
 }
 
 // route leads a replica to the API server through the fault proxy, unless the
 // run does without.
-func (s *stage) route(replica string, config *rest.Config) error {
+func (s *testEnvironment) route(replica string, config *rest.Config) error {
 	if s.Direct {
 		return nil
 	}
 	return s.proxy.Route(replica, config)
 }
 
-// hold leaves everything standing until the caller has had enough.
-func (s *stage) hold(ctx context.Context) error {
+// keepUp leaves everything standing until the caller has had enough.
+func (s *testEnvironment) keepUp(ctx context.Context) error {
 	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(path, s.cluster.Config(cluster.Admin)); err != nil {
 		return err

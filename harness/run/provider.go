@@ -19,23 +19,23 @@ type provider struct {
 	name string
 	// podsPerNode is how many pods of a workload a node takes; 0 is any number.
 	podsPerNode int
-	// missing is what keeps a run on it from being carried out, as far as can be
+	// preflight is what keeps a run on it from being carried out, as far as can be
 	// told before anything is started.
-	missing func(*Options) error
+	preflight func(*Options) error
 	start   func(context.Context, ControlPlane) (cluster.Cluster, error)
-	// replicas makes what a subject on it is made of.
-	replicas func(context.Context, *stage) (replicas, error)
+	// setUpReplicas makes what a subject on it is made of.
+	setUpReplicas func(context.Context, *testEnvironment) (replicaSetup, error)
 }
 
 // providers is the table of all.
 var providers = []provider{
 	{
 		name: "embedded",
-		missing: func(o *Options) error {
+		preflight: func(o *Options) error {
 			_, err := localExecutable(o)
 			return err
 		},
-		replicas: localReplicas,
+		setUpReplicas: localReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := embedded.Start(ctx, embedded.Options{
 				Nodes:         p.Nodes,
@@ -54,15 +54,15 @@ var providers = []provider{
 	{
 		name:        "kind",
 		podsPerNode: 90, // of a kubelet's 110; the rest is for the control plane and the subject
-		missing:     podsMissing,
-		replicas:    podReplicas,
+		preflight:     podsPreflight,
+		setUpReplicas:    podReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),
 				Image:   p.NodeImage,
 				Dir:     p.Dir,
 				LogDir:  p.LogDir,
-				Keep:    p.Keep,
+				Keep:    p.Standing,
 				Ports:   pods.Ports(p.Relays),
 			})
 			if err != nil {
@@ -73,8 +73,8 @@ var providers = []provider{
 	},
 	{
 		name:     faults.Existing,
-		missing:  sharedMissing,
-		replicas: sharedReplicas,
+		preflight:  existingPreflight,
+		setUpReplicas: existingReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := existing.Start(ctx, p.Existing)
 			if err != nil {

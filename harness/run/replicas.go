@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// replicas is how the replicas of a subject run on a control plane.
-type replicas struct {
+// replicaSetup is how the replicas of a subject run on a control plane.
+type replicaSetup struct {
 	launch         subject.Launcher
 	account        rbacv1.Subject // who they are to the API server
 	leaseNamespace string         // where they elect
@@ -47,16 +47,16 @@ func localExecutable(o *Options) (string, error) {
 }
 
 // localReplicas are processes of this machine.
-func localReplicas(_ context.Context, s *stage) (replicas, error) {
+func localReplicas(_ context.Context, s *testEnvironment) (replicaSetup, error) {
 	executable, err := localExecutable(s.Options)
 	if err != nil {
-		return replicas{}, err
+		return replicaSetup{}, err
 	}
 	return s.localReplicas(executable, subject.User(), subject.LeaseNamespace), nil
 }
 
-func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicas {
-	return replicas{
+func (s *testEnvironment) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicaSetup {
+	return replicaSetup{
 		launch: subject.Local{
 			Executable:  executable,
 			Settings:    settingsOf(s.Scenario.Subject, leaseNamespace),
@@ -72,10 +72,10 @@ func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNa
 }
 
 // podReplicas are pods of a kind cluster, each behind a relay.
-func podReplicas(ctx context.Context, s *stage) (replicas, error) {
+func podReplicas(ctx context.Context, s *testEnvironment) (replicaSetup, error) {
 	c, ok := s.cluster.(*kind.Cluster)
 	if !ok {
-		return replicas{}, fmt.Errorf("a subject in pods needs a kind cluster, not a %T", s.cluster)
+		return replicaSetup{}, fmt.Errorf("a subject in pods needs a kind cluster, not a %T", s.cluster)
 	}
 	var target, relay pods.Image
 	loads, ctx := errgroup.WithContext(ctx)
@@ -90,9 +90,9 @@ func podReplicas(ctx context.Context, s *stage) (replicas, error) {
 		return err
 	})
 	if err := loads.Wait(); err != nil {
-		return replicas{}, err
+		return replicaSetup{}, err
 	}
-	return replicas{
+	return replicaSetup{
 		launch: pods.Launcher(pods.Options{
 			Subject: target, Settings: settingsOf(s.Scenario.Subject, subject.LeaseNamespace), Admin: s.admin, Node: c.ControlPlane(), Clock: s.Clock,
 		}, pods.RelayOptions{
@@ -106,9 +106,9 @@ func podReplicas(ctx context.Context, s *stage) (replicas, error) {
 	}, nil
 }
 
-// podsMissing is what keeps a subject from running in pods, as far as can be told
+// podsPreflight is what keeps a subject from running in pods, as far as can be told
 // before there is a cluster.
-func podsMissing(o *Options) error {
+func podsPreflight(o *Options) error {
 	if o.Direct {
 		return errors.New("on kind a subject has no way to the API server but the fault proxy")
 	}

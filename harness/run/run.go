@@ -67,20 +67,20 @@ type Options struct {
 // what kept the run from being carried out to its end; what its history shows up
 // to there is judged all the same, unless there is none.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	dir, err := prepare(&o)
+	dir, err := createRunDirectory(&o)
 	if err != nil {
 		return nil, err
 	}
-	begun, seen, err := perform(ctx, &o, dir)
+	begun, seen, err := recordHistory(ctx, &o, dir)
 	if !begun {
 		return nil, fmt.Errorf("%w\n(the logs are in %s)", err, dir.logs())
 	}
 	o.progress("judging")
-	judged, draft, judgeErr := judge(string(dir))
+	judged, draft, judgeErr := checkDirectory(string(dir))
 	if judgeErr != nil {
 		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
 	}
-	if seen.wanted(judged) {
+	if seen.neededFor(judged) {
 		if err := seen.write(dir.diagnostics()); err != nil {
 			o.progress("keeping the diagnostics: %v", err)
 		}
@@ -99,33 +99,33 @@ func (o *Options) Preflight() error {
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
-	return p.missing(o)
+	return p.preflight(o)
 }
 
-// perform makes the history of a run, and reports whether it came to begin one, and
+// recordHistory makes the history of a run, and reports whether it came to begin one, and
 // how it stood at its end.
-func perform(ctx context.Context, o *Options, dir directory) (begun bool, seen *snapshot, err error) {
-	s := &stage{Options: o, dir: dir}
-	defer func() { err = errors.Join(err, s.lower(ctx, err)) }()
-	if err := s.raise(ctx); err != nil {
+func recordHistory(ctx context.Context, o *Options, dir directory) (begun bool, seen *snapshot, err error) {
+	s := &testEnvironment{Options: o, dir: dir}
+	defer func() { err = errors.Join(err, s.tearDown(ctx, err)) }()
+	if err := s.setUp(ctx); err != nil {
 		return s.recorder != nil, nil, err
 	}
-	err = s.live(ctx)
-	return true, s.look(ctx, err), err
+	err = s.runPhases(ctx)
+	return true, s.takeSnapshot(ctx, err), err
 }
 
-// live is the part of the run that is judged.
-func (s *stage) live(ctx context.Context) error {
+// runPhases is the part of the run that is judged.
+func (s *testEnvironment) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
-	if err := s.chaos(ctx); err != nil {
-		return s.because(ctx, err)
+	if err := s.runChaos(ctx); err != nil {
+		return s.endReason(ctx, err)
 	}
 	if err := s.settle(ctx); err != nil {
-		return s.because(ctx, err)
+		return s.endReason(ctx, err)
 	}
 	if s.KeepUp != nil {
-		return s.hold(ctx)
+		return s.keepUp(ctx)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that ends when something that the run stands on
 // does: a part of the control plane, the recorder, the subject.
-func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *testEnvironment) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
@@ -155,8 +155,8 @@ func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// because replaces the error of a stage that was broken off by the reason.
-func (s *stage) because(ctx context.Context, err error) error {
+// endReason replaces the error of a stage that was broken off by the reason.
+func (s *testEnvironment) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
@@ -170,8 +170,8 @@ func (s *stage) because(ctx context.Context, err error) error {
 	}
 }
 
-// mark records that a phase begins.
-func (s *stage) mark(phase history.PhaseName) {
+// beginPhase records that a phase begins.
+func (s *testEnvironment) beginPhase(phase history.PhaseName) {
 	s.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
@@ -181,41 +181,41 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// lowerWithin bounds the teardown, which goes on when the run was cancelled.
-const lowerWithin = 30 * time.Second
+// tearDownTimeout bounds the teardown, which goes on when the run was cancelled.
+const tearDownTimeout = 30 * time.Second
 
-// lower stops what was raised, last first. A run that broke off says so in its
+// tearDown stops what was raised, last first. A run that broke off says so in its
 // history.
-func (s *stage) lower(ctx context.Context, broken error) error {
+func (s *testEnvironment) tearDown(ctx context.Context, broken error) error {
 	ctx = context.WithoutCancel(ctx)
 	if broken != nil && !errors.Is(broken, errInterrupted) {
 		s.exportLogs(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lowerWithin)
+	ctx, cancel := context.WithTimeout(ctx, tearDownTimeout)
 	defer cancel()
 	if broken != nil && s.recorder != nil {
 		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: broken.Error()}})
 	}
 	var all []error
-	for i := len(s.raised) - 1; i >= 0; i-- {
-		all = append(all, s.raised[i](ctx))
+	for i := len(s.teardowns) - 1; i >= 0; i-- {
+		all = append(all, s.teardowns[i](ctx))
 	}
 	return errors.Join(all...)
 }
 
-// exportWithin bounds the export of logs: they are for who wants to know more.
-const exportWithin = 20 * time.Second
+// exportLogsTimeout bounds the export of logs: they are for who wants to know more.
+const exportLogsTimeout = 20 * time.Second
 
 // exportLogs has a control plane that can write all that there is to know of it,
 // while it still stands. One that has failed does so by itself.
-func (s *stage) exportLogs(ctx context.Context) {
+func (s *testEnvironment) exportLogs(ctx context.Context) {
 	exporter, ok := s.cluster.(interface {
 		ExportLogs(ctx context.Context, dir string) error
 	})
 	if !ok || s.cluster.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportWithin, fmt.Errorf("not within %s", exportWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("not within %s", exportLogsTimeout))
 	defer cancel()
 	if err := exporter.ExportLogs(ctx, filepath.Join(s.dir.logs(), s.Provider)); err != nil {
 		s.progress("%v", err)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if out == "" {
 		os.Exit(m.Run())
 	}
-	asked, err := scenario.Parse("long", []byte(long))
+	asked, err := scenario.Parse("long", []byte(longScenario))
 	if err != nil {
 		panic(err)
 	}
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	fmt.Println(err)
 }
 
-// short is a run that has a bit of everything; long does not end by itself.
+// shortScenario is a run that has a bit of everything; long does not end by itself.
 const (
-	short = `
+	shortScenario = `
 name: short
 description: a few pods, some of which cannot be created
 seed: 7
@@ -58,7 +58,7 @@ faults:
 settle: {within: 30s, quiet: 1s}
 exercises: [slow-start, expectations, converged, quiet]
 `
-	long = `
+	longScenario = `
 name: long
 description: an endless wait
 workload:
@@ -96,7 +96,7 @@ func parse(t *testing.T, text string) *scenario.Scenario {
 func TestRun(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
-			judged, err := Run(t.Context(), options(parse(t, short), target, t.TempDir(), func(m string) { t.Log(m) }))
+			judged, err := Run(t.Context(), options(parse(t, shortScenario), target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,8 +118,8 @@ func TestRun(t *testing.T) {
 			if asked, err := scenario.Load(filepath.Join(judged.Directory, "scenario.yaml")); err != nil || asked.Seed != 7 {
 				t.Errorf("the saved scenario: seed %v, error %v; want seed 7", asked, err)
 			}
-			nothingLeft(t, judged.Directory)
-			noCredentials(t, judged.Directory)
+			requireNothingLeft(t, judged.Directory)
+			requireNoCredentials(t, judged.Directory)
 		})
 	}
 }
@@ -163,15 +163,15 @@ exercises: [alive, converged, quiet]
 			if judged.Verdict != check.Pass {
 				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
 			}
-			wantEnded(t, judged.Directory, test.replicas, test.ends)
-			nothingLeft(t, judged.Directory)
+			requireEnded(t, judged.Directory, test.replicas, test.ends)
+			requireNothingLeft(t, judged.Directory)
 		})
 	}
 }
 
-// wantEnded demands that one replica was ended so many times and began anew each
+// requireEnded demands that one replica was ended so many times and began anew each
 // time, and that requests were sent after that by whoever could.
-func wantEnded(t *testing.T, dir string, replicas, times int) {
+func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
 	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
 	for record, err := range history.ReadFile(filepath.Join(dir, "history.jsonl")) {
@@ -210,21 +210,21 @@ func TestSubjectThatWillNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	judged, err := Run(t.Context(), options(parse(t, short), target, out, nil))
+	judged, err := Run(t.Context(), options(parse(t, shortScenario), target, out, nil))
 	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "raising the subject") {
 		t.Errorf("error %v, want one with the end of the subject's log", err)
 	}
 	if judged == nil || judged.Verdict == check.Pass {
 		t.Errorf("got %+v, want a verdict that is no pass", judged)
 	}
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
 func TestInterruptedRun(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	out := t.TempDir()
-	judged, err := Run(ctx, options(parse(t, long), subject.Ours, out, func(message string) {
+	judged, err := Run(ctx, options(parse(t, longScenario), subject.Ours, out, func(message string) {
 		if strings.HasPrefix(message, "chaos") {
 			time.AfterFunc(500*time.Millisecond, interrupt)
 		}
@@ -235,7 +235,7 @@ func TestInterruptedRun(t *testing.T) {
 	if judged == nil || judged.Verdict != check.Unknown {
 		t.Errorf("got %+v, want the verdict unknown", judged)
 	}
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
 // Nothing of a run outlives gauntlet, not even after SIGKILL.
@@ -265,12 +265,12 @@ func TestKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = gauntlet.Wait() // it was killed
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
-// nothingLeft waits until no process of the runs below dir is there, and none of
+// requireNothingLeft waits until no process of the runs below dir is there, and none of
 // their state.
-func nothingLeft(t *testing.T, dir string) {
+func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -314,8 +314,8 @@ func processesOf(t *testing.T, dir string) []string {
 // kubeconfigs have them, tokens of service accounts, headers, Secrets.
 var credential = regexp.MustCompile(`PRIVATE KEY|LS0tLS1CRUdJTi[A-Za-z0-9+/]*|client-key-data|eyJ[\w-]{8,}\.[\w-]{8,}\.|Bearer |token:|"?kind"?: ?"?Secret\b`)
 
-// noCredentials searches a run directory for what must not be there.
-func noCredentials(t *testing.T, dir string) {
+// requireNoCredentials searches a run directory for what must not be there.
+func requireNoCredentials(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -15,16 +15,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// witness catches up as often as it has an answer for.
-type witness struct{ answers []func() error }
+// fakeObserver catches up as often as it has an answer for.
+type fakeObserver struct{ answers []func() error }
 
-func (w *witness) CatchUp(context.Context) error {
+func (w *fakeObserver) CatchUp(context.Context) error {
 	answer := w.answers[0]
 	w.answers = w.answers[1:]
 	return answer()
 }
 
-func (w *witness) Stop() {}
+func (w *fakeObserver) Stop() {}
 
 // TestSettleGaps: what a witness has not seen when settling begins may still come;
 // what it has not seen by the end is a gap, unless the run was broken off meanwhile.
@@ -65,16 +65,16 @@ func TestSettleGaps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{
+			s := &testEnvironment{
 				Options:  &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
 				recorder: recorder, monitor: newMonitor(),
-				observer: &witness{answers: []func() error{breaking(1, test.first), breaking(2, test.last)}},
+				observer: &fakeObserver{answers: []func() error{breaking(1, test.first), breaking(2, test.last)}},
 			}
 			s.Scenario.Settle.Within, s.Scenario.Settle.Quiet = time.Minute, time.Millisecond
-			for i, resource := range watched {
+			for i, resource := range requiredWatches {
 				id := uint64(i + 1)
-				s.monitor.follow(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-				s.monitor.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+				s.monitor.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+				s.monitor.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 			}
 			if err := s.settle(ctx); (err != nil) != (test.breaks > 0) {
 				t.Errorf("error %v", err)

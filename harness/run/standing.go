@@ -32,8 +32,8 @@ type StandingSubject struct {
 	Route func(replica string, config *rest.Config) error
 }
 
-// residentWithin bounds the start of a resident, its image not counted.
-const residentWithin = 2 * time.Minute
+// standingSubjectTimeout bounds the start of a resident, its image not counted.
+const standingSubjectTimeout = 2 * time.Minute
 
 // Install starts the resident on a control plane that has none, and returns when
 // it leads. On kind it stands by itself, in pods that are started again when they
@@ -64,7 +64,7 @@ func (r StandingSubject) deploy(ctx context.Context, c *kind.Cluster, admin kube
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, residentWithin, fmt.Errorf("not within %s", residentWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, standingSubjectTimeout, fmt.Errorf("not within %s", standingSubjectTimeout))
 	defer cancel()
 	if err := subject.Grant(ctx, admin, r.Target, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (r StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kub
 	if route == nil {
 		route = func(string, *rest.Config) error { return nil }
 	}
-	ctx, cancel := context.WithTimeout(ctx, residentWithin)
+	ctx, cancel := context.WithTimeout(ctx, standingSubjectTimeout)
 	defer cancel()
 	s, err := subject.Start(ctx, subject.Options{
 		Target:   r.Target,
@@ -112,7 +112,7 @@ func (r StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kub
 		Holder:         func(string) string { return "" },
 		LeaseNamespace: namespace,
 		Admin:          admin,
-		Recorder:       unrecorded{},
+		Recorder:       discardRecorder{},
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (r StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kub
 	return s, nil
 }
 
-// unrecorded is a recorder where there is no history.
-type unrecorded struct{}
+// discardRecorder is a recorder where there is no history.
+type discardRecorder struct{}
 
-func (unrecorded) Append(history.Record) {}
+func (discardRecorder) Append(history.Record) {}

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// runMoments makes a run on both subjects that must pass, and hands its records on.
-func runMoments(t *testing.T, text string, look func(*testing.T, []*history.Record)) {
+// runWithTriggers makes a run on both subjects that must pass, and hands its records on.
+func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history.Record)) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
 			judged, err := Run(t.Context(), options(parse(t, text), target, t.TempDir(), func(m string) { t.Log(m) }))
@@ -36,7 +36,7 @@ func runMoments(t *testing.T, text string, look func(*testing.T, []*history.Reco
 // create, and before a ReplicaSet of its reaches the API server: between the moment
 // and its end nothing of the subject's is answered.
 func TestCrash(t *testing.T) {
-	runMoments(t, `
+	runWithTriggers(t, `
 name: crash
 description: a crash at a create, before its answer
 seed: 3
@@ -86,7 +86,7 @@ func TestFreeze(t *testing.T) {
 	if testing.Short() {
 		t.Skip("now and then, on upstream, it wakes before another takes over; why is not known yet")
 	}
-	runMoments(t, `
+	runWithTriggers(t, `
 name: freeze
 description: the leader stands still until another has taken over
 seed: 3

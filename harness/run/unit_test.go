@@ -60,7 +60,7 @@ func TestRunDirectories(t *testing.T) {
 		"20260102T030405-burst-exec-run.test-seed5",
 		"20260102T030405-burst-exec-run.test-seed5-2", // the same second: nothing is taken over
 	} {
-		dir, err := claim(out, runName(&o))
+		dir, err := createDirectory(out, runName(&o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestRunDirectories(t *testing.T) {
 	}
 }
 
-func TestJudgeRefusesWhatIsNoRun(t *testing.T) {
+func TestCheckRejectsOtherDirectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -94,33 +94,33 @@ func TestMonitorWaitsForWatches(t *testing.T) {
 	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps, deployments.apps, services, endpoints") {
 		t.Errorf("error %v, want one that names what is not watched", err)
 	}
-	for i, resource := range watched {
+	for i, resource := range requiredWatches {
 		id := uint64(i + 1)
-		m.follow(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-		m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 	}
 	if err := m.waitWatching(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestMonitorFollowsLives: what a replica watched and held went with its life.
-func TestMonitorFollowsLives(t *testing.T) {
+// TestMonitorForgetsEndedReplicas: what a replica watched and held went with its life.
+func TestMonitorForgetsEndedReplicas(t *testing.T) {
 	m := newMonitor()
 	begin := func(replica, identity string, ids uint64) {
-		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
-		m.follow(&history.Record{Request: &history.Request{
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
+		m.observe(&history.Record{Request: &history.Request{
 			ID: ids, Subject: replica, Verb: "update", Resource: leaseResource,
 			Object: &history.Object{Body: []byte(`{"spec":{"holderIdentity":"` + identity + `"}}`)},
 		}})
-		for i, resource := range watched {
+		for i, resource := range requiredWatches {
 			id := ids + uint64(i) + 1
-			m.follow(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
-			m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+			m.observe(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
+			m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 		}
 	}
 	end := func(replica string) {
-		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
 	}
 	expect := func(when string, attended bool, holders ...string) {
 		t.Helper()
@@ -139,9 +139,9 @@ func TestMonitorFollowsLives(t *testing.T) {
 	end("subject-0")
 	expect("after its end", false, "", "")
 	begin("subject-1", "b", 200)
-	m.follow(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	m.observe(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
 	expect("with another", true, "", "subject-1")
-	m.blind = true
+	m.withoutProxy = true
 	end("subject-1")
 	expect("without the proxy", true, "", "")
 }
@@ -176,20 +176,20 @@ func TestMonitorQuiet(t *testing.T) {
 					}
 					return
 				case <-ticker.C:
-					m.follow(test.record)
+					m.observe(test.record)
 				}
 			}
 		})
 	}
 }
 
-func TestRandomIsTheFaultsOwn(t *testing.T) {
+func TestFaultRandomIsIndependent(t *testing.T) {
 	draw := func(index int, faults ...string) uint64 {
 		asked := &scenario.Scenario{Seed: 3}
 		for _, name := range faults {
 			asked.Faults = append(asked.Faults, scenario.Fault{Name: name})
 		}
-		return (&stage{Options: &Options{Scenario: asked}}).random(index).Uint64()
+		return (&testEnvironment{Options: &Options{Scenario: asked}}).faultRandom(index).Uint64()
 	}
 	if draw(0, "a", "b") != draw(0, "a") {
 		t.Error("a fault behind it changes what a fault draws")
@@ -212,7 +212,7 @@ func TestSupported(t *testing.T) {
 }
 
 // A fault that only some of its kind can be is refused by its parameters.
-func TestSupportedByRoom(t *testing.T) {
+func TestSupportedByPodCapacity(t *testing.T) {
 	asked, err := scenario.Parse("x.yaml", []byte(`name: x
 description: y
 cluster: {nodes: 2}
@@ -259,7 +259,7 @@ func TestSupportedByParameters(t *testing.T) {
 }
 
 // The providers that faults name are those that there are.
-func TestFaultsNameProviders(t *testing.T) {
+func TestFaultProvidersExist(t *testing.T) {
 	for _, kind := range catalog.All {
 		for _, name := range kind.Providers {
 			if _, err := providerNamed(name); err != nil {
@@ -300,7 +300,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
+func TestReproduceCommand(t *testing.T) {
 	for _, test := range []struct {
 		dir         directory
 		environment Environment
@@ -319,7 +319,7 @@ func TestAgain(t *testing.T) {
 			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7 --node-image=kindest/node:v1.36.3",
 		},
 	} {
-		if got := again(test.dir, &test.environment); got != test.want {
+		if got := reproduceCommand(test.dir, &test.environment); got != test.want {
 			t.Errorf("\n got %s\nwant %s", got, test.want)
 		}
 	}

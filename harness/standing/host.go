@@ -24,10 +24,10 @@ const HostCommand = "keep-embedded"
 
 const (
 	kubeconfigFile = "kubeconfig"
-	// keeperReady is what a keeper says once its cluster is ready.
-	keeperReady = "ready\n"
-	// endWithin bounds the end of a keeper: that of its cluster takes seconds.
-	endWithin = 30 * time.Second
+	// hostReady is what a keeper says once its cluster is ready.
+	hostReady = "ready\n"
+	// hostEndTimeout bounds the end of a keeper: that of its cluster takes seconds.
+	hostEndTimeout = 30 * time.Second
 )
 
 // upEmbedded starts a keeper and returns when its cluster is ready.
@@ -57,7 +57,7 @@ func upEmbedded(ctx context.Context, plane run.ControlPlane, resident *run.Stand
 	}
 	interrupted := context.AfterFunc(ctx, func() { _ = keeper.Process.Signal(syscall.SIGTERM) })
 	defer interrupted()
-	if line, err := bufio.NewReader(answer).ReadString('\n'); line != keeperReady {
+	if line, err := bufio.NewReader(answer).ReadString('\n'); line != hostReady {
 		_ = keeper.Wait() // what it said says more than how it ended
 		if ctx.Err() != nil {
 			return Cluster{}, errors.New("interrupted while bringing up the cluster")
@@ -77,7 +77,7 @@ func upEmbedded(ctx context.Context, plane run.ControlPlane, resident *run.Stand
 // Host keeps an embedded cluster in a directory until ctx ends, with a resident
 // subject unless that is nil, and says on answer when it is ready.
 func Host(ctx context.Context, plane run.ControlPlane, resident *run.StandingSubject, answer io.Writer) (err error) {
-	if err := claim(plane.Dir); err != nil {
+	if err := writeOwner(plane.Dir); err != nil {
 		return err
 	}
 	plane.LogDir = filepath.Join(plane.Dir, logSubdir)
@@ -99,7 +99,7 @@ func Host(ctx context.Context, plane run.ControlPlane, resident *run.StandingSub
 	if err := cluster.WriteKubeconfig(filepath.Join(plane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(answer, keeperReady); err != nil {
+	if _, err := io.WriteString(answer, hostReady); err != nil {
 		return fmt.Errorf("nobody waits for the cluster any more: %w", err)
 	}
 	select {
@@ -129,8 +129,8 @@ func listEmbedded(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// endKeeper tells the keeper of a directory to end, and waits until it has.
-func endKeeper(ctx context.Context, dir string) error {
+// stopHost tells the keeper of a directory to end, and waits until it has.
+func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func endKeeper(ctx context.Context, dir string) error {
 	if err := syscall.Kill(keeper.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("ending its keeper, process %d: %w", keeper.PID, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, endWithin, fmt.Errorf("it has not within %s", endWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("it has not within %s", hostEndTimeout))
 	defer cancel()
 	const interval = 50 * time.Millisecond
 	return cluster.Poll(ctx, interval, "its keeper to end", func(context.Context) error {

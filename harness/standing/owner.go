@@ -21,8 +21,8 @@ type owner struct {
 	existence process.Existence
 }
 
-// claim makes this process the owner of a directory.
-func claim(dir string) error {
+// writeOwner makes this process the owner of a directory.
+func writeOwner(dir string) error {
 	self, err := process.Self()
 	if err != nil {
 		return err

@@ -89,10 +89,10 @@ func Up(ctx context.Context, provider string, plane run.ControlPlane, resident *
 	if err != nil {
 		return Cluster{}, fmt.Errorf("keeping a cluster: %w", err)
 	}
-	if err := claim(dir); err != nil {
+	if err := writeOwner(dir); err != nil {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	plane.Dir, plane.LogDir, plane.Keep = dir, filepath.Join(dir, logSubdir), true
+	plane.Dir, plane.LogDir, plane.Standing = dir, filepath.Join(dir, logSubdir), true
 	up := upKind
 	if provider == embeddedProvider {
 		up = upEmbedded
@@ -155,13 +155,13 @@ func List(ctx context.Context) ([]Cluster, error) {
 		}
 		all = append(all, c)
 	}
-	rests, err := listRests(root, claimed)
+	rests, err := listLeftovers(root, claimed)
 	return append(all, rests...), err
 }
 
-// listRests finds the directories that belong to no kind cluster any more: they
+// listLeftovers finds the directories that belong to no kind cluster any more: they
 // hold the logs of starts that failed.
-func listRests(root string, claimed map[string]bool) ([]Cluster, error) {
+func listLeftovers(root string, claimed map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kindProvider)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func listRests(root string, claimed map[string]bool) ([]Cluster, error) {
 // Down removes a cluster, whoever needs it.
 func Down(ctx context.Context, c Cluster) error {
 	if c.Provider == embeddedProvider {
-		if err := endKeeper(ctx, c.dir); err != nil {
+		if err := stopHost(ctx, c.dir); err != nil {
 			return fmt.Errorf("taking down %s: %w", c.Name, err)
 		}
 	} else if c.kind.Name != "" {

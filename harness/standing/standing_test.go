@@ -30,8 +30,8 @@ func stateRoot(t *testing.T) string {
 	return root
 }
 
-// kept makes the directory of a cluster as its owner would have.
-func kept(t *testing.T, root, name string, change func(*process.Identity)) string {
+// makeDirectory makes the directory of a cluster as its owner would have.
+func makeDirectory(t *testing.T, root, name string, change func(*process.Identity)) string {
 	t.Helper()
 	self, err := process.Self()
 	if err != nil {
@@ -68,11 +68,11 @@ func TestRoot(t *testing.T) {
 func TestClean(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
-	gone := kept(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
-	lives := kept(t, root, "embedded-lives", func(*process.Identity) {})
-	elsewhere := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	gone := makeDirectory(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
+	lives := makeDirectory(t, root, "embedded-lives", func(*process.Identity) {})
+	elsewhere := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
 	// Without an engine it cannot be told whether a kind cluster needs it.
-	engineless := kept(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
+	engineless := makeDirectory(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
 	foreign := filepath.Join(root, "embedded-foreign")
 	if err := os.Mkdir(foreign, 0o700); err != nil {
 		t.Fatal(err)
@@ -98,9 +98,9 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestDownRefusesWhatIsElsewhere(t *testing.T) {
+func TestDownRejectsOtherMachine(t *testing.T) {
 	root := stateRoot(t)
-	dir := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	dir := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
 	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: embeddedProvider, dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "on another machine") {
 		t.Errorf("Down: %v", err)
@@ -110,18 +110,18 @@ func TestDownRefusesWhatIsElsewhere(t *testing.T) {
 	}
 }
 
-func TestListRests(t *testing.T) {
+func TestListLeftovers(t *testing.T) {
 	root := t.TempDir()
-	kept(t, root, "kind-rest", func(id *process.Identity) { id.StartTicks-- })
-	claimed := kept(t, root, "kind-claimed", func(id *process.Identity) { id.StartTicks-- })
-	kept(t, root, "kind-being-made", func(*process.Identity) {})
-	rests, err := listRests(root, map[string]bool{claimed: true})
+	makeDirectory(t, root, "kind-rest", func(id *process.Identity) { id.StartTicks-- })
+	claimed := makeDirectory(t, root, "kind-claimed", func(id *process.Identity) { id.StartTicks-- })
+	makeDirectory(t, root, "kind-being-made", func(*process.Identity) {})
+	rests, err := listLeftovers(root, map[string]bool{claimed: true})
 	if err != nil || len(rests) != 1 || rests[0].Name != "kind-rest" || rests[0].State != LeftBehind {
 		t.Errorf("listRests = %+v, %v", rests, err)
 	}
 }
 
-func TestUpThatFailsLeavesNothing(t *testing.T) {
+func TestFailedUpLeavesNothing(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
 	for provider, want := range map[string]string{
@@ -139,13 +139,13 @@ func TestUpThatFailsLeavesNothing(t *testing.T) {
 
 // A keeper makes itself the owner, says when its cluster is ready, and leaves no
 // process of it.
-func TestKeeper(t *testing.T) {
+func TestHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real control plane")
 	}
 	noEngine(t)
 	root := stateRoot(t)
-	dir := kept(t, root, "embedded-test", func(id *process.Identity) { id.StartTicks-- })
+	dir := makeDirectory(t, root, "embedded-test", func(id *process.Identity) { id.StartTicks-- })
 	if err := os.Mkdir(filepath.Join(dir, logSubdir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestKeeper(t *testing.T) {
 	if err := Host(ctx, run.ControlPlane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
-	if answer.text.String() != keeperReady {
+	if answer.text.String() != hostReady {
 		t.Errorf("the keeper said %q", answer.text.String())
 	}
 	if _, err := os.Stat(filepath.Join(dir, kubeconfigFile)); err != nil {

@@ -40,7 +40,7 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	if err != nil {
 		return err
 	}
-	controllers.Labels = granted
+	controllers.Labels = grantedLabels
 	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, controllers, metav1.CreateOptions{}); ignoreExists(err) != nil {
 		return fmt.Errorf("creating ClusterRole %s: %w", controllers.Name, err)
 	}
@@ -53,13 +53,13 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	)
 }
 
-// granted are the labels of what Grant makes for a whole cluster.
-var granted = map[string]string{"gauntlet.subject": "granted"}
+// grantedLabels are the labels of what Grant makes for a whole cluster.
+var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
 // Revoke removes from a cluster what Grant made for all of it. What is in the
 // namespace of the leases goes with that, or stays.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
-	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(granted)}
+	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
 	return errors.Join(
 		admin.RbacV1().ClusterRoleBindings().DeleteCollection(ctx, now, made),
@@ -69,7 +69,7 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: granted},
+		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{account},
 	}, metav1.CreateOptions{})

@@ -36,14 +36,14 @@ type Local struct {
 // Launcher returns the launcher of such replicas.
 func (l Local) Launcher() Launcher {
 	var mu sync.Mutex
-	seats := map[string]seat{}
+	seats := map[string]replicaFiles{}
 	return func(ctx context.Context, replica string) (Instance, error) {
 		mu.Lock()
 		has, ok := seats[replica]
 		mu.Unlock()
 		if !ok {
 			var err error
-			if has, err = l.seat(replica); err != nil {
+			if has, err = l.files(replica); err != nil {
 				return nil, err
 			}
 			mu.Lock()
@@ -64,13 +64,13 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// seat is what a replica has through all of its lives.
-type seat struct {
+// replicaFiles is what a replica has through all of its lives.
+type replicaFiles struct {
 	kubeconfig string
 	serving    *Serving // nil if it serves nothing
 }
 
-func (l Local) seat(replica string) (has seat, err error) {
+func (l Local) files(replica string) (has replicaFiles, err error) {
 	if has.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
 		has.serving, err = newServing(l.StateDir, replica)
 	}
@@ -97,7 +97,7 @@ func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	if l.serving == nil {
 		return nil, ErrNoDebugEndpoint
 	}
-	return l.serving.ask(ctx, path)
+	return l.serving.fetch(ctx, path)
 }
 
 func (l local) Usage() *history.Usage {

@@ -19,36 +19,36 @@ type replica struct {
 	subject *Subject
 
 	mu      sync.Mutex // held while it is started or ended
-	life    *life      // nil before the first; the last one otherwise
+	current    *trackedInstance      // nil before the first; the last one otherwise
 	retired bool       // it must not start any more
 }
 
-// life is an instance, and whether its end was asked for.
-type life struct {
+// trackedInstance is an instance, and whether its end was asked for.
+type trackedInstance struct {
 	Instance
 	mu    sync.Mutex
-	asked bool
-	sleep sleep
-	// over is closed when the end is recorded, so that the next life's beginning
+	stopRequested bool
+	pause pauseState
+	// endRecorded is closed when the end is recorded, so that the next life's beginning
 	// stands after it.
-	over chan struct{}
+	endRecorded chan struct{}
 }
 
-// sleep is the time for which a life was paused.
-type sleep struct {
+// pauseState is the time for which a life was paused.
+type pauseState struct {
 	paused bool
-	woke   time.Time // zero if it never was paused, or has not been resumed
+	resumedAt   time.Time // zero if it never was paused, or has not been resumed
 	// lease is as it held it when it was paused, nil if it did not.
 	lease *coordinationv1.Lease
-	// revive begins another life if this one ends for having been paused.
-	revive func()
+	// restart begins another life if this one ends for having been paused.
+	restart func()
 }
 
-// wakeMax bounds how long a replica may take after a pause to find its lease lost.
-const wakeMax = 30 * time.Second
+// endAfterResumeMax bounds how long a replica may take after a pause to find its lease lost.
+const endAfterResumeMax = 30 * time.Second
 
-// excuses reports whether the pause explains an end at the present moment.
-func (s sleep) excuses() bool { return s.paused || !s.woke.IsZero() && time.Since(s.woke) < wakeMax }
+// explainsEnd reports whether the pause explains an end at the present moment.
+func (s pauseState) explainsEnd() bool { return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax }
 
 // errStopped is why no replica starts any more.
 var errStopped = errors.New("the subject has been stopped")
@@ -60,35 +60,35 @@ func (r *replica) start(ctx context.Context) error {
 	if r.retired {
 		return fmt.Errorf("starting %s: %w", r.name, errStopped)
 	}
-	if r.runs() {
+	if r.running() {
 		return nil
 	}
 	instance, err := r.subject.options.Launch(ctx, r.name)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", r.name, err)
 	}
-	r.life = &life{Instance: instance, over: make(chan struct{})}
-	r.note(r.life, history.ProcessStarted, "")
-	go r.watch(r.life)
+	r.current = &trackedInstance{Instance: instance, endRecorded: make(chan struct{})}
+	r.record(r.current, history.ProcessStarted, "")
+	go r.awaitEnd(r.current)
 	return nil
 }
 
-// end ends the life that goes on, by the means given, and reports whether there
+// stop ends the life that goes on, by the means given, and reports whether there
 // was one.
-func (r *replica) end(forGood bool, by func(Instance) error) (bool, error) {
+func (r *replica) stop(forGood bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.retired = r.retired || forGood
-	if !r.runs() {
+	if !r.running() {
 		return false, nil
 	}
-	r.life.mu.Lock()
-	r.life.asked = true
-	r.life.mu.Unlock()
-	if err := by(r.life.Instance); err != nil {
+	r.current.mu.Lock()
+	r.current.stopRequested = true
+	r.current.mu.Unlock()
+	if err := by(r.current.Instance); err != nil {
 		return false, fmt.Errorf("ending %s: %w", r.name, err)
 	}
-	<-r.life.over
+	<-r.current.endRecorded
 	return true, nil
 }
 
@@ -97,16 +97,16 @@ func (r *replica) end(forGood bool, by func(Instance) error) (bool, error) {
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.runs() {
+	if !r.running() {
 		return false, nil
 	}
-	r.life.mu.Lock()
-	r.life.sleep = sleep{paused: true, lease: lease, revive: func() { r.revive(context.WithoutCancel(ctx)) }}
-	r.life.mu.Unlock()
-	if err := r.life.Pause(ctx); err != nil {
+	r.current.mu.Lock()
+	r.current.pause = pauseState{paused: true, lease: lease, restart: func() { r.restart(context.WithoutCancel(ctx)) }}
+	r.current.mu.Unlock()
+	if err := r.current.Pause(ctx); err != nil {
 		return false, fmt.Errorf("pausing %s: %w", r.name, err)
 	}
-	r.note(r.life, history.ProcessPaused, "")
+	r.record(r.current, history.ProcessPaused, "")
 	return true, nil
 }
 
@@ -115,20 +115,20 @@ func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool,
 func (r *replica) resume(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.runs() {
+	if !r.running() {
 		return nil
 	}
-	l := r.life
+	l := r.current
 	l.mu.Lock()
-	slept := l.sleep
+	slept := l.pause
 	if slept.paused {
-		l.sleep.paused, l.sleep.woke = false, time.Now()
+		l.pause.paused, l.pause.resumedAt = false, time.Now()
 	}
 	l.mu.Unlock()
 	if !slept.paused {
 		return nil
 	}
-	r.note(l, history.ProcessResumed, "") // before it can do anything
+	r.record(l, history.ProcessResumed, "") // before it can do anything
 	if err := l.Resume(ctx); err != nil {
 		return fmt.Errorf("resuming %s: %w", r.name, err)
 	}
@@ -154,57 +154,57 @@ func (r *replica) resume(ctx context.Context) error {
 	})
 }
 
-// revive begins a life after one that ended for having been paused.
-func (r *replica) revive(ctx context.Context) {
+// restart begins a life after one that ended for having been paused.
+func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
 	}
 }
 
-// runs reports whether a life goes on. The caller holds r.mu.
-func (r *replica) runs() bool {
-	if r.life == nil {
+// running reports whether a life goes on. The caller holds r.mu.
+func (r *replica) running() bool {
+	if r.current == nil {
 		return false
 	}
 	select {
-	case <-r.life.Done():
-		<-r.life.over // about to be closed
+	case <-r.current.Done():
+		<-r.current.endRecorded // about to be closed
 		return false
 	default:
 		return true
 	}
 }
 
-// watch records the end of a life, and fails the subject when nobody asked for it.
-func (r *replica) watch(l *life) {
-	defer close(l.over)
+// awaitEnd records the end of a life, and fails the subject when nobody asked for it.
+func (r *replica) awaitEnd(l *trackedInstance) {
+	defer close(l.endRecorded)
 	<-l.Done()
 	l.mu.Lock()
-	asked, slept := l.asked, l.sleep
+	asked, slept := l.stopRequested, l.pause
 	l.mu.Unlock()
 	if asked {
-		r.note(l, history.ProcessStopped, l.Err().Error())
+		r.record(l, history.ProcessStopped, l.Err().Error())
 		return
 	}
-	if slept.excuses() {
-		r.note(l, history.ProcessStopped, "after a pause: "+l.Err().Error())
-		go slept.revive()
+	if slept.explainsEnd() {
+		r.record(l, history.ProcessStopped, "after a pause: "+l.Err().Error())
+		go slept.restart()
 		return
 	}
-	r.note(l, history.ProcessDied, l.Err().Error())
+	r.record(l, history.ProcessDied, l.Err().Error())
 	r.subject.fail(l.Err())
 }
 
 func (r *replica) logTail() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.life == nil {
+	if r.current == nil {
 		return ""
 	}
-	return r.life.LogTail()
+	return r.current.LogTail()
 }
 
-func (r *replica) note(l *life, event history.ProcessEvent, detail string) {
+func (r *replica) record(l *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: l.PID(), Detail: detail, Usage: l.Usage(),
 	}})

@@ -19,49 +19,49 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// instance is a replica's life that ends when it is told to.
-type instance struct {
+// fakeInstance is a replica's life that ends when it is told to.
+type fakeInstance struct {
 	pid  int
 	once sync.Once
 	done chan struct{}
-	how  error
+	reason  error
 }
 
-func (i *instance) finish(how string) { i.once.Do(func() { i.how = errors.New(how); close(i.done) }) }
+func (i *fakeInstance) finish(how string) { i.once.Do(func() { i.reason = errors.New(how); close(i.done) }) }
 
-func (i *instance) PID() int { return i.pid }
+func (i *fakeInstance) PID() int { return i.pid }
 
-func (i *instance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
-func (i *instance) Kill(context.Context) error                { i.finish("killed"); return nil }
-func (i *instance) Pause(context.Context) error               { return nil }
-func (i *instance) Resume(context.Context) error              { return nil }
-func (i *instance) Done() <-chan struct{}                     { return i.done }
-func (i *instance) Err() error                                { return i.how }
-func (i *instance) Usage() *history.Usage                     { return nil }
-func (i *instance) LogTail() string                           { return "" }
+func (i *fakeInstance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
+func (i *fakeInstance) Kill(context.Context) error                { i.finish("killed"); return nil }
+func (i *fakeInstance) Pause(context.Context) error               { return nil }
+func (i *fakeInstance) Resume(context.Context) error              { return nil }
+func (i *fakeInstance) Done() <-chan struct{}                     { return i.done }
+func (i *fakeInstance) Err() error                                { return i.reason }
+func (i *fakeInstance) Usage() *history.Usage                     { return nil }
+func (i *fakeInstance) LogTail() string                           { return "" }
 
-// stable launches instances and keeps what is recorded of them.
-type stable struct {
+// fakeLauncher launches instances and keeps what is recorded of them.
+type fakeLauncher struct {
 	mu      sync.Mutex
 	pids    int
-	lives   map[string]*instance // the last of each replica
+	instances   map[string]*fakeInstance // the last of each replica
 	refuse  error
 	records []string
 }
 
-func (s *stable) launch(_ context.Context, replica string) (Instance, error) {
+func (s *fakeLauncher) launch(_ context.Context, replica string) (Instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
 		return nil, s.refuse
 	}
 	s.pids++
-	i := &instance{pid: s.pids, done: make(chan struct{})}
-	s.lives[replica] = i
+	i := &fakeInstance{pid: s.pids, done: make(chan struct{})}
+	s.instances[replica] = i
 	return i, nil
 }
 
-func (s *stable) Append(record history.Record) {
+func (s *fakeLauncher) Append(record history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := record.Process
@@ -69,9 +69,9 @@ func (s *stable) Append(record history.Record) {
 }
 
 // newSubject starts a subject of two replicas.
-func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
+func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) {
 	t.Helper()
-	all := &stable{lives: map[string]*instance{}}
+	all := &fakeLauncher{instances: map[string]*fakeInstance{}}
 	s, err := Start(t.Context(), Options{
 		LeaseNamespace: LeaseNamespace,
 		Target:         Upstream, Replicas: 2, Launch: all.launch, Admin: client, Recorder: all,
@@ -88,9 +88,9 @@ func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
 	return s, all
 }
 
-// TestLives: replicas end as asked, begin anew, and the history tells the story
+// TestStopAndStart: replicas end as asked, begin anew, and the history tells the story
 // in order; none of it is held against the subject.
-func TestLives(t *testing.T) {
+func TestStopAndStart(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	ctx := t.Context()
 	for _, act := range []struct {
@@ -129,12 +129,12 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestQuit: only what can tell in its log what it was doing is ended for that.
-func TestQuit(t *testing.T) {
+// TestDumpStacks: only what can tell in its log what it was doing is ended for that.
+func TestDumpStacks(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	s.options.Launch = func(ctx context.Context, replica string) (Instance, error) {
 		i, err := all.launch(ctx, replica)
-		return teller{i.(*instance)}, err
+		return stackDumper{i.(*fakeInstance)}, err
 	}
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
@@ -156,13 +156,13 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-// teller is an instance that tells in its log what it was doing.
-type teller struct{ *instance }
+// stackDumper is an instance that tells in its log what it was doing.
+type stackDumper struct{ *fakeInstance }
 
-func (t teller) DumpStacks(context.Context) error { t.finish("told"); return nil }
+func (t stackDumper) DumpStacks(context.Context) error { t.finish("told"); return nil }
 
-// TestDies: an end that nobody asked for is the subject's failure, in whichever life.
-func TestDies(t *testing.T) {
+// TestUnexpectedEnd: an end that nobody asked for is the subject's failure, in whichever life.
+func TestUnexpectedEnd(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestDies(t *testing.T) {
 	if err := s.Start(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
 	}
-	all.lives["subject-1"].finish("panicked")
+	all.instances["subject-1"].finish("panicked")
 	<-s.Failed()
 	if err := s.Err(); err == nil || err.Error() != "the subject ended by itself: panicked" {
 		t.Errorf("error %v", err)
@@ -205,14 +205,14 @@ func TestPause(t *testing.T) {
 }
 
 // last is the last life of a replica.
-func (s *stable) last(replica string) *instance {
+func (s *fakeLauncher) last(replica string) *fakeInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lives[replica]
+	return s.instances[replica]
 }
 
 // await waits until that is what is recorded.
-func (s *stable) await(t *testing.T, want []string) {
+func (s *fakeLauncher) await(t *testing.T, want []string) {
 	t.Helper()
 	var got []string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {

@@ -100,8 +100,8 @@ func freeAddress() (net.IP, error) {
 // goroutines.
 const bodyBytesMax = 64 << 20
 
-// ask returns what the replica says under a path. More than bodyBytesMax is an error.
-func (s *Serving) ask(ctx context.Context, path string) ([]byte, error) {
+// fetch returns what the replica says under a path. More than bodyBytesMax is an error.
+func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	url := fmt.Sprintf("https://%s:%d%s", s.Address, servingPort, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

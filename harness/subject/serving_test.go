@@ -61,7 +61,7 @@ func TestServing(t *testing.T) {
 			server.Listener, server.TLS = listener, &tls.Config{Certificates: []tls.Certificate{pair}}
 			server.StartTLS()
 			defer server.Close()
-			got, err := s.ask(t.Context(), test.path)
+			got, err := s.fetch(t.Context(), test.path)
 			if string(got) != test.want || (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 				t.Errorf("%q, error %v; want %q and an error with %q", got, err, test.want, test.wantErr)
 			}
@@ -73,8 +73,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestSilent: what serves nothing says so in its flags.
-func TestSilent(t *testing.T) {
+// TestNoServing: what serves nothing says so in its flags.
+func TestNoServing(t *testing.T) {
 	if flags := (Settings{}).Flags("k", nil); !slices.Contains(flags, "--secure-port=0") {
 		t.Errorf("flags %v; want no port", flags)
 	}

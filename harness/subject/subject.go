@@ -82,9 +82,9 @@ type Subject struct {
 	err    error // set before failed is closed
 }
 
-// stopGrace is how long a subject may take to end when asked to: its workers
+// stopGracePeriod is how long a subject may take to end when asked to: its workers
 // finish what they hold, and its lease is released.
-const stopGrace = 5 * time.Second
+const stopGracePeriod = 5 * time.Second
 
 // Start grants the subject its rights and starts its replicas. It does not wait
 // until one leads; see WaitForLeader.
@@ -152,12 +152,12 @@ func (s *Subject) Leader(ctx context.Context) (string, error) {
 // Kill ends a replica by force and returns when it is gone; ended is false if it
 // did not run. Terminate asks it to end, and does it by force when its time is up.
 func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
-	return s.end(replica, func(i Instance) error { return i.Kill(ctx) })
+	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
 // Terminate ends a replica as Kill does, but gives it time to do so by itself.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
-	return s.end(replica, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
 
 // StackDumper is an instance that can be ended so that it says in its log what it was
@@ -175,7 +175,7 @@ func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, e
 		return false, err
 	}
 	r.mu.Lock()
-	l := r.life
+	l := r.current
 	r.mu.Unlock()
 	if l == nil {
 		return false, nil
@@ -183,8 +183,8 @@ func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, e
 	if _, ok := l.Instance.(StackDumper); !ok { // nor is any other life of it
 		return false, nil
 	}
-	return r.end(false, func(i Instance) error {
-		ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	return r.stop(false, func(i Instance) error {
+		ctx, cancel := context.WithTimeout(ctx, stopGracePeriod)
 		defer cancel()
 		return i.(StackDumper).DumpStacks(ctx)
 	})
@@ -210,7 +210,7 @@ func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, erro
 		return nil, err
 	}
 	r.mu.Lock()
-	l, runs := r.life, r.runs()
+	l, runs := r.current, r.running()
 	r.mu.Unlock()
 	if !runs {
 		return nil, ErrNotRunning
@@ -291,19 +291,19 @@ func (s *Subject) Stop(ctx context.Context) error {
 	var group sync.WaitGroup
 	for i, r := range s.replicas {
 		group.Go(func() {
-			_, all[i] = r.end(true, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+			_, all[i] = r.stop(true, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 		})
 	}
 	group.Wait()
 	return errors.Join(all...)
 }
 
-func (s *Subject) end(name string, by func(Instance) error) (bool, error) {
+func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
 		return false, err
 	}
-	return r.end(false, by)
+	return r.stop(false, by)
 }
 
 func (s *Subject) replica(name string) (*replica, error) {

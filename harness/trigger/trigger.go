@@ -26,23 +26,23 @@ type OwnerLookup func(*history.Request) *history.Owner
 
 // Matcher waits for a moment, once. It is not safe for concurrent use.
 type Matcher struct {
-	moment scenario.Trigger
-	kin    OwnerLookup
+	trigger scenario.Trigger
+	ownerOf    OwnerLookup
 	after  *Matcher // what has to come first; nil once it has
-	seen   int      // how often what is counted has happened
-	sent   map[uint64]*history.Request
-	looked bool // at the world
-	held   bool // what is to be so of it was so at the last look
+	count   int      // how often what is counted has happened
+	pending   map[uint64]*history.Request
+	evaluated bool // at the world
+	stateHeld   bool // what is to be so of it was so at the last look
 }
 
 // New makes what waits for a moment. What is to be so of the world, and is so
 // already, counts at the next record, unless it is waited for anew.
 func New(moment scenario.Trigger, kin OwnerLookup, world *Objects, anew bool) *Matcher {
-	w := &Matcher{moment: moment, kin: kin, sent: map[uint64]*history.Request{}}
+	w := &Matcher{trigger: moment, ownerOf: kin, pending: map[uint64]*history.Request{}}
 	if moment.After != nil {
 		w.after = New(*moment.After, kin, world, anew)
 	}
-	w.held = anew && moment.State != nil && world.holds(moment.State)
+	w.stateHeld = anew && moment.State != nil && world.holds(moment.State)
 	return w
 }
 
@@ -54,45 +54,45 @@ func (w *Matcher) Observe(r *history.Record, world *Objects) (Match, bool) {
 			return Match{}, false
 		}
 		w.after = nil
-		if w.moment.State == nil { // nothing is counted twice
+		if w.trigger.State == nil { // nothing is counted twice
 			return Match{}, false
 		}
 	}
-	cause := Match{Description: w.moment.String()}
-	switch m := w.moment; {
+	cause := Match{Description: w.trigger.String()}
+	switch m := w.trigger; {
 	case m.Request != nil:
-		return cause, w.request(r, &cause) && w.count(m.Request.Nth)
+		return cause, w.matchRequest(r, &cause) && w.countReaches(m.Request.Nth)
 	case m.Event != nil:
-		return cause, w.event(r, &cause) && w.count(m.Event.Nth)
+		return cause, w.matchEvent(r, &cause) && w.countReaches(m.Event.Nth)
 	case m.State != nil:
-		return cause, w.truth(r, world, &cause)
+		return cause, w.matchState(r, world, &cause)
 	case m.Fault != nil:
 		fires := r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Index == m.Fault.Index
-		return cause, fires && w.count(m.Fault.Nth)
+		return cause, fires && w.countReaches(m.Fault.Nth)
 	default:
 		return cause, r.Step != nil && r.Step.Index == m.Step.Index && string(r.Step.Event) == string(m.Step.At)
 	}
 }
 
-// count counts one more, and reports whether it is the nth.
-func (w *Matcher) count(nth int) bool {
-	w.seen++
-	return w.seen == nth
+// countReaches counts one more, and reports whether it is the nth.
+func (w *Matcher) countReaches(nth int) bool {
+	w.count++
+	return w.count == nth
 }
 
-// request reports whether a request that is meant is in the phase that is meant.
+// matchRequest reports whether a request that is meant is in the phase that is meant.
 // What was sent before it was waited for does not count.
-func (w *Matcher) request(r *history.Record, cause *Match) bool {
-	m, request := w.moment.Request, r.Request
+func (w *Matcher) matchRequest(r *history.Record, cause *Match) bool {
+	m, request := w.trigger.Request, r.Request
 	switch {
-	case request != nil && !w.meant(request):
+	case request != nil && !w.selects(request):
 		return false
 	case request != nil && m.Phase == scenario.Committed:
-		w.sent[request.ID] = request
+		w.pending[request.ID] = request
 		return false
-	case r.Response != nil && w.sent[r.Response.ID] != nil:
-		request = w.sent[r.Response.ID]
-		delete(w.sent, r.Response.ID)
+	case r.Response != nil && w.pending[r.Response.ID] != nil:
+		request = w.pending[r.Response.ID]
+		delete(w.pending, r.Response.ID)
 		if !r.Response.Reached || r.Response.ServerCode < 200 || r.Response.ServerCode > 299 {
 			return false
 		}
@@ -104,21 +104,21 @@ func (w *Matcher) request(r *history.Record, cause *Match) bool {
 	return true
 }
 
-// meant reports whether a request is one of those that the moment is about.
-func (w *Matcher) meant(request *history.Request) bool {
-	m := w.moment.Request
+// selects reports whether a request is one of those that the moment is about.
+func (w *Matcher) selects(request *history.Request) bool {
+	m := w.trigger.Request
 	verb := request.Verb == m.Verb && request.Subresource == m.Subresource
 	if m.Verb == scenario.AnyWrite {
 		verb = request.IsWrite() && (m.Subresource == "" || request.Subresource == m.Subresource)
 	}
 	return verb && (m.Resource == "" || request.Resource == m.Resource) &&
 		history.MatchGlob(m.Name, request.ObjectName()) &&
-		(m.Owner == "" || history.MatchOwner(m.Owner, w.kin(request)))
+		(m.Owner == "" || history.MatchOwner(m.Owner, w.ownerOf(request)))
 }
 
-// event reports whether a watch event that is meant is about to be handed over.
-func (w *Matcher) event(r *history.Record, cause *Match) bool {
-	m, d := w.moment.Event, r.Delivery
+// matchEvent reports whether a watch event that is meant is about to be handed over.
+func (w *Matcher) matchEvent(r *history.Record, cause *Match) bool {
+	m, d := w.trigger.Event, r.Delivery
 	if d == nil || d.Resource != m.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
 		(m.Type != "" && string(d.Type) != m.Type) ||
 		!history.MatchGlob(m.Name, d.Object.Name) || !history.MatchOwner(m.Owner, d.Object.ControllerRef()) {
@@ -129,17 +129,17 @@ func (w *Matcher) event(r *history.Record, cause *Match) bool {
 	return true
 }
 
-// truth reports whether the world has come to be as it is to be.
-func (w *Matcher) truth(r *history.Record, world *Objects, cause *Match) bool {
-	m := w.moment.State
+// matchState reports whether the world has come to be as it is to be.
+func (w *Matcher) matchState(r *history.Record, world *Objects, cause *Match) bool {
+	m := w.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == m.Resource {
 		ref := r.Commit.Object.Ref
 		cause.Object = &ref
-	} else if w.looked {
+	} else if w.evaluated {
 		return false // nothing has changed
 	}
-	w.looked = true
-	held := w.held
-	w.held = world.holds(m)
-	return w.held && !held
+	w.evaluated = true
+	held := w.stateHeld
+	w.stateHeld = world.holds(m)
+	return w.stateHeld && !held
 }

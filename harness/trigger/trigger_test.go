@@ -21,12 +21,12 @@ func answered(id uint64, serverCode int) history.Record {
 	return history.Record{Response: &history.Response{ID: id, Reached: serverCode != 0, ServerCode: serverCode}}
 }
 
-func told(id uint64, kind history.EventType, resource, name string) history.Record {
+func delivered(id uint64, kind history.EventType, resource, name string) history.Record {
 	return history.Record{Delivery: &history.Delivery{ID: id, Subject: "subject-0", Resource: resource, Type: kind,
 		Object: history.Object{Ref: history.Ref{Resource: resource, Name: name}, Owners: []history.Owner{{Kind: "ReplicaSet", Name: "web", Controller: true}}}}}
 }
 
-func truth(kind history.EventType, resource, name, body string) history.Record {
+func committed(kind history.EventType, resource, name, body string) history.Record {
 	return history.Record{Commit: &history.Commit{Type: kind, Object: history.Object{
 		Ref: history.Ref{Resource: resource, Name: name}, Generation: 2, Body: json.RawMessage(body)}}}
 }
@@ -46,48 +46,48 @@ const (
 	rollingBody  = `{"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "availableReplicas": 3}}`
 )
 
-func requestMoment(verb, resource string, phase scenario.Phase, nth int) scenario.Trigger {
+func requestTrigger(verb, resource string, phase scenario.Phase, nth int) scenario.Trigger {
 	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
-// TestMoments tells for each moment with which record of a story it comes, counted
+// TestTriggers tells for each moment with which record of a story it comes, counted
 // from 0; -1 is never.
-func TestMoments(t *testing.T) {
+func TestTriggers(t *testing.T) {
 	tests := []struct {
 		name   string
 		moment scenario.Trigger
 		story  []history.Record
 		want   int
 	}{
-		{"the second create is sent", requestMoment("create", "pods", scenario.Sent, 2),
+		{"the second create is sent", requestTrigger("create", "pods", scenario.Sent, 2),
 			[]history.Record{sent(1, "create", "pods", ""), sent(2, "create", "services", ""), sent(3, "delete", "pods", ""), sent(4, "create", "pods", "")}, 3},
-		{"the second create is committed", requestMoment("create", "pods", scenario.Committed, 2),
+		{"the second create is committed", requestTrigger("create", "pods", scenario.Committed, 2),
 			[]history.Record{sent(1, "create", "pods", ""), sent(2, "create", "pods", ""), sent(3, "create", "pods", ""),
 				answered(2, 500), answered(3, 201), answered(1, 201)}, 5},
-		{"a create that got no answer may not be committed", requestMoment("create", "pods", scenario.Committed, 1),
+		{"a create that got no answer may not be committed", requestTrigger("create", "pods", scenario.Committed, 1),
 			[]history.Record{sent(1, "create", "pods", ""), answered(1, 0)}, -1},
-		{"what was sent before does not count as committed", requestMoment("create", "pods", scenario.Committed, 1),
+		{"what was sent before does not count as committed", requestTrigger("create", "pods", scenario.Committed, 1),
 			[]history.Record{answered(1, 201)}, -1},
-		{"any write", requestMoment(scenario.AnyWrite, "", scenario.Sent, 2),
+		{"any write", requestTrigger(scenario.AnyWrite, "", scenario.Sent, 2),
 			[]history.Record{sent(1, "update", "leases.coordination.k8s.io", ""), sent(2, "create", "pods", ""), sent(3, "list", "pods", ""),
 				sent(4, "create", "events", ""), sent(5, "update", "replicasets.apps", "web")}, 4},
 		{"of an owner", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/w*", Phase: scenario.Sent, Nth: 1}},
 			[]history.Record{sent(1, "delete", "pods", "stray"), sent(2, "delete", "pods", "web-1")}, 1},
 		{"an event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Type: "DELETED", Owner: "ReplicaSet/*", Nth: 2}},
-			[]history.Record{told(1, history.Deleted, "pods", "a"), told(1, history.Added, "pods", "b"), told(1, history.Deleted, "services", "c"), told(1, history.Deleted, "pods", "d")}, 3},
+			[]history.Record{delivered(1, history.Deleted, "pods", "a"), delivered(1, history.Added, "pods", "b"), delivered(1, history.Deleted, "services", "c"), delivered(1, history.Deleted, "pods", "d")}, 3},
 		{"a bookmark is no event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Nth: 1}},
-			[]history.Record{told(1, history.Bookmark, "pods", ""), told(1, history.Modified, "pods", "")}, 1},
+			[]history.Record{delivered(1, history.Bookmark, "pods", ""), delivered(1, history.Modified, "pods", "")}, 1},
 		{"so many pods are ready", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.PodReady, AtLeast: 2}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", unreadyBody), truth(history.Modified, "pods", "b", readyBody)}, 2},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), committed(history.Added, "pods", "b", unreadyBody), committed(history.Modified, "pods", "b", readyBody)}, 2},
 		{"no more than so many pods", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtMost: ptr.To(1)}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", readyBody),
-				step(1, history.StepDone), truth(history.Deleted, "pods", "a", "")}, 3},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), committed(history.Added, "pods", "b", readyBody),
+				step(1, history.StepDone), committed(history.Deleted, "pods", "a", "")}, 3},
 		{"it is so already", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), step(0, history.StepDone), step(1, history.StepDone)}, 2},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), step(0, history.StepDone), step(1, history.StepDone)}, 2},
 		{"a Deployment is progressing", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Progressing, AtLeast: 1}},
-			[]history.Record{truth(history.Added, "deployments.apps", "other", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody), truth(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
+			[]history.Record{committed(history.Added, "deployments.apps", "other", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody), committed(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
 		{"a Deployment is complete", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Completed, AtLeast: 1}},
-			[]history.Record{truth(history.Added, "deployments.apps", "web", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody)}, 1},
+			[]history.Record{committed(history.Added, "deployments.apps", "web", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody)}, 1},
 		{"another fault", scenario.Trigger{Fault: &scenario.FaultTrigger{Index: 1, Nth: 2}}, []history.Record{fired(1), fired(0), fired(1)}, 2},
 		{"a step begins", scenario.Trigger{Step: &scenario.StepTrigger{Index: 2, At: scenario.Begun}},
 			[]history.Record{step(1, history.StepBegun), step(1, history.StepDone), step(2, history.StepBegun)}, 2},
@@ -119,10 +119,10 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestAnew: what is waited for anew must first cease to be so.
-func TestAnew(t *testing.T) {
+// TestFresh: what is waited for anew must first cease to be so.
+func TestFresh(t *testing.T) {
 	world := NewObjects()
-	added, deleted := truth(history.Added, "pods", "a", readyBody), truth(history.Deleted, "pods", "a", "")
+	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")
 	world.Observe(&added)
 	w := New(scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, nil, world, true)
 	for i, r := range []history.Record{step(0, history.StepDone), deleted, added} {
@@ -133,9 +133,9 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestCause: a moment says what made it come.
-func TestCause(t *testing.T) {
-	w := New(requestMoment("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
+// TestMatch: a moment says what made it come.
+func TestMatch(t *testing.T) {
+	w := New(requestTrigger("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")
 	answer := answered(7, 201)
 	w.Observe(&request, NewObjects())

@@ -55,8 +55,8 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// awaited is the object that was awaited in vain, if that is what the error is about.
-func awaited(err error) *history.Ref {
+// unmetObject is the object that was awaited in vain, if that is what the error is about.
+func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
 	}

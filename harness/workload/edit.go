@@ -45,21 +45,21 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	case *scenario.Rollback:
 		return merge(fields{"metadata": fields{"annotations": fields{appsv1.DeprecatedRollbackTo: fmt.Sprint(o.Revision)}}})
 	case *scenario.Label:
-		return merge(fields{"metadata": fields{"labels": entries(o.Labels, o.Remove)}})
+		return merge(fields{"metadata": fields{"labels": mapPatch(o.Labels, o.Remove)}})
 	case *scenario.Annotate:
-		return merge(fields{"metadata": fields{"annotations": entries(o.Annotations, o.Remove)}})
+		return merge(fields{"metadata": fields{"annotations": mapPatch(o.Annotations, o.Remove)}})
 	case *scenario.Select:
-		return selection(o), nil
+		return selectPatch(o), nil
 	case *scenario.Configure:
-		return configuration(o)
+		return configurePatch(o)
 	case *scenario.Publish:
-		return publication(o)
+		return publishPatch(o)
 	}
 	return patch{}, fmt.Errorf("users cannot perform a %T", operation)
 }
 
-// entries are those to set and those to remove.
-func entries(set map[string]string, remove []string) fields {
+// mapPatch are those to set and those to remove.
+func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {
 		changed[key] = value
@@ -70,8 +70,8 @@ func entries(set map[string]string, remove []string) fields {
 	return changed
 }
 
-// selection replaces a selector: a merge patch would add to the one that is there.
-func selection(o *scenario.Select) patch {
+// selectPatch replaces a selector: a merge patch would add to the one that is there.
+func selectPatch(o *scenario.Select) patch {
 	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
 	if o.Kind == scenario.ReplicationController { // which has to make what it selects
 		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
@@ -79,7 +79,7 @@ func selection(o *scenario.Select) patch {
 	return patch{types.JSONPatchType, body}
 }
 
-func configuration(o *scenario.Configure) (patch, error) {
+func configurePatch(o *scenario.Configure) (patch, error) {
 	spec := fields{}
 	for name, value := range map[string]*int{
 		"minReadySeconds": o.MinReadySeconds, "revisionHistoryLimit": o.RevisionHistoryLimit, "progressDeadlineSeconds": o.ProgressDeadlineSeconds,
@@ -98,7 +98,7 @@ func configuration(o *scenario.Configure) (patch, error) {
 	return merge(fields{"spec": spec})
 }
 
-func publication(o *scenario.Publish) (patch, error) {
+func publishPatch(o *scenario.Publish) (patch, error) {
 	spec := fields{}
 	if o.Type != "" {
 		spec["type"], spec["externalName"] = o.Type, nil
@@ -131,7 +131,7 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 	var last *history.Ref
 	for _, name := range names {
 		var edited metav1.Object
-		err := u.persist(ctx, func(bool) error {
+		err := u.retryUnavailable(ctx, func(bool) error {
 			return retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
 				edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
 				return err

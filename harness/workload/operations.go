@@ -28,7 +28,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	var last *history.Ref
 	for _, name := range names {
 		var made metav1.Object
-		err := u.persist(ctx, func(repeated bool) (err error) {
+		err := u.retryUnavailable(ctx, func(repeated bool) (err error) {
 			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller, u.Pods.spec()))
 			if repeated && apierrors.IsAlreadyExists(err) { // a patch of nothing reads it
 				made, err = kind.patch(ctx, u.Client, u.Namespace, name, types.MergePatchType, []byte("{}"))
@@ -48,8 +48,8 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	return last, nil
 }
 
-// propagations are the API's words for ours.
-var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
+// propagationPolicies are the API's words for ours.
+var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Background: metav1.DeletePropagationBackground,
 	scenario.Foreground: metav1.DeletePropagationForeground,
 	scenario.Orphan:     metav1.DeletePropagationOrphan,
@@ -59,10 +59,10 @@ var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
 // deleted as can be: pods die by other hands too.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind := kinds[del.Kind]
-	policy := propagations[del.Propagation]
+	policy := propagationPolicies[del.Propagation]
 	names := u.names(del.Target)
 	for _, name := range names {
-		err := u.persist(ctx, func(repeated bool) error {
+		err := u.retryUnavailable(ctx, func(repeated bool) error {
 			err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 			if repeated && apierrors.IsNotFound(err) {
 				return nil
@@ -88,7 +88,7 @@ const foreign = "foreign"
 func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
 	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)
 	var owner *corev1.ConfigMap
-	err := u.persist(ctx, func(bool) (err error) {
+	err := u.retryUnavailable(ctx, func(bool) (err error) {
 		owner, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: foreign}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			owner, err = maps.Get(ctx, foreign, metav1.GetOptions{})

@@ -51,20 +51,20 @@ func (p Pods) spec() corev1.PodSpec {
 	}
 	return corev1.PodSpec{
 		Containers:                    []corev1.Container{container},
-		Tolerations:                   []corev1.Toleration{lostNode(corev1.TaintNodeNotReady), lostNode(corev1.TaintNodeUnreachable)},
+		Tolerations:                   []corev1.Toleration{tolerationFor(corev1.TaintNodeNotReady), tolerationFor(corev1.TaintNodeUnreachable)},
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To(int64(p.StopDelay.Truncate(time.Second).Seconds()) + 1), // more than it takes
 	}
 }
 
-// lostNodeSeconds is how long pods wait for a node that is lost before they are
+// tolerationSeconds is how long pods wait for a node that is lost before they are
 // evicted. By default it is 5 minutes, which no run has.
-const lostNodeSeconds = 1
+const tolerationSeconds = 1
 
-func lostNode(taint string) corev1.Toleration {
+func tolerationFor(taint string) corev1.Toleration {
 	return corev1.Toleration{
 		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: ptr.To[int64](lostNodeSeconds),
+		TolerationSeconds: ptr.To[int64](tolerationSeconds),
 	}
 }

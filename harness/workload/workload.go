@@ -50,7 +50,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 		object, err := u.perform(ctx, step)
 		if err != nil {
 			u.record(history.Step{
-				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: awaited(err),
+				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: unmetObject(err),
 			})
 			return fmt.Errorf("step %d (%s): %w", i, step, err)
 		}

@@ -196,9 +196,9 @@ func TestRunPods(t *testing.T) {
 	}
 }
 
-// TestRunDeletesWhatIsGone: a pod that died by another hand is no failure, a
+// TestDeleteOfMissingObject: a pod that died by another hand is no failure, a
 // missing owner is.
-func TestRunDeletesWhatIsGone(t *testing.T) {
+func TestDeleteOfMissingObject(t *testing.T) {
 	for kind, wantErr := range map[string]bool{"Pod, name: web}": false, "ReplicaSet, name: web, replicas: 1}": true} {
 		client, recorded := fake.NewClientset(), records{}
 		client.PrependReactor("delete", "*", func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -364,9 +364,9 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestEditsEveryPod: labels go to each pod of a create, and one that died by
+// TestLabelEveryPod: labels go to each pod of a create, and one that died by
 // another hand is no failure.
-func TestEditsEveryPod(t *testing.T) {
+func TestLabelEveryPod(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
 	client.PrependReactor("patch", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		if name := action.(kubetesting.PatchAction).GetName(); name == "stray-1" {

@@ -32,10 +32,10 @@ const bound = 20 * time.Second
 // podLogs is where a node has its pods' logs.
 const podLogs = "/var/log/pods"
 
-// machine is a node without an engine, and its kubelet: the process of a subject
+// fakeNode is a node without an engine, and its kubelet: the process of a subject
 // is a shell that waits, relays serve in this process, and the shell scripts run
 // here, with a `ctr` that knows those processes.
-type machine struct {
+type fakeNode struct {
 	t     *testing.T
 	admin *fake.Clientset
 	dir   string
@@ -48,15 +48,15 @@ type machine struct {
 	control  map[int]net.Listener // of relays, by the port of the node
 	ports    map[int]net.Listener // of relays, where their subjects connect
 	lost     []error
-	undo     []func()
+	cleanups     []func()
 }
 
-const waits = `trap 'echo asked to end; exit 0' TERM; echo begun; while :; do sleep 0.02; done`
+const waitScript = `trap 'echo asked to end; exit 0' TERM; echo begun; while :; do sleep 0.02; done`
 
-func newMachine(t *testing.T) *machine {
+func newFakeNode(t *testing.T) *fakeNode {
 	t.Helper()
-	m := &machine{
-		t: t, admin: fake.NewClientset(), dir: t.TempDir(), script: waits,
+	m := &fakeNode{
+		t: t, admin: fake.NewClientset(), dir: t.TempDir(), script: waitScript,
 		control: map[int]net.Listener{}, ports: map[int]net.Listener{},
 	}
 	// Prints the tasks that have not been reaped.
@@ -74,7 +74,7 @@ func newMachine(t *testing.T) *machine {
 	m.admin.PrependReactor("create", "pods", m.kubelet)
 	t.Cleanup(func() {
 		m.mu.Lock()
-		undo := m.undo
+		undo := m.cleanups
 		m.mu.Unlock()
 		for _, f := range slices.Backward(undo) {
 			f()
@@ -84,7 +84,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 // kubelet starts what a pod is made of, and writes its status.
-func (m *machine) kubelet(action clienttesting.Action) (bool, runtime.Object, error) {
+func (m *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	pod.UID = "uid"
 	status := corev1.ContainerStatus{Name: subjectContainer, Image: pod.Spec.Containers[0].Image}
@@ -108,7 +108,7 @@ func (m *machine) kubelet(action clienttesting.Action) (bool, runtime.Object, er
 }
 
 // startSubject starts a process whose log is as containerd writes it.
-func (m *machine) startSubject(pod *corev1.Pod) {
+func (m *fakeNode) startSubject(pod *corev1.Pod) {
 	dir := filepath.Join(m.dir, podLogs, fmt.Sprintf("%s_%s_%s", Namespace, pod.Name, pod.UID), subjectContainer)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		m.t.Error(err)
@@ -139,11 +139,11 @@ func (m *machine) startSubject(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.subjects = append(m.subjects, cmd)
-	m.undo = append(m.undo, func() { _ = cmd.Process.Kill(); <-ended })
+	m.cleanups = append(m.cleanups, func() { _ = cmd.Process.Kill(); <-ended })
 }
 
 // terminated writes into a pod's status how its subject ended, if the pod is there.
-func (m *machine) terminated(name string, how *os.ProcessState) {
+func (m *fakeNode) terminated(name string, how *os.ProcessState) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	found, err := m.admin.Tracker().Get(pods, Namespace, name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (m *machine) terminated(name string, how *os.ProcessState) {
 }
 
 // startRelay serves what the pod's relay would, by its arguments and its secret.
-func (m *machine) startRelay(pod *corev1.Pod) {
+func (m *fakeNode) startRelay(pod *corev1.Pod) {
 	var subjectAt, controlAt int
 	for _, arg := range pod.Spec.InitContainers[0].Args {
 		_, _ = fmt.Sscanf(arg, "--subject=127.0.0.1:%d", &subjectAt)
@@ -189,7 +189,7 @@ func (m *machine) startRelay(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ports[subjectAt], m.control[controlAt] = listeners[0], listeners[1]
-	m.undo = append(m.undo, func() {
+	m.cleanups = append(m.cleanups, func() {
 		cancel()
 		if err := <-served; err != nil {
 			m.t.Error(err)
@@ -197,21 +197,21 @@ func (m *machine) startRelay(pod *corev1.Pod) {
 	})
 }
 
-func (m *machine) Name() string      { return "node" }
-func (m *machine) APIServer() string { return "https://127.0.0.1:6443" }
+func (m *fakeNode) Name() string      { return "node" }
+func (m *fakeNode) APIServer() string { return "https://127.0.0.1:6443" }
 
-func (m *machine) env() []string {
+func (m *fakeNode) env() []string {
 	return append(os.Environ(), "PATH="+filepath.Join(m.dir, "bin")+":"+os.Getenv("PATH"))
 }
 
-func (m *machine) Exec(ctx context.Context, command ...string) (string, error) {
+func (m *fakeNode) Exec(ctx context.Context, command ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = m.env()
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-func (m *machine) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
+func (m *fakeNode) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
 	for i, word := range command {
 		if strings.HasPrefix(word, podLogs) {
 			command[i] = filepath.Join(m.dir, word)
@@ -224,7 +224,7 @@ func (m *machine) Follow(ctx context.Context, name, logPath string, command ...s
 	return p, err
 }
 
-func (m *machine) Dial(ctx context.Context, port int) (net.Conn, error) {
+func (m *fakeNode) Dial(ctx context.Context, port int) (net.Conn, error) {
 	m.mu.Lock()
 	listener := m.control[port]
 	m.mu.Unlock()
@@ -236,7 +236,7 @@ func (m *machine) Dial(ctx context.Context, port int) (net.Conn, error) {
 
 // launcher launches replicas on the machine, with a proxy that says "proxy" to
 // whoever connects.
-func (m *machine) launcher() subject.Launcher {
+func (m *fakeNode) launcher() subject.Launcher {
 	m.t.Helper()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -267,7 +267,7 @@ func (m *machine) launcher() subject.Launcher {
 	}, filepath.Join(m.dir, "logs"))
 }
 
-func (m *machine) options() Options {
+func (m *fakeNode) options() Options {
 	return Options{
 		Subject: Image{Reference: "localhost/subject:test"}, Settings: subject.Settings{LeaseDuration: 15 * time.Second},
 		Admin: m.admin, Node: m, Clock: clock.RealClock{},

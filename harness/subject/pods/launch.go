@@ -23,77 +23,77 @@ import (
 // pollInterval is the time between two looks at a pod that is starting.
 const pollInterval = 100 * time.Millisecond
 
-// relayed launches replicas behind relays.
-type relayed struct {
+// relayLauncher launches replicas behind relays.
+type relayLauncher struct {
 	Options
 	RelayOptions
 	logDir string
 
-	once     sync.Once
-	prepared error
+	prepareOnce     sync.Once
+	prepareErr error
 
 	mu   sync.Mutex
-	ways map[string]*way
+	tunnels map[string]*replicaTunnel
 }
 
 // Launcher returns the launcher of replicas that reach the API server through the
 // fault proxy and nothing else. Their logs go to logDir while they live.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
-	l := &relayed{Options: o, RelayOptions: r, logDir: logDir, ways: map[string]*way{}}
+	l := &relayLauncher{Options: o, RelayOptions: r, logDir: logDir, tunnels: map[string]*replicaTunnel{}}
 	return l.launch
 }
 
 // launch begins a life: a pod of its own, on the way that the replica always
 // takes.
-func (r *relayed) launch(ctx context.Context, replica string) (subject.Instance, error) {
-	w, err := r.wayOf(ctx, replica)
+func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
+	w, err := r.tunnelOf(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
-	w.lives++ // a replica begins one life at a time
-	pod := r.manifest(fmt.Sprintf("%s-%d", replica, w.lives), replica, corev1.RestartPolicyNever)
+	w.instances++ // a replica begins one life at a time
+	pod := r.manifest(fmt.Sprintf("%s-%d", replica, w.instances), replica, corev1.RestartPolicyNever)
 	addRelay(pod, r.RelayOptions.Image, w)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("creating its pod: %w", err)
 	}
-	i, err := r.begin(ctx, pod, w)
+	i, err := r.startInstance(ctx, pod, w)
 	if err != nil {
 		return nil, errors.Join(err, r.remove(ctx, pod.Name))
 	}
 	return i, nil
 }
 
-// wayOf is the way of a replica, made at its first life.
-func (r *relayed) wayOf(ctx context.Context, replica string) (*way, error) {
-	r.once.Do(func() { r.prepared = r.prepare(ctx) })
-	if r.prepared != nil {
-		return nil, r.prepared
+// tunnelOf is the way of a replica, made at its first life.
+func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
+	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
+	if r.prepareErr != nil {
+		return nil, r.prepareErr
 	}
 	r.mu.Lock()
-	w := r.ways[replica]
+	w := r.tunnels[replica]
 	r.mu.Unlock()
 	if w != nil {
 		return w, nil
 	}
-	w, err := r.open(ctx, replica)
+	w, err := r.newTunnel(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
-	r.ways[replica] = w
+	r.tunnels[replica] = w
 	r.mu.Unlock()
 	return w, nil
 }
 
-// begin waits until the pod's subject runs, and lets it through to the proxy.
-func (r *relayed) begin(ctx context.Context, pod *corev1.Pod, w *way) (*instance, error) {
+// startInstance waits until the pod's subject runs, and lets it through to the proxy.
+func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, w *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
 		return nil, err
 	}
 	i := &instance{
-		owner: r, replica: w.replica, pod: pod.Name,
+		launcher: r, replica: w.replica, pod: pod.Name,
 		logPath: filepath.Join(r.logDir, w.replica+".log"),
 		subject: containerID(pod.Status.ContainerStatuses), relay: containerID(pod.Status.InitContainerStatuses),
 		done: make(chan struct{}),
@@ -104,13 +104,13 @@ func (r *relayed) begin(ctx context.Context, pod *corev1.Pod, w *way) (*instance
 		return nil, fmt.Errorf("following its log: %w", err)
 	}
 	asking := context.WithoutCancel(ctx)
-	if i.line, err = r.connect(ctx, w, func(err error) { i.lost(asking, err) }); err != nil {
+	if i.tunnel, err = r.connect(ctx, w, func(err error) { i.reportLoss(asking, err) }); err != nil {
 		if stopErr := i.follow.Kill(); stopErr != nil {
 			err = errors.Join(err, stopErr)
 		}
 		return nil, fmt.Errorf("%w; the end of its log:\n%s", err, i.follow.LogTail())
 	}
-	go i.watch(asking)
+	go i.awaitEnd(asking)
 	return i, nil
 }
 
@@ -125,7 +125,7 @@ func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod,
 		if started(pod) {
 			return nil
 		}
-		if hopeless = neverStarts(pod); hopeless != nil {
+		if hopeless = cannotStart(pod); hopeless != nil {
 			return nil
 		}
 		return fmt.Errorf("it is %s: %s", pod.Status.Phase, waitingFor(pod))
@@ -142,8 +142,8 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// neverStarts is why a pod will never start, nil if it may.
-func neverStarts(pod *corev1.Pod) error {
+// cannotStart is why a pod will never start, nil if it may.
+func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
 		return fmt.Errorf("the pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
 	}
@@ -181,7 +181,7 @@ func containerID(statuses []corev1.ContainerStatus) string {
 
 // remove deletes a pod at once. Its kubelet ends what still runs of it.
 func (o *Options) remove(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMax)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	err := o.Admin.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
@@ -190,25 +190,25 @@ func (o *Options) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeMax bounds the removal of a pod: the API server may be what is down.
-const removeMax = 2 * time.Second
+// removeTimeout bounds the removal of a pod: the API server may be what is down.
+const removeTimeout = 2 * time.Second
 
 // instance is a replica's life as a pod.
 type instance struct {
-	owner          *relayed
+	launcher          *relayLauncher
 	replica, pod   string
 	subject, relay string // the containers' IDs
 	logPath        string
-	line           *relay.Tunnel
+	tunnel           *relay.Tunnel
 	// follow ends when the subject's process does.
 	follow *process.Process
 
 	mu     sync.Mutex
 	killed bool
 
-	// asking is held while the node is asked about a loss; asks counts those.
-	asking atomic.Bool
-	asks   sync.WaitGroup
+	// checkingLoss is held while the node is asked about a loss; asks counts those.
+	checkingLoss atomic.Bool
+	lossChecks   sync.WaitGroup
 
 	done chan struct{}
 	err  error // set before done is closed

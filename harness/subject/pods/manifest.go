@@ -29,9 +29,9 @@ const (
 	user = 65532
 	// tokenSeconds is how long a token of the subject holds. Its kubelet renews it.
 	tokenSeconds = 3600
-	// patience is how long a relay keeps its subject waiting: the test process
+	// relayPatience is how long a relay keeps its subject waiting: the test process
 	// comes when it has seen that the subject runs.
-	patience = "30s"
+	relayPatience = "30s"
 )
 
 func configSecret(replica string) string { return replica + "-config" }
@@ -83,7 +83,7 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 
 // addRelay puts the relay into a pod: it is there before the subject starts, and
 // still when the subject says its last word.
-func addRelay(pod *corev1.Pod, image Image, w *way) {
+func addRelay(pod *corev1.Pod, image Image, w *replicaTunnel) {
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,
 		Command: image.Command,
@@ -91,7 +91,7 @@ func addRelay(pod *corev1.Pod, image Image, w *way) {
 			fmt.Sprintf("--subject=127.0.0.1:%d", subjectPort+w.index),
 			fmt.Sprintf("--control=0.0.0.0:%d", controlPort+w.index),
 			"--identity=" + relayDir,
-			"--patience=" + patience,
+			"--patience=" + relayPatience,
 		},
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // which makes it a sidecar
 		SecurityContext: restricted(),

@@ -45,7 +45,7 @@ func awaitEnd(t *testing.T, i subject.Instance) *process.ExitError {
 	return exit
 }
 
-func TestLife(t *testing.T) {
+func TestInstance(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		end          func(context.Context, subject.Instance) error // nil: by itself
@@ -53,9 +53,9 @@ func TestLife(t *testing.T) {
 		signal       syscall.Signal
 		log          string
 	}{
-		{name: "killed", script: waits, code: -1, signal: syscall.SIGKILL, log: "begun",
+		{name: "killed", script: waitScript, code: -1, signal: syscall.SIGKILL, log: "begun",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Kill(ctx) }},
-		{name: "asked to end", script: waits, log: "begun\nasked to end",
+		{name: "asked to end", script: waitScript, log: "begun\nasked to end",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Stop(ctx, bound) }},
 		{name: "asked to end, and does not", script: `trap '' TERM; echo begun; while :; do sleep 0.02; done`, code: -1, signal: syscall.SIGKILL, log: "begun",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Stop(ctx, 50*time.Millisecond) }},
@@ -63,7 +63,7 @@ func TestLife(t *testing.T) {
 		{name: "by a signal of somebody else", script: `echo begun; sleep 0.3; kill -SEGV $$`, code: -1, signal: syscall.SIGSEGV, log: "begun"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
+			m := newFakeNode(t)
 			m.script = test.script
 			i := launched(t, m.launcher())
 			if i.Err() != nil {
@@ -93,10 +93,10 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestWay: a subject that follows its kubeconfig gets to the proxy, in each of
+// TestTunnel: a subject that follows its kubeconfig gets to the proxy, in each of
 // its lives.
-func TestWay(t *testing.T) {
-	m := newMachine(t)
+func TestTunnel(t *testing.T) {
+	m := newFakeNode(t)
 	launch := m.launcher()
 	for _, pod := range []string{"subject-0-1", "subject-0-2"} {
 		i := launched(t, launch)
@@ -133,9 +133,9 @@ func TestWay(t *testing.T) {
 	}
 }
 
-// TestOutOfSight: a life is not over because nobody follows it any more.
-func TestOutOfSight(t *testing.T) {
-	m := newMachine(t)
+// TestLogFollowerKilled: a life is not over because nobody follows it any more.
+func TestLogFollowerKilled(t *testing.T) {
+	m := newFakeNode(t)
 	i := launched(t, m.launcher())
 	if err := m.follows[0].Kill(); err != nil {
 		t.Fatal(err)
@@ -161,15 +161,15 @@ func TestLoss(t *testing.T) {
 		wantReported bool
 	}{{"of a subject that lives", false, true}, {"of one that has ended", true, false}} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
+			m := newFakeNode(t)
 			i := launched(t, m.launcher()).(*instance)
 			if test.killSubject {
 				if err := i.Kill(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			i.lost(t.Context(), errors.New("a loss"))
-			i.asks.Wait()
+			i.reportLoss(t.Context(), errors.New("a loss"))
+			i.lossChecks.Wait()
 			if reported := len(m.lost) > 0; reported != test.wantReported {
 				t.Errorf("reported: %v", m.lost)
 			}
@@ -180,7 +180,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-func TestStartThatFails(t *testing.T) {
+func TestStartFails(t *testing.T) {
 	for _, test := range []struct {
 		name, replica, refuse, want string
 		within                      time.Duration
@@ -190,7 +190,7 @@ func TestStartThatFails(t *testing.T) {
 		{"a name without a number", "subject", "", `replica "subject": expected a name such as subject-0`, bound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
+			m := newFakeNode(t)
 			m.refuse = test.refuse
 			ctx, cancel := context.WithTimeout(t.Context(), test.within)
 			defer cancel()
@@ -206,7 +206,7 @@ func TestStartThatFails(t *testing.T) {
 }
 
 func TestDeploy(t *testing.T) {
-	m := newMachine(t)
+	m := newFakeNode(t)
 	if err := Deploy(t.Context(), m.options(), 2, []byte("the cluster's CA")); err != nil {
 		t.Fatal(err)
 	}
@@ -228,10 +228,10 @@ func TestDeploy(t *testing.T) {
 // TestManifest: nothing but a run moves, feeds or restarts a replica, and it has
 // no right, no credential and no way beside what it was given.
 func TestManifest(t *testing.T) {
-	m := newMachine(t)
+	m := newFakeNode(t)
 	o := m.options()
 	pod := o.manifest("subject-1-1", "subject-1", corev1.RestartPolicyNever)
-	addRelay(pod, Image{Reference: "relay"}, &way{replica: "subject-1", index: 1})
+	addRelay(pod, Image{Reference: "relay"}, &replicaTunnel{replica: "subject-1", index: 1})
 	spec := pod.Spec
 	if spec.NodeName != "node" || !spec.HostNetwork || spec.RestartPolicy != corev1.RestartPolicyNever ||
 		*spec.AutomountServiceAccountToken || spec.ServiceAccountName != "subject" || !*spec.SecurityContext.RunAsNonRoot {
@@ -250,8 +250,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-func TestLogsOfAllLivesAreKept(t *testing.T) {
-	m := newMachine(t)
+func TestLogIsAppended(t *testing.T) {
+	m := newFakeNode(t)
 	m.script = `echo one life; exit 1`
 	launch := m.launcher()
 	for range 2 {

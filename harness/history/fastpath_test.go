@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlain: a line that is read as a plain one is read as Unmarshal reads it.
-func TestPlain(t *testing.T) {
+// TestDecodeFast: a line that is read as a plain one is read as Unmarshal reads it.
+func TestDecodeFast(t *testing.T) {
 	plain := map[string]bool{
 		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
 		"an object twice": true, "escapes in a body": true, "a deep body": true,
@@ -39,7 +39,7 @@ func TestPlain(t *testing.T) {
 	})
 	for name, line := range all {
 		t.Run(name, func(t *testing.T) {
-			if got := checkPlain(t, []byte(line)); got != plain[name] {
+			if got := checkDecodeFast(t, []byte(line)); got != plain[name] {
 				t.Errorf("read as a plain line: %t, want %t", got, plain[name])
 			}
 		})
@@ -51,12 +51,12 @@ func nested(depth int) string {
 	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
 }
 
-// checkPlain reports whether a line is read as a plain one, which it then must be as
+// checkDecodeFast reports whether a line is read as a plain one, which it then must be as
 // Unmarshal reads it.
-func checkPlain(t *testing.T, line []byte) bool {
+func checkDecodeFast(t *testing.T, line []byte) bool {
 	t.Helper()
 	var got, want Record
-	if !got.plain(new(scanner), line) {
+	if !got.decodeFast(new(scanner), line) {
 		return false
 	}
 	if err := Unmarshal(line, &want); err != nil {
@@ -68,9 +68,9 @@ func checkPlain(t *testing.T, line []byte) bool {
 	return true
 }
 
-// TestPlainKnowsEveryField: of what nearly all of a history consists of, every field is
+// TestDecodeFastKnowsEveryField: of what nearly all of a history consists of, every field is
 // read as it was written, and no line of it is left to Unmarshal.
-func TestPlainKnowsEveryField(t *testing.T) {
+func TestDecodeFastKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
 		{Commit: new(Commit)},
 		{Request: new(Request)},
@@ -89,7 +89,7 @@ func TestPlainKnowsEveryField(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got Record
-		if !got.plain(new(scanner), line) {
+		if !got.decodeFast(new(scanner), line) {
 			t.Errorf("not read as a plain line: %s", line)
 		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", line, diff)
@@ -134,16 +134,16 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestWordsShareNothing: a string outlives the text that it was read from.
-func TestWordsShareNothing(t *testing.T) {
+// TestStringsAreCopied: a string outlives the text that it was read from.
+func TestStringsAreCopied(t *testing.T) {
 	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
 	var s scanner
 	var first, second Record
-	if !first.plain(&s, line) {
+	if !first.decodeFast(&s, line) {
 		t.Fatal("not read as a plain line")
 	}
 	clear(line)
-	if !second.plain(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
+	if !second.decodeFast(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
 		t.Fatal("not read as a plain line")
 	}
 	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
@@ -151,9 +151,9 @@ func TestWordsShareNothing(t *testing.T) {
 	}
 }
 
-func FuzzPlain(f *testing.F) {
+func FuzzDecodeFast(f *testing.F) {
 	for _, line := range lines {
 		f.Add([]byte(line))
 	}
-	f.Fuzz(func(t *testing.T, line []byte) { checkPlain(t, line) })
+	f.Fuzz(func(t *testing.T, line []byte) { checkDecodeFast(t, line) })
 }

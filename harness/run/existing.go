@@ -10,9 +10,9 @@ import (
 
 // This file is about subjects on a cluster that is not the run's own.
 
-// sharedExecutable is what the processes of such a subject run: of the binaries
+// existingExecutable is what the processes of such a subject run: of the binaries
 // of a control plane, only upstream's controllers are needed.
-func sharedExecutable(o *Options) (string, error) {
+func existingExecutable(o *Options) (string, error) {
 	if o.Target != subject.Upstream {
 		return o.Target.Executable(o.Ours, "")
 	}
@@ -20,24 +20,24 @@ func sharedExecutable(o *Options) (string, error) {
 	return binaries.KubeControllerManager, err
 }
 
-// sharedMissing is what keeps a run from being carried out there, as far as can
+// existingPreflight is what keeps a run from being carried out there, as far as can
 // be told before anything is made.
-func sharedMissing(o *Options) error {
+func existingPreflight(o *Options) error {
 	if _, err := existing.Config(o.Existing.Kubeconfig, o.Existing.Context); err != nil {
 		return err
 	}
-	_, err := sharedExecutable(o)
+	_, err := existingExecutable(o)
 	return err
 }
 
-// sharedReplicas are processes of this machine with an account in the run's
+// existingReplicas are processes of this machine with an account in the run's
 // namespace, which is where they elect too. What they are granted beyond it is
 // taken back at the end.
-func sharedReplicas(_ context.Context, s *stage) (replicas, error) {
-	executable, err := sharedExecutable(s.Options)
+func existingReplicas(_ context.Context, s *testEnvironment) (replicaSetup, error) {
+	executable, err := existingExecutable(s.Options)
 	if err != nil {
-		return replicas{}, err
+		return replicaSetup{}, err
 	}
-	s.raised = append(s.raised, func(ctx context.Context) error { return subject.Revoke(ctx, s.admin) })
+	s.teardowns = append(s.teardowns, func(ctx context.Context) error { return subject.Revoke(ctx, s.admin) })
 	return s.localReplicas(executable, existing.Account(), namespace), nil
 }

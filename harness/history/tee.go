@@ -10,28 +10,28 @@ import (
 	"sync"
 )
 
-// Shared yields records, and lets another have the same at the same time, on a goroutine
+// Tee yields records, and lets another have the same at the same time, on a goroutine
 // of its own, so that a history which two look at is decoded once. The other gets all of
 // them, though whoever ranges over them may stop before; the loop ends when both have.
 // Neither may change a record.
-func Shared(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
+func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		parts := make(chan []entry, batchesAhead)
+		parts := make(chan []readResult, batchesAhead)
 		var group sync.WaitGroup
 		group.Go(func() {
-			with(entries(parts))
+			with(readResults(parts))
 			for range parts { // it wants no more
 			}
 		})
 		defer group.Wait()
 		defer close(parts)
-		part := make([]entry, 0, batchLines)
+		part := make([]readResult, 0, batchLines)
 		more := true
 		for record, err := range records {
-			part = append(part, entry{record, err})
+			part = append(part, readResult{record, err})
 			if len(part) == batchLines {
 				parts <- part
-				part = make([]entry, 0, batchLines)
+				part = make([]readResult, 0, batchLines)
 			}
 			more = more && yield(record, err)
 		}
@@ -39,13 +39,13 @@ func Shared(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, erro
 	}
 }
 
-// entry is what the reading of a record gave.
-type entry struct {
+// readResult is what the reading of a record gave.
+type readResult struct {
 	record *Record
 	err    error
 }
 
-func entries(parts <-chan []entry) iter.Seq2[*Record, error] {
+func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {
 			for _, e := range part {
@@ -57,10 +57,10 @@ func entries(parts <-chan []entry) iter.Seq2[*Record, error] {
 	}
 }
 
-// Some returns the records of the file at path that stand at the given places. A place
+// ReadSelected returns the records of the file at path that stand at the given places. A place
 // behind its end has none; only the lines asked for are decoded, and what is behind the
 // last of them is not read.
-func Some(path string, places []int64) (map[int64]*Record, error) {
+func ReadSelected(path string, places []int64) (map[int64]*Record, error) {
 	some := make(map[int64]*Record, len(places))
 	if len(places) == 0 {
 		return some, nil
@@ -76,7 +76,7 @@ func Some(path string, places []int64) (map[int64]*Record, error) {
 	}
 	lines := bufio.NewReaderSize(file, 1<<20)
 	for first, more := int64(1), true; more && len(some) < len(wanted); {
-		b := &batch{first: first, text: new(bytes.Buffer)}
+		b := &batch{first: first, buffer: new(bytes.Buffer)}
 		more = b.read(lines)
 		if b.end != nil && !errors.Is(b.end, ErrTruncated) {
 			return nil, fmt.Errorf("%s: %w", path, b.end)

@@ -17,9 +17,9 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 )
 
-// TestOutage: users try again what fails because the control plane is out of
+// TestRetryUnavailable: users try again what fails because the control plane is out of
 // order, also when it was done all the same, and lose their patience in the end.
-func TestOutage(t *testing.T) {
+func TestRetryUnavailable(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	const story = `
   - create: {kind: ReplicaSet, name: web, replicas: 3}

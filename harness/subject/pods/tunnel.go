@@ -35,14 +35,14 @@ func Ports(replicas int) []int {
 	return ports
 }
 
-// way is how one replica reaches the API server, in all of its lives.
-type way struct {
+// replicaTunnel is how one replica reaches the API server, in all of its lives.
+type replicaTunnel struct {
 	replica string
 	index   int
-	lives   int // begun so far
+	instances   int // begun so far
 
-	run   relay.Identity // of the test process's end
-	proxy string         // host:port of the fault proxy, on this machine
+	identity   relay.Identity // of the test process's end
+	proxyAddress string         // host:port of the fault proxy, on this machine
 }
 
 // indexOf is the number in a replica's name.
@@ -55,9 +55,9 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// open makes the way of a replica: its gate in the fault proxy, the certificates
+// newTunnel makes the way of a replica: its gate in the fault proxy, the certificates
 // of its relay, and the secret that tells its pod.
-func (r *relayed) open(ctx context.Context, replica string) (*way, error) {
+func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (r *relayed) open(ctx context.Context, replica string) (*way, error) {
 	if err := r.writeSecret(ctx, relaySecret(replica), pod.Files()); err != nil {
 		return nil, err
 	}
-	return &way{replica: replica, index: index, run: run, proxy: proxy.Host}, nil
+	return &replicaTunnel{replica: replica, index: index, identity: run, proxyAddress: proxy.Host}, nil
 }
 
 // kubeconfigOf is the kubeconfig of a pod: its credential is its own token.
@@ -97,13 +97,13 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 
 // connect joins the relay of a life to the fault proxy. Lost is told when a
 // connection that waited there broke.
-func (r *relayed) connect(ctx context.Context, w *way, lost func(error)) (*relay.Tunnel, error) {
+func (r *relayLauncher) connect(ctx context.Context, w *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	line, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     w.replica,
-		Identity: w.run,
+		Identity: w.identity,
 		Relay:    func(ctx context.Context) (net.Conn, error) { return r.Node.Dial(ctx, controlPort+w.index) },
 		Proxy: func(ctx context.Context) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", w.proxy)
+			return new(net.Dialer).DialContext(ctx, "tcp", w.proxyAddress)
 		},
 		OnLost: lost,
 	})

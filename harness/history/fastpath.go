@@ -11,34 +11,34 @@ import (
 // that is not named here is none that it knows: the line is then left to Unmarshal, as
 // is every other that is not just so. What it reads, it reads as Unmarshal does.
 
-// plain reads a line, and reports whether it is one that it can read.
-func (r *Record) plain(s *scanner, line []byte) bool {
-	s.begin(line)
-	for name := range s.fields {
+// decodeFast reads a line, and reports whether it is one that it can read.
+func (r *Record) decodeFast(s *scanner, line []byte) bool {
+	s.reset(line)
+	for name := range s.eachField {
 		switch string(name) {
 		case "seq":
-			r.Seq = s.whole()
+			r.Seq = s.readInt()
 		case "at":
-			r.At = time.Duration(s.whole())
+			r.At = time.Duration(s.readInt())
 		case "commit", "truth": // format 1 said truth
-			made(&r.Commit).scan(s)
+			allocate(&r.Commit).scan(s)
 		case "request":
-			made(&r.Request).scan(s)
+			allocate(&r.Request).scan(s)
 		case "response":
-			made(&r.Response).scan(s)
+			allocate(&r.Response).scan(s)
 		case "list":
-			made(&r.List).scan(s)
+			allocate(&r.List).scan(s)
 		case "delivery":
-			made(&r.Delivery).scan(s)
+			allocate(&r.Delivery).scan(s)
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
-	return s.ended()
+	return s.atEnd()
 }
 
-// made returns what a pointer leads to, which is made if it led nowhere.
-func made[T any](pointer **T) *T {
+// allocate returns what a pointer leads to, which is made if it led nowhere.
+func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
 	}
@@ -46,186 +46,186 @@ func made[T any](pointer **T) *T {
 }
 
 func (t *Commit) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "type":
-			t.Type = EventType(s.word())
+			t.Type = EventType(s.readString())
 		case "object":
 			t.Object.scan(s)
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (r *Request) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "id":
-			r.ID = uint64(s.natural())
+			r.ID = uint64(s.readUint())
 		case "subject":
-			r.Subject = s.word()
+			r.Subject = s.readString()
 		case "verb":
-			r.Verb = s.word()
+			r.Verb = s.readString()
 		case "resource":
-			r.Resource = s.word()
+			r.Resource = s.readString()
 		case "subresource":
-			r.Subresource = s.word()
+			r.Subresource = s.readString()
 		case "namespace":
-			r.Namespace = s.word()
+			r.Namespace = s.readString()
 		case "name":
-			r.Name = s.word()
+			r.Name = s.readString()
 		case "path":
-			r.Path = s.word()
+			r.Path = s.readString()
 		case "query":
-			r.Query = s.word()
+			r.Query = s.readString()
 		case "agent":
-			r.Agent = s.word()
+			r.Agent = s.readString()
 		case "object":
-			made(&r.Object).scan(s)
+			allocate(&r.Object).scan(s)
 		case "patch":
-			r.Patch = s.raw()
+			r.Patch = s.readRaw()
 		case "patchType":
-			r.PatchType = s.word()
+			r.PatchType = s.readString()
 		case "preconditionUID":
-			r.PreconditionUID = types.UID(s.word())
+			r.PreconditionUID = types.UID(s.readString())
 		case "bytes":
-			r.Bytes = int(s.whole())
+			r.Bytes = int(s.readInt())
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (r *Response) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "id":
-			r.ID = uint64(s.natural())
+			r.ID = uint64(s.readUint())
 		case "code":
-			r.Code = int(s.whole())
+			r.Code = int(s.readInt())
 		case "serverCode":
-			r.ServerCode = int(s.whole())
+			r.ServerCode = int(s.readInt())
 		case "reached":
-			r.Reached = s.flag()
+			r.Reached = s.readBool()
 		case "reason":
-			r.Reason = s.word()
+			r.Reason = s.readString()
 		case "cause":
-			r.Cause = s.word()
+			r.Cause = s.readString()
 		case "fault":
-			r.Fault = s.word()
+			r.Fault = s.readString()
 		case "retryAfter":
-			*made(&r.RetryAfter) = int(s.whole())
+			*allocate(&r.RetryAfter) = int(s.readInt())
 		case "object":
-			made(&r.Object).scan(s)
+			allocate(&r.Object).scan(s)
 		case "bytes":
-			r.Bytes = int(s.whole())
+			r.Bytes = int(s.readInt())
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (l *List) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "id":
-			l.ID = uint64(s.natural())
+			l.ID = uint64(s.readUint())
 		case "subject":
-			l.Subject = s.word()
+			l.Subject = s.readString()
 		case "resource":
-			l.Resource = s.word()
+			l.Resource = s.readString()
 		case "version":
-			l.Version = Version(s.natural())
+			l.Version = Version(s.readUint())
 		case "items":
 			scanItems(s, &l.Items, (*Object).scan)
 		case "continued":
-			l.Continued = s.flag()
+			l.Continued = s.readBool()
 		case "more":
-			l.More = s.flag()
+			l.More = s.readBool()
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (d *Delivery) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "id":
-			d.ID = uint64(s.natural())
+			d.ID = uint64(s.readUint())
 		case "subject":
-			d.Subject = s.word()
+			d.Subject = s.readString()
 		case "resource":
-			d.Resource = s.word()
+			d.Resource = s.readString()
 		case "type":
-			d.Type = EventType(s.word())
+			d.Type = EventType(s.readString())
 		case "object":
 			d.Object.scan(s)
 		case "initialEventsEnd":
-			d.InitialEventsEnd = s.flag()
+			d.InitialEventsEnd = s.readBool()
 		case "held":
-			d.Held = time.Duration(s.whole())
+			d.Held = time.Duration(s.readInt())
 		case "bytes":
-			d.Bytes = int(s.whole())
+			d.Bytes = int(s.readInt())
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (o *Object) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "resource":
-			o.Resource = s.word()
+			o.Resource = s.readString()
 		case "namespace":
-			o.Namespace = s.word()
+			o.Namespace = s.readString()
 		case "name":
-			o.Name = s.word()
+			o.Name = s.readString()
 		case "uid":
-			o.UID = types.UID(s.word())
+			o.UID = types.UID(s.readString())
 		case "version":
-			o.Version = Version(s.natural())
+			o.Version = Version(s.readUint())
 		case "generateName":
-			o.GenerateName = s.word()
+			o.GenerateName = s.readString()
 		case "generation":
-			o.Generation = s.whole()
+			o.Generation = s.readInt()
 		case "created":
-			o.Created = s.time()
+			o.Created = s.readTime()
 		case "deleting":
-			o.Deleting = s.time()
+			o.Deleting = s.readTime()
 		case "labels":
 			scanMap(s, &o.Labels)
 		case "annotations":
 			scanMap(s, &o.Annotations)
 		case "finalizers":
-			scanItems(s, &o.Finalizers, func(name *string, s *scanner) { *name = s.word() })
+			scanItems(s, &o.Finalizers, func(name *string, s *scanner) { *name = s.readString() })
 		case "owners":
 			scanItems(s, &o.Owners, (*Owner).scan)
 		case "skewed":
-			o.Skewed = s.flag()
+			o.Skewed = s.readBool()
 		case "body":
-			o.Body = s.raw()
+			o.Body = s.readRaw()
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
 
 func (o *Owner) scan(s *scanner) {
-	for name := range s.fields {
+	for name := range s.eachField {
 		switch string(name) {
 		case "kind":
-			o.Kind = s.word()
+			o.Kind = s.readString()
 		case "name":
-			o.Name = s.word()
+			o.Name = s.readString()
 		case "uid":
-			o.UID = types.UID(s.word())
+			o.UID = types.UID(s.readString())
 		case "controller":
-			o.Controller = s.flag()
+			o.Controller = s.readBool()
 		default:
-			s.lost = true
+			s.failed = true
 		}
 	}
 }
@@ -234,20 +234,20 @@ func scanMap(s *scanner, into *map[string]string) {
 	if *into == nil {
 		*into = map[string]string{}
 	}
-	for name := range s.fields {
-		label := s.words.of(name)
-		(*into)[label] = s.word()
+	for name := range s.eachField {
+		label := s.strings.intern(name)
+		(*into)[label] = s.readString()
 	}
 }
 
 // scanItems reads an array, unless there is one already: two are for Unmarshal to merge.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
-		s.lost = true
+		s.failed = true
 		return
 	}
 	*into = []T{}
-	for place := range s.items {
+	for place := range s.eachItem {
 		*into = append(*into, *new(T))
 		scan(&(*into)[place], s)
 	}

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// longText is a history of so many lines.
-func longText(records int) string {
+// historyText is a history of so many lines.
+func historyText(records int) string {
 	var text strings.Builder
 	text.WriteString(`{"seq":1,"start":{"format":1}}` + "\n")
 	for i := 2; i <= records; i++ {
@@ -24,9 +24,9 @@ func longText(records int) string {
 	return text.String()
 }
 
-// TestShared: each of two gets all records that it wants, in order, and the error behind
+// TestTee: each of two gets all records that it wants, in order, and the error behind
 // them, whatever the other does.
-func TestShared(t *testing.T) {
+func TestTee(t *testing.T) {
 	const records = 3*batchLines + 5
 	const more = (batchesAhead + 5) * batchLines // than may lie between the two
 	for _, test := range []struct {
@@ -35,21 +35,21 @@ func TestShared(t *testing.T) {
 		want, wantOther     int
 		wantErr             bool
 	}{
-		{"whole", longText(records), 0, 0, records, records, false},
-		{"cut short", longText(records) + "{", 0, 0, records, records, true},
+		{"whole", historyText(records), 0, 0, records, records, false},
+		{"cut short", historyText(records) + "{", 0, 0, records, records, true},
 		{"empty", "", 0, 0, 0, 0, false},
-		{"one stops", longText(more), 1, 0, 1, more, false},
-		{"the other stops", longText(more), 0, batchLines + 1, more, batchLines + 1, false},
-		{"both stop", longText(more), 2, 1, 2, 1, false},
+		{"one stops", historyText(more), 1, 0, 1, more, false},
+		{"the other stops", historyText(more), 0, batchLines + 1, more, batchLines + 1, false},
+		{"both stop", historyText(more), 2, 1, 2, 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			var read, readByOther int
 			var failure, failureOfOther error
-			all := Shared(Read(strings.NewReader(test.in)), func(records iter.Seq2[*Record, error]) {
-				readByOther, failureOfOther = count(t, records, test.otherStopAt)
+			all := Tee(Read(strings.NewReader(test.in)), func(records iter.Seq2[*Record, error]) {
+				readByOther, failureOfOther = countRecords(t, records, test.otherStopAt)
 			})
-			read, failure = count(t, all, test.stopAt)
+			read, failure = countRecords(t, all, test.stopAt)
 			if read != test.want || readByOther != test.wantOther {
 				t.Errorf("%d records, and %d for the other; want %d and %d", read, readByOther, test.want, test.wantOther)
 			}
@@ -62,9 +62,9 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// count is how many records there are up to the one at which to stop, if there is one,
+// countRecords is how many records there are up to the one at which to stop, if there is one,
 // and the error that ends them.
-func count(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, failure error) {
+func countRecords(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, failure error) {
 	for record, err := range records {
 		if err != nil {
 			failure = err
@@ -81,11 +81,11 @@ func count(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, 
 	return n, failure
 }
 
-// TestSome: of a file those records are read that are asked for, and nothing of the
+// TestReadSelected: of a file those records are read that are asked for, and nothing of the
 // others.
-func TestSome(t *testing.T) {
+func TestReadSelected(t *testing.T) {
 	const records = 2*batchLines + 7
-	whole := longText(records)
+	whole := historyText(records)
 	broken := strings.Replace(whole, `{"seq":300,`, `{"seq":301,`, 1)
 	for _, test := range []struct {
 		name, in string
@@ -105,7 +105,7 @@ func TestSome(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.in), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Some(path, test.places)
+			got, err := ReadSelected(path, test.places)
 			if (err == nil) != (test.wantErr == "") || err != nil && !strings.HasSuffix(err.Error(), test.wantErr) {
 				t.Fatalf("error %v, want %q", err, test.wantErr)
 			}
@@ -119,7 +119,7 @@ func TestSome(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Some(filepath.Join(t.TempDir(), "absent"), []int64{1}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadSelected(filepath.Join(t.TempDir(), "absent"), []int64{1}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v, want %v", err, os.ErrNotExist)
 	}
 }

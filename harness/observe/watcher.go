@@ -19,37 +19,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// witness records the truth of one resource.
-type witness struct {
+// resourceWatcher records the truth of one resource.
+type resourceWatcher struct {
 	client    rest.Interface
-	kind      string // as the API names it: "replicasets"
+	plural      string // as the API names it: "replicasets"
 	resource  string // as histories name it: "replicasets.apps"
 	namespace string
 	recorder  Recorder
 
 	mu sync.Mutex
-	// last is the version up to which the witness has seen everything.
-	last history.Version
-	// known is the latest version seen of every object that lives.
-	known map[types.UID]history.Version
-	// moved is closed, and replaced, whenever known changes.
-	moved chan struct{}
+	// seenUpTo is the version up to which the witness has seen everything.
+	seenUpTo history.Version
+	// latest is the latest version seen of every object that lives.
+	latest map[types.UID]history.Version
+	// changed is closed, and replaced, whenever known changes.
+	changed chan struct{}
 }
 
-func newWitness(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *witness {
-	return &witness{
+func newResourceWatcher(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *resourceWatcher {
+	return &resourceWatcher{
 		client:    client,
-		kind:      gvr.Resource,
+		plural:      gvr.Resource,
 		resource:  gvr.GroupResource().String(),
 		namespace: namespace,
 		recorder:  recorder,
-		known:     map[types.UID]history.Version{},
-		moved:     make(chan struct{}),
+		latest:     map[types.UID]history.Version{},
+		changed:     make(chan struct{}),
 	}
 }
 
-// begin records what is there and opens the first watch.
-func (w *witness) begin(ctx context.Context) (watch.Interface, error) {
+// start records what is there and opens the first watch.
+func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func (w *witness) begin(ctx context.Context) (watch.Interface, error) {
 	for _, object := range objects {
 		w.record(history.Added, object)
 	}
-	w.last = version
+	w.seenUpTo = version
 	return w.open(ctx)
 }
 
 // run records from stream, and from the watches that follow it when it ends,
 // until ctx is done.
-func (w *witness) run(ctx context.Context, stream watch.Interface) {
+func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	for {
 		expired := w.drain(ctx, stream)
 		stream.Stop()
@@ -74,8 +74,8 @@ func (w *witness) run(ctx context.Context, stream watch.Interface) {
 			case <-time.After(retryDelay):
 			}
 			if expired {
-				w.gap("the API server no longer has what followed version %d", w.last)
-				w.skip(ctx)
+				w.gap("the API server no longer has what followed version %d", w.seenUpTo)
+				w.resync(ctx)
 			}
 			var err error
 			if stream, err = w.open(ctx); err != nil {
@@ -87,7 +87,7 @@ func (w *witness) run(ctx context.Context, stream watch.Interface) {
 
 // drain records events until the stream ends, and reports whether it ended
 // because the API server has forgotten what the witness has not yet seen.
-func (w *witness) drain(ctx context.Context, stream watch.Interface) (expired bool) {
+func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,14 +111,14 @@ func gone(err error) bool {
 
 // event records one watch event. An event about an object that the witness
 // should know and does not shows that it has missed something.
-func (w *witness) event(event watch.Event) {
+func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
 		w.gap("an event that cannot be read: %v", err)
 		return
 	}
 	w.mu.Lock()
-	_, known := w.known[object.UID]
+	_, known := w.latest[object.UID]
 	w.mu.Unlock()
 	switch event.Type {
 	case watch.Bookmark:
@@ -134,36 +134,36 @@ func (w *witness) event(event watch.Event) {
 }
 
 // record appends one version and remembers that it was seen.
-func (w *witness) record(event history.EventType, object history.Object) {
+func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
 	if event == history.Deleted {
-		delete(w.known, object.UID)
+		delete(w.latest, object.UID)
 	} else {
-		w.known[object.UID] = object.Version
+		w.latest[object.UID] = object.Version
 	}
 	w.mu.Unlock()
 	w.advance(object.Version)
 }
 
 // advance notes that everything up to version has been seen.
-func (w *witness) advance(version history.Version) {
+func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = max(w.last, version)
-	close(w.moved)
-	w.moved = make(chan struct{})
+	w.seenUpTo = max(w.seenUpTo, version)
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
-// skip takes the present state for the truth after a gap.
-func (w *witness) skip(ctx context.Context) {
+// resync takes the present state for the truth after a gap.
+func (w *resourceWatcher) resync(ctx context.Context) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
 		return // the next watch fails as well and leads here again
 	}
 	for _, object := range objects {
 		w.mu.Lock()
-		seen, known := w.known[object.UID]
+		seen, known := w.latest[object.UID]
 		w.mu.Unlock()
 		switch {
 		case !known:
@@ -177,14 +177,14 @@ func (w *witness) skip(ctx context.Context) {
 
 // catchUp waits until everything that a consistent list shows has been seen, and
 // says what has not been by the end of ctx.
-func (w *witness) catchUp(ctx context.Context) error {
+func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.resource, err)
 	}
 	for {
 		w.mu.Lock()
-		moved, missing := w.moved, w.missing(objects, version)
+		moved, missing := w.changed, w.missing(objects, version)
 		w.mu.Unlock()
 		if missing == "" {
 			return nil
@@ -199,16 +199,16 @@ func (w *witness) catchUp(ctx context.Context) error {
 
 // missing names something that a list at version shows and the witness has not
 // seen; "" when there is nothing. An object may have moved on since the list.
-func (w *witness) missing(objects []history.Object, version history.Version) string {
+func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
 		listed[objects[i].UID] = true
-		seen, known := w.known[objects[i].UID]
-		if (!known && w.last < version) || (known && seen < objects[i].Version) {
+		seen, known := w.latest[objects[i].UID]
+		if (!known && w.seenUpTo < version) || (known && seen < objects[i].Version) {
 			return fmt.Sprintf("%s at version %d", objects[i].Ref, objects[i].Version)
 		}
 	}
-	for uid, seen := range w.known {
+	for uid, seen := range w.latest {
 		if !listed[uid] && seen < version {
 			return fmt.Sprintf("the deletion of the object with UID %s", uid)
 		}
@@ -216,7 +216,7 @@ func (w *witness) missing(objects []history.Object, version history.Version) str
 	return ""
 }
 
-func (w *witness) gap(format string, args ...any) {
+func (w *resourceWatcher) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
 		Source: "commits of " + w.resource,
 		Detail: fmt.Sprintf(format, args...),
@@ -224,8 +224,8 @@ func (w *witness) gap(format string, args ...any) {
 }
 
 // list returns all objects, consistently, and the version of the list.
-func (w *witness) list(ctx context.Context) ([]history.Object, history.Version, error) {
-	answer, err := w.client.Get().Namespace(w.namespace).Resource(w.kind).Do(ctx).Get()
+func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
+	answer, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).Do(ctx).Get()
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing: %w", err)
 	}
@@ -247,11 +247,11 @@ func (w *witness) list(ctx context.Context) ([]history.Object, history.Version, 
 }
 
 // open watches from the last version seen.
-func (w *witness) open(ctx context.Context) (watch.Interface, error) {
+func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
-	from := w.last
+	from := w.seenUpTo
 	w.mu.Unlock()
-	stream, err := w.client.Get().Namespace(w.namespace).Resource(w.kind).
+	stream, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).
 		VersionedParams(&metav1.ListOptions{
 			Watch:               true,
 			ResourceVersion:     fmt.Sprint(uint64(from)),
