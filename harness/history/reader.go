@@ -67,7 +67,7 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 // batch is lines of a history that are decoded together.
 type batch struct {
 	first   int64 // the place of the first
-	buffer    *bytes.Buffer
+	buffer  *bytes.Buffer
 	ends    []int         // where in the text each line ends
 	decoded chan struct{} // closed when the lines are decoded, and the text is no more
 	records []*Record     // up to the first line that is none

@@ -20,12 +20,12 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu      sync.Mutex // orders Seq, At and the send on queue
-	seq     int64
-	closed  bool
-	queue   chan queueItem
-	detectStalls bool
-	lastHeartbeat    time.Duration // when this process was last seen to run
+	mu            sync.Mutex // orders Seq, At and the send on queue
+	seq           int64
+	closed        bool
+	queue         chan queueItem
+	detectStalls  bool
+	lastHeartbeat time.Duration // when this process was last seen to run
 
 	done   chan struct{} // closed when the writer has ended
 	failed chan struct{} // closed at the first error of the writer
@@ -89,7 +89,7 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 // that is a stall: a busy machine is often late by tens of milliseconds.
 const (
 	heartbeatInterval = 50 * time.Millisecond
-	stallMin  = 200 * time.Millisecond
+	stallMin          = 200 * time.Millisecond
 )
 
 // RecordStalls has the recorder notice, until stop is called, when this process gets no time

@@ -11,8 +11,8 @@ import (
 // raw, without escapes. At anything else, right or wrong, it is lost, and whatever
 // it returns from then on means nothing.
 type scanner struct {
-	text  []byte
-	at    int
+	text    []byte
+	at      int
 	failed  bool
 	strings stringCache
 }

@@ -46,8 +46,8 @@ type Recorder interface{ Append(history.Record) }
 // misses what an API server that ends has not told any more.
 type Observer struct {
 	watchers []*resourceWatcher
-	cancel    context.CancelFunc
-	group     *errgroup.Group
+	cancel   context.CancelFunc
+	group    *errgroup.Group
 }
 
 // Start records what is there, begins to watch what happens to it, and returns

@@ -22,7 +22,7 @@ import (
 // resourceWatcher records the truth of one resource.
 type resourceWatcher struct {
 	client    rest.Interface
-	plural      string // as the API names it: "replicasets"
+	plural    string // as the API names it: "replicasets"
 	resource  string // as histories name it: "replicasets.apps"
 	namespace string
 	recorder  Recorder
@@ -39,12 +39,12 @@ type resourceWatcher struct {
 func newResourceWatcher(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *resourceWatcher {
 	return &resourceWatcher{
 		client:    client,
-		plural:      gvr.Resource,
+		plural:    gvr.Resource,
 		resource:  gvr.GroupResource().String(),
 		namespace: namespace,
 		recorder:  recorder,
-		latest:     map[types.UID]history.Version{},
-		changed:     make(chan struct{}),
+		latest:    map[types.UID]history.Version{},
+		changed:   make(chan struct{}),
 	}
 }
 

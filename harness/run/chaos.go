@@ -58,9 +58,9 @@ func (s *testEnvironment) runChaos(ctx context.Context) error {
 
 // faultTiming are those that faults go by.
 type faultTiming struct {
-	chaosBegan  time.Time       // when the workload began
+	chaosBegan   time.Time       // when the workload began
 	workloadDone <-chan struct{} // closed when it has ended
-	converged   <-chan struct{} // closed when the subject has nothing left to do after that
+	converged    <-chan struct{} // closed when the subject has nothing left to do after that
 }
 
 // convergedAfterWorkload returns what is closed when the workload has ended and the subject has

@@ -14,9 +14,9 @@ import (
 // blockedCluster is a control plane that says how it is only when it is let.
 type blockedCluster struct {
 	cluster.Cluster
-	healthAsked  chan struct{}
-	healthy   chan struct{}
-	halted chan cluster.Part
+	healthAsked chan struct{}
+	healthy     chan struct{}
+	halted      chan cluster.Part
 }
 
 func (s *blockedCluster) Health(ctx context.Context) error {

@@ -24,8 +24,8 @@ import (
 // Bounds on a look at how a run stands at its end: all of it, and what one replica
 // is asked.
 const (
-	snapshotTimeout = 15 * time.Second
-	debugFetchTimeout  = 3 * time.Second
+	snapshotTimeout   = 15 * time.Second
+	debugFetchTimeout = 3 * time.Second
 )
 
 // snapshot is how a run stood at its end, before anything was stopped: what helps to

@@ -74,9 +74,9 @@ func TestDiagnostics(t *testing.T) {
 // fakeReplica is an instance that says nothing, and notes what it is asked, and when it
 // is ended; a quitter can say in its log what it did.
 type fakeReplica struct {
-	name  string
-	log *callLog
-	done  chan struct{}
+	name string
+	log  *callLog
+	done chan struct{}
 }
 
 type callLog struct {
@@ -92,14 +92,14 @@ func (r fakeReplica) record(what string) {
 	r.log.calls = append(r.log.calls, r.name+" "+what)
 }
 
-func (fakeReplica) PID() int                     { return 0 }
-func (fakeReplica) Kill(context.Context) error   { return nil }
-func (fakeReplica) Pause(context.Context) error  { return nil }
-func (fakeReplica) Resume(context.Context) error { return nil }
-func (r fakeReplica) Done() <-chan struct{}      { return r.done }
-func (fakeReplica) Err() error                   { return errors.New("ended") }
-func (fakeReplica) Usage() *history.Usage        { return nil }
-func (fakeReplica) LogTail() string              { return "" }
+func (fakeReplica) PID() int                           { return 0 }
+func (fakeReplica) Kill(context.Context) error         { return nil }
+func (fakeReplica) Pause(context.Context) error        { return nil }
+func (fakeReplica) Resume(context.Context) error       { return nil }
+func (r fakeReplica) Done() <-chan struct{}            { return r.done }
+func (fakeReplica) Err() error                         { return errors.New("ended") }
+func (fakeReplica) Usage() *history.Usage              { return nil }
+func (fakeReplica) LogTail() string                    { return "" }
 func (q stackDumper) DumpStacks(context.Context) error { q.record("ended"); close(q.done); return nil }
 func (r fakeReplica) Stop(context.Context, time.Duration) error {
 	r.record("stopped")

@@ -20,8 +20,8 @@ type triggerDispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
-	mu       sync.Mutex
-	objects    *trigger.Objects
+	mu            sync.Mutex
+	objects       *trigger.Objects
 	subscriptions []*subscription
 }
 
@@ -31,10 +31,10 @@ const recordHoldMax = 5 * time.Second
 
 // subscription is a moment that is waited for.
 type subscription struct {
-	matcher *trigger.Matcher
-	matched    chan trigger.Match // has one once it has come
-	released   chan struct{}      // closed when nobody needs to be kept any more
-	releaseOnce    sync.Once
+	matcher     *trigger.Matcher
+	matched     chan trigger.Match // has one once it has come
+	released    chan struct{}      // closed when nobody needs to be kept any more
+	releaseOnce sync.Once
 }
 
 func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *triggerDispatcher {

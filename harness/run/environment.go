@@ -44,15 +44,15 @@ type testEnvironment struct {
 	*Options
 	dir directory
 
-	cluster  cluster.Cluster
-	admin    kubernetes.Interface
-	recorder *history.Recorder
-	dispatcher  *triggerDispatcher // to it go the records of all witnesses
-	monitor  *monitor
-	observer observer
-	proxy    *proxy.Proxy
-	subject  *subject.Subject
-	pods     workload.Pods
+	cluster    cluster.Cluster
+	admin      kubernetes.Interface
+	recorder   *history.Recorder
+	dispatcher *triggerDispatcher // to it go the records of all witnesses
+	monitor    *monitor
+	observer   observer
+	proxy      *proxy.Proxy
+	subject    *subject.Subject
+	pods       workload.Pods
 
 	outages atomic.Int32 // faults in force that have the control plane out of order
 

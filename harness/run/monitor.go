@@ -32,10 +32,10 @@ type monitor struct {
 	// pendingWatches is the requests for one that are not yet answered; watching, what each
 	// replica watches, by its name; holders, the replicas by the identity under
 	// which each takes part in elections. All are of lives that go on.
-	pendingWatches  map[uint64]watchRequest
+	pendingWatches   map[uint64]watchRequest
 	watchedResources map[string]map[string]bool
-	holders  map[string]string
-	writes   int // of the subject, but for leases and events
+	holders          map[string]string
+	writes           int // of the subject, but for leases and events
 }
 
 // watchRequest is a watch that a replica has asked for.
@@ -43,11 +43,11 @@ type watchRequest struct{ replica, resource string }
 
 func newMonitor() *monitor {
 	return &monitor{
-		settled:  check.NewSettled(),
-		changed:  make(chan struct{}),
-		pendingWatches:  map[uint64]watchRequest{},
+		settled:          check.NewSettled(),
+		changed:          make(chan struct{}),
+		pendingWatches:   map[uint64]watchRequest{},
 		watchedResources: map[string]map[string]bool{},
-		holders:  map[string]string{},
+		holders:          map[string]string{},
 	}
 }
 

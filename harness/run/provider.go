@@ -22,7 +22,7 @@ type provider struct {
 	// preflight is what keeps a run on it from being carried out, as far as can be
 	// told before anything is started.
 	preflight func(*Options) error
-	start   func(context.Context, ControlPlane) (cluster.Cluster, error)
+	start     func(context.Context, ControlPlane) (cluster.Cluster, error)
 	// setUpReplicas makes what a subject on it is made of.
 	setUpReplicas func(context.Context, *testEnvironment) (replicaSetup, error)
 }
@@ -52,10 +52,10 @@ var providers = []provider{
 		},
 	},
 	{
-		name:        "kind",
-		podsPerNode: 90, // of a kubelet's 110; the rest is for the control plane and the subject
+		name:          "kind",
+		podsPerNode:   90, // of a kubelet's 110; the rest is for the control plane and the subject
 		preflight:     podsPreflight,
-		setUpReplicas:    podReplicas,
+		setUpReplicas: podReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),
@@ -72,8 +72,8 @@ var providers = []provider{
 		},
 	},
 	{
-		name:     faults.Existing,
-		preflight:  existingPreflight,
+		name:          faults.Existing,
+		preflight:     existingPreflight,
 		setUpReplicas: existingReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := existing.Start(ctx, p.Existing)

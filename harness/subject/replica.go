@@ -18,17 +18,17 @@ type replica struct {
 	name    string
 	subject *Subject
 
-	mu      sync.Mutex // held while it is started or ended
-	current    *trackedInstance      // nil before the first; the last one otherwise
-	retired bool       // it must not start any more
+	mu      sync.Mutex       // held while it is started or ended
+	current *trackedInstance // nil before the first; the last one otherwise
+	retired bool             // it must not start any more
 }
 
 // trackedInstance is an instance, and whether its end was asked for.
 type trackedInstance struct {
 	Instance
-	mu    sync.Mutex
+	mu            sync.Mutex
 	stopRequested bool
-	pause pauseState
+	pause         pauseState
 	// endRecorded is closed when the end is recorded, so that the next life's beginning
 	// stands after it.
 	endRecorded chan struct{}
@@ -36,8 +36,8 @@ type trackedInstance struct {
 
 // pauseState is the time for which a life was paused.
 type pauseState struct {
-	paused bool
-	resumedAt   time.Time // zero if it never was paused, or has not been resumed
+	paused    bool
+	resumedAt time.Time // zero if it never was paused, or has not been resumed
 	// lease is as it held it when it was paused, nil if it did not.
 	lease *coordinationv1.Lease
 	// restart begins another life if this one ends for having been paused.
@@ -48,7 +48,9 @@ type pauseState struct {
 const endAfterResumeMax = 30 * time.Second
 
 // explainsEnd reports whether the pause explains an end at the present moment.
-func (s pauseState) explainsEnd() bool { return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax }
+func (s pauseState) explainsEnd() bool {
+	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
+}
 
 // errStopped is why no replica starts any more.
 var errStopped = errors.New("the subject has been stopped")

@@ -21,13 +21,15 @@ import (
 
 // fakeInstance is a replica's life that ends when it is told to.
 type fakeInstance struct {
-	pid  int
-	once sync.Once
-	done chan struct{}
-	reason  error
+	pid    int
+	once   sync.Once
+	done   chan struct{}
+	reason error
 }
 
-func (i *fakeInstance) finish(how string) { i.once.Do(func() { i.reason = errors.New(how); close(i.done) }) }
+func (i *fakeInstance) finish(how string) {
+	i.once.Do(func() { i.reason = errors.New(how); close(i.done) })
+}
 
 func (i *fakeInstance) PID() int { return i.pid }
 
@@ -42,11 +44,11 @@ func (i *fakeInstance) LogTail() string                           { return "" }
 
 // fakeLauncher launches instances and keeps what is recorded of them.
 type fakeLauncher struct {
-	mu      sync.Mutex
-	pids    int
-	instances   map[string]*fakeInstance // the last of each replica
-	refuse  error
-	records []string
+	mu        sync.Mutex
+	pids      int
+	instances map[string]*fakeInstance // the last of each replica
+	refuse    error
+	records   []string
 }
 
 func (s *fakeLauncher) launch(_ context.Context, replica string) (Instance, error) {

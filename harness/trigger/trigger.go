@@ -26,13 +26,13 @@ type OwnerLookup func(*history.Request) *history.Owner
 
 // Matcher waits for a moment, once. It is not safe for concurrent use.
 type Matcher struct {
-	trigger scenario.Trigger
-	ownerOf    OwnerLookup
-	after  *Matcher // what has to come first; nil once it has
-	count   int      // how often what is counted has happened
+	trigger   scenario.Trigger
+	ownerOf   OwnerLookup
+	after     *Matcher // what has to come first; nil once it has
+	count     int      // how often what is counted has happened
 	pending   map[uint64]*history.Request
 	evaluated bool // at the world
-	stateHeld   bool // what is to be so of it was so at the last look
+	stateHeld bool // what is to be so of it was so at the last look
 }
 
 // New makes what waits for a moment. What is to be so of the world, and is so

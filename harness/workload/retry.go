@@ -11,8 +11,8 @@ import (
 const (
 	// unavailableTimeout is how long users try again what the control plane is too much out
 	// of order to do; patienceInterval is the time between two tries.
-	unavailableTimeout         = 2 * time.Minute
-	retryInterval = 100 * time.Millisecond
+	unavailableTimeout = 2 * time.Minute
+	retryInterval      = 100 * time.Millisecond
 )
 
 // retryUnavailable does something as often as the control plane is out of order, which

@@ -48,7 +48,7 @@ type fakeNode struct {
 	control  map[int]net.Listener // of relays, by the port of the node
 	ports    map[int]net.Listener // of relays, where their subjects connect
 	lost     []error
-	cleanups     []func()
+	cleanups []func()
 }
 
 const waitScript = `trap 'echo asked to end; exit 0' TERM; echo begun; while :; do sleep 0.02; done`

@@ -29,10 +29,10 @@ type relayLauncher struct {
 	RelayOptions
 	logDir string
 
-	prepareOnce     sync.Once
-	prepareErr error
+	prepareOnce sync.Once
+	prepareErr  error
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	tunnels map[string]*replicaTunnel
 }
 
@@ -195,11 +195,11 @@ const removeTimeout = 2 * time.Second
 
 // instance is a replica's life as a pod.
 type instance struct {
-	launcher          *relayLauncher
+	launcher       *relayLauncher
 	replica, pod   string
 	subject, relay string // the containers' IDs
 	logPath        string
-	tunnel           *relay.Tunnel
+	tunnel         *relay.Tunnel
 	// follow ends when the subject's process does.
 	follow *process.Process
 

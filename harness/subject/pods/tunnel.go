@@ -37,11 +37,11 @@ func Ports(replicas int) []int {
 
 // replicaTunnel is how one replica reaches the API server, in all of its lives.
 type replicaTunnel struct {
-	replica string
-	index   int
-	instances   int // begun so far
+	replica   string
+	index     int
+	instances int // begun so far
 
-	identity   relay.Identity // of the test process's end
+	identity     relay.Identity // of the test process's end
 	proxyAddress string         // host:port of the fault proxy, on this machine
 }
 
