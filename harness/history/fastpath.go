@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file reads the records that nearly all of a history consists of, written as
-// Recorder writes them, in little more than half the time that Unmarshal takes. A field
-// that is not named here is none that it knows: the line is then left to Unmarshal, as
-// is every other that is not just so. What it reads, it reads as Unmarshal does.
+// This file decodes the most frequent kinds of records, in the form that Recorder
+// writes, in about half the time of Unmarshal. It handles only the fields that it
+// names. Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast reads a line, and reports whether it is one that it can read.
+// decodeFast decodes a line, and reports whether it could. If it returns false, the
+// record is incomplete.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {
@@ -20,7 +20,7 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 			r.Seq = s.readInt()
 		case "at":
 			r.At = time.Duration(s.readInt())
-		case "commit", "truth": // format 1 said truth
+		case "commit", "truth": // the key in format 1
 			allocate(&r.Commit).scan(s)
 		case "request":
 			allocate(&r.Request).scan(s)
@@ -37,7 +37,7 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	return s.atEnd()
 }
 
-// allocate returns what a pointer leads to, which is made if it led nowhere.
+// allocate returns *pointer, which it sets to a new value if it is nil.
 func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
@@ -235,20 +235,21 @@ func scanMap(s *scanner, into *map[string]string) {
 		*into = map[string]string{}
 	}
 	for name := range s.eachField {
-		label := s.strings.intern(name)
-		(*into)[label] = s.readString()
+		key := s.strings.intern(name)
+		(*into)[key] = s.readString()
 	}
 }
 
-// scanItems reads an array, unless there is one already: two are for Unmarshal to merge.
+// scanItems decodes an array. It fails if the field occurred before, because Unmarshal
+// must then merge the arrays.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
 		s.failed = true
 		return
 	}
 	*into = []T{}
-	for place := range s.eachItem {
+	for index := range s.eachItem {
 		*into = append(*into, *new(T))
-		scan(&(*into)[place], s)
+		scan(&(*into)[index], s)
 	}
 }

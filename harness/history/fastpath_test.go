@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDecodeFast: a line that is read as a plain one is read as Unmarshal reads it.
+// TestDecodeFast verifies that decodeFast and Unmarshal decode a line to the same
+// record.
 func TestDecodeFast(t *testing.T) {
-	plain := map[string]bool{
+	fast := map[string]bool{
 		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
 		"an object twice": true, "escapes in a body": true, "a deep body": true,
 	}
@@ -39,20 +40,20 @@ func TestDecodeFast(t *testing.T) {
 	})
 	for name, line := range all {
 		t.Run(name, func(t *testing.T) {
-			if got := checkDecodeFast(t, []byte(line)); got != plain[name] {
-				t.Errorf("read as a plain line: %t, want %t", got, plain[name])
+			if got := checkDecodeFast(t, []byte(line)); got != fast[name] {
+				t.Errorf("decodeFast accepts the line: %t, want %t", got, fast[name])
 			}
 		})
 	}
 }
 
-// nested is arrays within each other.
+// nested returns empty arrays nested to a depth.
 func nested(depth int) string {
 	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
 }
 
-// checkDecodeFast reports whether a line is read as a plain one, which it then must be as
-// Unmarshal reads it.
+// checkDecodeFast reports whether decodeFast accepts the line. If it does, the record
+// must equal the result of Unmarshal.
 func checkDecodeFast(t *testing.T, line []byte) bool {
 	t.Helper()
 	var got, want Record
@@ -60,7 +61,7 @@ func checkDecodeFast(t *testing.T, line []byte) bool {
 		return false
 	}
 	if err := Unmarshal(line, &want); err != nil {
-		t.Fatalf("what is read of a line that is wrong: %+v; %v", got, err)
+		t.Fatalf("decodeFast accepts an invalid line: %+v; Unmarshal: %v", got, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,8 +69,8 @@ func checkDecodeFast(t *testing.T, line []byte) bool {
 	return true
 }
 
-// TestDecodeFastKnowsEveryField: of what nearly all of a history consists of, every field is
-// read as it was written, and no line of it is left to Unmarshal.
+// TestDecodeFastKnowsEveryField verifies that decodeFast decodes every field of the
+// frequent kinds of records.
 func TestDecodeFastKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
 		{Commit: new(Commit)},
@@ -90,14 +91,14 @@ func TestDecodeFastKnowsEveryField(t *testing.T) {
 		}
 		var got Record
 		if !got.decodeFast(new(scanner), line) {
-			t.Errorf("not read as a plain line: %s", line)
+			t.Errorf("decodeFast rejects %s", line)
 		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", line, diff)
 		}
 	}
 }
 
-// fill gives a value and all that is in it something to be told from zero by.
+// fill sets a value, and everything in it, to something other than zero.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch value := v.Addr().Interface().(type) {
@@ -130,21 +131,21 @@ func fill(t *testing.T, v reflect.Value) {
 			fill(t, v.Field(i))
 		}
 	default:
-		t.Fatalf("no way to fill a %s", v.Type())
+		t.Fatalf("cannot fill a %s", v.Type())
 	}
 }
 
-// TestStringsAreCopied: a string outlives the text that it was read from.
+// TestStringsAreCopied verifies that decoded strings do not share memory with the line.
 func TestStringsAreCopied(t *testing.T) {
 	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
 	var s scanner
 	var first, second Record
 	if !first.decodeFast(&s, line) {
-		t.Fatal("not read as a plain line")
+		t.Fatal("decodeFast rejects the line")
 	}
 	clear(line)
 	if !second.decodeFast(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
-		t.Fatal("not read as a plain line")
+		t.Fatal("decodeFast rejects the line")
 	}
 	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
 		t.Errorf("read %q", got)

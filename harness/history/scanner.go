@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// scanner reads JSON of the plain kind that encoding/json writes most: in ASCII, without
-// space between tokens, with whole numbers of up to 18 digits, and, but for what is taken
-// raw, without escapes. At anything else, right or wrong, it is lost, and whatever
-// it returns from then on means nothing.
+// scanner reads the subset of JSON that encoding/json writes most often. It accepts
+// ASCII without spaces between tokens and integers of up to 18 digits. Only raw values
+// may contain escapes. On other input it sets failed, and all later results are
+// invalid.
 type scanner struct {
 	text    []byte
 	at      int
@@ -17,31 +17,31 @@ type scanner struct {
 	strings stringCache
 }
 
-// stringCache are strings read of late, so that most are not made again and again.
+// stringCache caches recent strings, so that a repeated string is not allocated again.
 type stringCache [1 << 10]string
 
-// stringCacheSeed is of no consequence but for which strings share a place.
+// stringCacheSeed seeds the hash that selects the cache slot of a string.
 var stringCacheSeed = maphash.MakeSeed()
 
 func (w *stringCache) intern(text []byte) string {
-	known := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
-	if *known != string(text) {
-		*known = string(text)
+	slot := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
+	if *slot != string(text) {
+		*slot = string(text)
 	}
-	return *known
+	return *slot
 }
 
-// reset has the scanner read a text from its beginning.
+// reset makes the scanner read text from its beginning.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
-// atEnd reports whether the scanner has come to the end of the text, or of its line,
-// and not been lost.
+// atEnd reports whether the scanner has read the whole text, except for a final
+// newline, without failure.
 func (s *scanner) atEnd() bool {
 	s.accept('\n')
 	return !s.failed && s.at == len(s.text)
 }
 
-// accept goes past a byte if it is next, and reports whether it was.
+// accept skips the next byte if it is c, and reports whether it was.
 func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false
@@ -56,13 +56,13 @@ func (s *scanner) expect(c byte) {
 	}
 }
 
-// open begins an object or array, and reports whether anything is in it.
+// open reads the beginning of an object or array, and reports whether it has elements.
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)
 }
 
-// next reports whether more of an object or array follows what was read of it.
+// next reports whether another element of the object or array follows.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
@@ -71,8 +71,8 @@ func (s *scanner) next(end byte) bool {
 	return false
 }
 
-// eachField yields the names of the fields of an object. The value of each is to be read
-// before the next.
+// eachField yields the field names of an object. The caller must read each value before
+// the next name.
 func (s *scanner) eachField(yield func(name []byte) bool) {
 	for more := s.open('{', '}'); more; more = s.next('}') {
 		name := s.readQuoted()
@@ -83,49 +83,50 @@ func (s *scanner) eachField(yield func(name []byte) bool) {
 	}
 }
 
-// eachItem yields the places of the items of an array. Each is to be read before the next.
-func (s *scanner) eachItem(yield func(place int) bool) {
-	place := 0
+// eachItem yields the indexes of an array's elements. The caller must read each element
+// before the next.
+func (s *scanner) eachItem(yield func(index int) bool) {
+	index := 0
 	for more := s.open('[', ']'); more; more = s.next(']') {
-		if !yield(place) {
+		if !yield(index) {
 			return
 		}
-		place++
+		index++
 	}
 }
 
 // readString reads a string.
 func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
-// readQuoted reads a string, and returns it where it stands in the text.
+// readQuoted reads a string and returns a slice of the text, without a copy.
 func (s *scanner) readQuoted() []byte {
 	s.expect('"')
-	begun := s.at
+	start := s.at
 	for s.at < len(s.text) && isUnescapedASCII(s.text[s.at]) {
 		s.at++
 	}
-	text := s.text[begun:s.at]
+	text := s.text[start:s.at]
 	s.expect('"')
 	return text
 }
 
-// isUnescapedASCII reports whether a byte stands for itself in a string.
+// isUnescapedASCII reports whether a byte represents itself in a JSON string.
 func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// readUint reads a whole number that is not negative.
+// readUint reads an integer that is not negative.
 func (s *scanner) readUint() (n int64) {
-	begun := s.at
+	start := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
-		n = 10*n + int64(s.text[s.at]-'0') // what is too large is given up below
+		n = 10*n + int64(s.text[s.at]-'0') // the check of the number of digits below rejects an overflow
 	}
-	digits := s.at - begun
-	if digits == 0 || digits > 18 || digits > 1 && s.text[begun] == '0' {
+	digits := s.at - start
+	if digits == 0 || digits > 18 || digits > 1 && s.text[start] == '0' {
 		s.failed = true
 	}
 	return n
 }
 
-// readInt reads a whole number.
+// readInt reads an integer.
 func (s *scanner) readInt() int64 {
 	if s.accept('-') {
 		return -s.readUint()
@@ -133,7 +134,7 @@ func (s *scanner) readInt() int64 {
 	return s.readUint()
 }
 
-// readBool reads a truth value.
+// readBool reads true or false.
 func (s *scanner) readBool() bool {
 	if s.at < len(s.text) && s.text[s.at] == 't' {
 		s.expectLiteral("true")
@@ -151,7 +152,7 @@ func (s *scanner) expectLiteral(text string) {
 	s.at += len(text)
 }
 
-// readTime reads a time.
+// readTime reads a time in RFC 3339.
 func (s *scanner) readTime() (t time.Time) {
 	if err := t.UnmarshalText(s.readQuoted()); err != nil {
 		s.failed = true
@@ -159,17 +160,17 @@ func (s *scanner) readTime() (t time.Time) {
 	return t
 }
 
-// depthMax is how deep what is taken raw may be nested.
+// depthMax is the maximum nesting depth of a raw value.
 const depthMax = 100
 
-// readRaw reads any value, and returns it as it is written.
+// readRaw reads any value and returns a copy of its text.
 func (s *scanner) readRaw() json.RawMessage {
-	begun := s.at
+	start := s.at
 	s.skipValue(depthMax)
-	return append(json.RawMessage(nil), s.text[begun:s.at]...)
+	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skipValue goes past a value that is nested no deeper than so.
+// skipValue skips a value whose nesting depth is at most depth.
 func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
 		s.failed = true

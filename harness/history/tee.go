@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// Tee yields records, and lets another have the same at the same time, on a goroutine
-// of its own, so that a history which two look at is decoded once. The other gets all of
-// them, though whoever ranges over them may stop before; the loop ends when both have.
-// Neither may change a record.
+// Tee yields the records and passes the same records to a second consumer. The second
+// consumer runs on its own goroutine and receives all records, even if the loop stops
+// early. The loop ends when both consumers have ended. Neither may change a record.
+// With Tee, two consumers need to decode a history only once.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)
 		var group sync.WaitGroup
 		group.Go(func() {
 			with(readResults(parts))
-			for range parts { // it wants no more
+			for range parts { // drain after an early return
 			}
 		})
 		defer group.Wait()
@@ -39,7 +39,7 @@ func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])
 	}
 }
 
-// readResult is what the reading of a record gave.
+// readResult is one element of a sequence of records.
 type readResult struct {
 	record *Record
 	err    error
@@ -57,42 +57,42 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected returns the records of the file at path that stand at the given places. A place
-// behind its end has none; only the lines asked for are decoded, and what is behind the
-// last of them is not read.
-func ReadSelected(path string, places []int64) (map[int64]*Record, error) {
-	some := make(map[int64]*Record, len(places))
-	if len(places) == 0 {
-		return some, nil
+// ReadSelected reads the records at the given positions from the file at path. It omits
+// positions after the end of the file. It decodes only the selected lines, and stops
+// reading after the last of them.
+func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
+	selected := make(map[int64]*Record, len(positions))
+	if len(positions) == 0 {
+		return selected, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	defer file.Close()
-	wanted := make(map[int64]bool, len(places))
-	for _, place := range places {
-		wanted[place] = true
+	wanted := make(map[int64]bool, len(positions))
+	for _, position := range positions {
+		wanted[position] = true
 	}
 	lines := bufio.NewReaderSize(file, 1<<20)
-	for first, more := int64(1), true; more && len(some) < len(wanted); {
+	for first, more := int64(1), true; more && len(selected) < len(wanted); {
 		b := &batch{first: first, buffer: new(bytes.Buffer)}
 		more = b.read(lines)
 		if b.end != nil && !errors.Is(b.end, ErrTruncated) {
 			return nil, fmt.Errorf("%s: %w", path, b.end)
 		}
 		for i := range b.ends {
-			place := first + int64(i)
-			if !wanted[place] {
+			position := first + int64(i)
+			if !wanted[position] {
 				continue
 			}
-			record, err := parse(new(scanner), b.line(i), place)
+			record, err := parse(new(scanner), b.line(i), position)
 			if err != nil {
-				return nil, fmt.Errorf("%s: line %d: %w", path, place, err)
+				return nil, fmt.Errorf("%s: line %d: %w", path, position, err)
 			}
-			some[place] = record
+			selected[position] = record
 		}
 		first += int64(len(b.ends))
 	}
-	return some, nil
+	return selected, nil
 }
