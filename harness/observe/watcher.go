@@ -19,20 +19,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// resourceWatcher records the truth of one resource.
+// resourceWatcher records the commits of one resource.
 type resourceWatcher struct {
 	client    rest.Interface
-	plural    string // as the API names it: "replicasets"
-	resource  string // as histories name it: "replicasets.apps"
+	plural    string // resource name in the API: "replicasets"
+	resource  string // resource name in histories: "replicasets.apps"
 	namespace string
 	recorder  Recorder
 
 	mu sync.Mutex
-	// seenUpTo is the version up to which the witness has seen everything.
+	// seenUpTo is the version up to which the watcher has seen everything.
 	seenUpTo history.Version
-	// latest is the latest version seen of every object that lives.
+	// latest is the latest version seen of every existing object.
 	latest map[types.UID]history.Version
-	// changed is closed, and replaced, whenever known changes.
+	// changed is closed and replaced whenever latest or seenUpTo changes.
 	changed chan struct{}
 }
 
@@ -48,7 +48,7 @@ func newResourceWatcher(client rest.Interface, gvr schema.GroupVersionResource, 
 	}
 }
 
-// start records what is there and opens the first watch.
+// start records all existing objects and opens the first watch.
 func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
@@ -61,8 +61,7 @@ func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	return w.open(ctx)
 }
 
-// run records from stream, and from the watches that follow it when it ends,
-// until ctx is done.
+// run records from stream, and reopens the watch when it ends, until ctx is done.
 func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	for {
 		expired := w.drain(ctx, stream)
@@ -74,7 +73,7 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 			case <-time.After(retryDelay):
 			}
 			if expired {
-				w.gap("the API server no longer has what followed version %d", w.seenUpTo)
+				w.gap("events after version %d are missing: the API server has compacted them", w.seenUpTo)
 				w.resync(ctx)
 			}
 			var err error
@@ -85,8 +84,8 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	}
 }
 
-// drain records events until the stream ends, and reports whether it ended
-// because the API server has forgotten what the witness has not yet seen.
+// drain records events until the stream ends. It reports whether the stream ended
+// because the API server compacted events that the watcher has not seen.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -104,17 +103,18 @@ func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (ex
 	}
 }
 
-// gone reports whether err means that a version is too old to be watched from.
+// gone reports whether err means that a watch cannot start at a version because it is
+// too old.
 func gone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// event records one watch event. An event about an object that the witness
-// should know and does not shows that it has missed something.
+// event records one watch event. A modification or deletion of an unknown object shows
+// that the watcher missed an event, which is a gap.
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
-		w.gap("an event that cannot be read: %v", err)
+		w.gap("cannot decode an event: %v", err)
 		return
 	}
 	w.mu.Lock()
@@ -127,13 +127,13 @@ func (w *resourceWatcher) event(event watch.Event) {
 		w.record(history.Added, object)
 	case watch.Modified, watch.Deleted:
 		if !known {
-			w.gap("%s was %s and had not been seen before", object.Ref, event.Type)
+			w.gap("received a %s event for the unknown object %s: an earlier event is missing", event.Type, object.Ref)
 		}
 		w.record(history.EventType(event.Type), object)
 	}
 }
 
-// record appends one version and remembers that it was seen.
+// record appends a commit and notes that the watcher has seen it.
 func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
@@ -146,7 +146,7 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance notes that everything up to version has been seen.
+// advance notes that the watcher has seen everything up to version.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,11 +155,12 @@ func (w *resourceWatcher) advance(version history.Version) {
 	w.changed = make(chan struct{})
 }
 
-// resync takes the present state for the truth after a gap.
+// resync lists all objects after a gap and records the versions that the watcher has
+// not seen.
 func (w *resourceWatcher) resync(ctx context.Context) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
-		return // the next watch fails as well and leads here again
+		return // the next watch fails with the same error and leads here again
 	}
 	for _, object := range objects {
 		w.mu.Lock()
@@ -175,8 +176,8 @@ func (w *resourceWatcher) resync(ctx context.Context) {
 	w.advance(version)
 }
 
-// catchUp waits until everything that a consistent list shows has been seen, and
-// says what has not been by the end of ctx.
+// catchUp waits until the watcher has seen everything that a consistent list returns.
+// If ctx ends first, the error names what is missing.
 func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if err != nil {
@@ -184,21 +185,22 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	}
 	for {
 		w.mu.Lock()
-		moved, missing := w.changed, w.missing(objects, version)
+		changed, missing := w.changed, w.missing(objects, version)
 		w.mu.Unlock()
 		if missing == "" {
 			return nil
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %s has not been seen", w.resource, missing)
+			return fmt.Errorf("%s: not received yet: %s", w.resource, missing)
 		}
 	}
 }
 
-// missing names something that a list at version shows and the witness has not
-// seen; "" when there is nothing. An object may have moved on since the list.
+// missing names an object or deletion that a list at version shows and the watcher has
+// not seen. It returns "" if there is none. An object may have changed again since the
+// list.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
@@ -223,22 +225,22 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 	}})
 }
 
-// list returns all objects, consistently, and the version of the list.
+// list returns all objects from a consistent read, and the version of the list.
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
-	answer, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).Do(ctx).Get()
+	response, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).Do(ctx).Get()
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing: %w", err)
 	}
-	header, err := meta.ListAccessor(answer)
+	listMeta, err := meta.ListAccessor(response)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing: %w", err)
 	}
-	version, err := history.ParseVersion(header.GetResourceVersion())
+	version, err := history.ParseVersion(listMeta.GetResourceVersion())
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing: %w", err)
 	}
 	var objects []history.Object
-	err = meta.EachListItem(answer, func(item runtime.Object) error {
+	err = meta.EachListItem(response, func(item runtime.Object) error {
 		object, err := history.Project(w.resource, item)
 		objects = append(objects, object)
 		return err
@@ -246,7 +248,7 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	return objects, version, err
 }
 
-// open watches from the last version seen.
+// open starts a watch after the last version seen.
 func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
 	from := w.seenUpTo
@@ -259,7 +261,7 @@ func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 		}, scheme.ParameterCodec).
 		Watch(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("watching from version %d: %w", from, err)
+		return nil, fmt.Errorf("opening a watch from version %d: %w", from, err)
 	}
 	return stream, nil
 }
