@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// unavailableTimeout is how long users try again what the control plane is too much out
-	// of order to do; patienceInterval is the time between two tries.
+	// unavailableTimeout bounds the retries of a request while the control plane is
+	// unavailable. retryInterval is the time between two attempts.
 	unavailableTimeout = 2 * time.Minute
 	retryInterval      = 100 * time.Millisecond
 )
 
-// retryUnavailable does something as often as the control plane is out of order, which
-// faults may have brought about. Repeated is true from the second time on: the
-// first may have done its work without anybody being told.
+// retryUnavailable calls do until its error is not an outage of the control plane,
+// which faults may cause. The argument repeated is true from the second call on: an
+// earlier call may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	begun := u.Clock.Now()
 	for repeated := false; ; repeated = true {
@@ -26,10 +26,10 @@ func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) erro
 			return err
 		}
 		if u.Clock.Since(begun) >= unavailableTimeout {
-			return fmt.Errorf("tried for %s: %w", unavailableTimeout, err)
+			return fmt.Errorf("the control plane was unavailable for %s: %w", unavailableTimeout, err)
 		}
 		if stopped := u.sleep(ctx, retryInterval); stopped != nil {
-			return fmt.Errorf("%w; last: %w", stopped, err)
+			return fmt.Errorf("%w; last error: %w", stopped, err)
 		}
 	}
 }
