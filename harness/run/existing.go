@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// This file is about subjects on a cluster that is not the run's own.
+// This file contains the setup of subjects on an existing cluster.
 
-// existingExecutable is what the processes of such a subject run: of the binaries
-// of a control plane, only upstream's controllers are needed.
+// existingExecutable returns the path of the subject's executable. Only the target
+// upstream needs an upstream binary here.
 func existingExecutable(o *Options) (string, error) {
 	if o.Target != subject.Upstream {
 		return o.Target.Executable(o.Ours, "")
@@ -20,8 +20,8 @@ func existingExecutable(o *Options) (string, error) {
 	return binaries.KubeControllerManager, err
 }
 
-// existingPreflight is what keeps a run from being carried out there, as far as can
-// be told before anything is made.
+// existingPreflight reports what prevents a run on an existing cluster, before anything
+// is created.
 func existingPreflight(o *Options) error {
 	if _, err := existing.Config(o.Existing.Kubeconfig, o.Existing.Context); err != nil {
 		return err
@@ -30,14 +30,14 @@ func existingPreflight(o *Options) error {
 	return err
 }
 
-// existingReplicas are processes of this machine with an account in the run's
-// namespace, which is where they elect too. What they are granted beyond it is
-// taken back at the end.
-func existingReplicas(_ context.Context, s *testEnvironment) (replicaSetup, error) {
-	executable, err := existingExecutable(s.Options)
+// existingReplicas returns the setup for processes of this machine on an existing
+// cluster. Their service account and lease are in the run's namespace. Cluster-wide
+// permissions are revoked at the end.
+func existingReplicas(_ context.Context, e *testEnvironment) (replicaSetup, error) {
+	executable, err := existingExecutable(e.Options)
 	if err != nil {
 		return replicaSetup{}, err
 	}
-	s.teardowns = append(s.teardowns, func(ctx context.Context) error { return subject.Revoke(ctx, s.admin) })
-	return s.localReplicas(executable, existing.Account(), namespace), nil
+	e.teardowns = append(e.teardowns, func(ctx context.Context) error { return subject.Revoke(ctx, e.admin) })
+	return e.localReplicas(executable, existing.Account(), namespace), nil
 }

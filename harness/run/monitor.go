@@ -15,30 +15,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// requiredWatches is what a replica must watch before the chaos begins, and before the
-// subject can be said to have settled: with less, it is still starting.
+// requiredWatches are the resources that the leader must watch before the chaos phase,
+// and before the subject can count as converged. A leader with fewer watches is still
+// starting.
 var requiredWatches = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
-// monitor follows the history while it is written, and tells the run when to go
-// on. It judges nothing: its opinion decides how long a run takes, never what its
-// verdict is.
+// monitor observes the history while it is recorded, and tells the run when to
+// continue. It determines how long a run takes, never its verdict.
 type monitor struct {
 	settled *check.Settled
-	// withoutProxy: the run does without the proxy, so that of the subject nothing is seen.
+	// withoutProxy means that the history has no requests of the subject.
 	withoutProxy bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and replaced, with every record that matters
-	// pendingWatches is the requests for one that are not yet answered; watching, what each
-	// replica watches, by its name; holders, the replicas by the identity under
-	// which each takes part in elections. All are of lives that go on.
+	changed chan struct{} // closed and replaced at every relevant record
+	// pendingWatches are watch requests without a response, by ID. watchedResources are
+	// the resources that each replica watches. holders maps the leader-election
+	// identity of a replica to its name. All three contain only running replicas.
 	pendingWatches   map[uint64]watchRequest
 	watchedResources map[string]map[string]bool
 	holders          map[string]string
-	writes           int // of the subject, but for leases and events
+	writes           int // writes of the subject, except to leases and events
 }
 
-// watchRequest is a watch that a replica has asked for.
+// watchRequest is a watch request of a replica.
 type watchRequest struct{ replica, resource string }
 
 func newMonitor() *monitor {
@@ -51,7 +51,7 @@ func newMonitor() *monitor {
 	}
 }
 
-// observe takes in the next record.
+// observe processes the next record.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
@@ -89,7 +89,8 @@ func (m *monitor) observe(r *history.Record) {
 
 const leaseResource = "leases.coordination.k8s.io"
 
-// observeLease learns from what a replica writes into a lease who it is there.
+// observeLease learns the leader-election identity of a replica from its writes to the
+// lease.
 func (m *monitor) observeLease(r *history.Request) {
 	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
 		return
@@ -99,13 +100,13 @@ func (m *monitor) observeLease(r *history.Request) {
 			HolderIdentity string `json:"holderIdentity"`
 		} `json:"spec"`
 	}
-	// A lease that cannot be read makes nobody a holder.
+	// A lease that cannot be decoded names no holder.
 	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
 		m.holders[lease.Spec.HolderIdentity] = r.Subject
 	}
 }
 
-// observeProcess forgets what went with a life that is over.
+// observeProcess removes the state of a replica that has ended.
 func (m *monitor) observeProcess(p *history.Process) {
 	switch p.Event {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
@@ -116,16 +117,17 @@ func (m *monitor) observeProcess(p *history.Process) {
 	maps.DeleteFunc(m.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// holder names the replica that takes part in elections under an identity, ""
-// if none that lives is known to.
+// holder returns the running replica with a leader-election identity, "" if there is
+// none.
 func (m *monitor) holder(identity string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.holders[identity]
 }
 
-// waitUntil returns true once done does, false when ctx ends first. It asks again
-// after every record that matters, and every so often, as time alone may do.
+// waitUntil waits until done returns true, and reports whether it did before ctx ended.
+// It calls done after every relevant record and every 100 ms, because done may depend
+// on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -145,16 +147,16 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitWatching returns when a replica watches what it must.
+// waitWatching waits until a replica watches all required resources.
 func (m *monitor) waitWatching(ctx context.Context) error {
 	if m.waitUntil(ctx, func() bool { return len(m.unwatched()) == 0 }) {
 		return nil
 	}
-	return fmt.Errorf("the subject leads but does not watch %s", strings.Join(m.unwatched(), ", "))
+	return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(m.unwatched(), ", "))
 }
 
-// unwatched is what the replica that watches most does not watch: only one that
-// leads watches at all.
+// unwatched returns the required resources that the leader does not watch. The leader
+// is the replica with the most watches; the others have none.
 func (m *monitor) unwatched() []string {
 	if m.withoutProxy {
 		return nil
@@ -176,25 +178,25 @@ func (m *monitor) unwatched() []string {
 	return least
 }
 
-// waitConverged returns true when a replica is at work and everything has
-// converged, false when ctx ends first.
+// waitConverged waits until a leader is running and everything has converged. It
+// returns false if ctx ends first.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return len(m.unwatched()) == 0 && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet returns true when the subject has written nothing for d, and false
-// at its first write, when something is pending again, or when ctx ends.
+// waitQuiet returns true when the subject has written nothing for d. It returns false
+// at a write, when something no longer is converged, or when ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
-	before, begun := m.writes, clock.Now()
+	before, start := m.writes, clock.Now()
 	m.mu.Unlock()
-	stirred := false
+	disturbed := false
 	m.waitUntil(ctx, func() bool {
 		m.mu.Lock()
-		stirred = m.writes > before
+		disturbed = m.writes > before
 		m.mu.Unlock()
-		stirred = stirred || len(m.settled.Pending()) > 0
-		return stirred || clock.Since(begun) >= d
+		disturbed = disturbed || len(m.settled.Pending()) > 0
+		return disturbed || clock.Since(start) >= d
 	})
-	return !stirred && ctx.Err() == nil
+	return !disturbed && ctx.Err() == nil
 }

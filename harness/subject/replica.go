@@ -13,49 +13,50 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica is one of the subject's, through all of its lives.
+// replica is one replica of the subject, across restarts.
 type replica struct {
 	name    string
 	subject *Subject
 
-	mu      sync.Mutex       // held while it is started or ended
-	current *trackedInstance // nil before the first; the last one otherwise
-	retired bool             // it must not start any more
+	mu      sync.Mutex       // held while an instance starts or ends
+	current *trackedInstance // the latest instance; nil before the first start
+	retired bool             // no further start is allowed
 }
 
-// trackedInstance is an instance, and whether its end was asked for.
+// trackedInstance is an instance with the state that explains its end.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
 	stopRequested bool
 	pause         pauseState
-	// endRecorded is closed when the end is recorded, so that the next life's beginning
-	// stands after it.
+	// endRecorded is closed when the end is in the history. The start of the next
+	// instance is recorded after it.
 	endRecorded chan struct{}
 }
 
-// pauseState is the time for which a life was paused.
+// pauseState describes the pause of an instance.
 type pauseState struct {
 	paused    bool
-	resumedAt time.Time // zero if it never was paused, or has not been resumed
-	// lease is as it held it when it was paused, nil if it did not.
+	resumedAt time.Time // zero if the instance was never paused or is still paused
+	// lease is the lease as the replica held it before the pause, nil if it did not.
 	lease *coordinationv1.Lease
-	// restart begins another life if this one ends for having been paused.
+	// restart starts another instance after this one has ended because of the pause.
 	restart func()
 }
 
-// endAfterResumeMax bounds how long a replica may take after a pause to find its lease lost.
+// endAfterResumeMax is the time after a resume within which an end counts as a
+// consequence of the pause. A resumed leader that has lost its lease exits.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether the pause explains an end at the present moment.
+// explainsEnd reports whether the pause explains an end now.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
 
-// errStopped is why no replica starts any more.
+// errStopped reports that the subject was stopped for good.
 var errStopped = errors.New("the subject has been stopped")
 
-// start begins a life, unless one goes on.
+// start starts an instance, unless one is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,12 +76,11 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the life that goes on, by the means given, and reports whether there
-// was one.
-func (r *replica) stop(forGood bool, by func(Instance) error) (bool, error) {
+// stop ends the running instance with by, and reports whether one was running.
+func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.retired = r.retired || forGood
+	r.retired = r.retired || permanently
 	if !r.running() {
 		return false, nil
 	}
@@ -88,14 +88,14 @@ func (r *replica) stop(forGood bool, by func(Instance) error) (bool, error) {
 	r.current.stopRequested = true
 	r.current.mu.Unlock()
 	if err := by(r.current.Instance); err != nil {
-		return false, fmt.Errorf("ending %s: %w", r.name, err)
+		return false, fmt.Errorf("stopping %s: %w", r.name, err)
 	}
 	<-r.current.endRecorded
 	return true, nil
 }
 
-// pause freezes the life that goes on, which may hold a lease, and reports whether
-// there was one.
+// pause suspends the running instance, and reports whether one was running. The lease
+// is the one that the replica holds, if it does.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,35 +112,35 @@ func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool,
 	return true, nil
 }
 
-// resume lets the life go on that was paused, if it still does, and returns when
-// it has come to itself.
+// resume resumes the instance if it is paused. If it held the lease, resume waits until
+// it has renewed the lease or has ended.
 func (r *replica) resume(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.running() {
 		return nil
 	}
-	l := r.current
-	l.mu.Lock()
-	slept := l.pause
-	if slept.paused {
-		l.pause.paused, l.pause.resumedAt = false, time.Now()
+	current := r.current
+	current.mu.Lock()
+	pause := current.pause
+	if pause.paused {
+		current.pause.paused, current.pause.resumedAt = false, time.Now()
 	}
-	l.mu.Unlock()
-	if !slept.paused {
+	current.mu.Unlock()
+	if !pause.paused {
 		return nil
 	}
-	r.record(l, history.ProcessResumed, "") // before it can do anything
-	if err := l.Resume(ctx); err != nil {
+	r.record(current, history.ProcessResumed, "") // record it before the instance can act
+	if err := current.Resume(ctx); err != nil {
 		return fmt.Errorf("resuming %s: %w", r.name, err)
 	}
-	if slept.lease == nil {
+	if pause.lease == nil {
 		return nil
 	}
 	const interval = 20 * time.Millisecond
 	return cluster.Poll(ctx, interval, r.name+" to renew its lease or to end", func(ctx context.Context) error {
 		select {
-		case <-l.Done():
+		case <-current.Done():
 			return nil
 		default:
 		}
@@ -148,53 +148,54 @@ func (r *replica) resume(ctx context.Context) error {
 		case err != nil:
 			return err
 		case lease == nil:
-			return errors.New("it runs without its lease")
-		case lease.Spec.RenewTime.Equal(slept.lease.Spec.RenewTime):
+			return errors.New("it runs, but does not hold the lease")
+		case lease.Spec.RenewTime.Equal(pause.lease.Spec.RenewTime):
 			return errors.New("it has not renewed its lease")
 		}
 		return nil
 	})
 }
 
-// restart begins a life after one that ended for having been paused.
+// restart starts an instance after one that ended because of a pause.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
 	}
 }
 
-// running reports whether a life goes on. The caller holds r.mu.
+// running reports whether an instance is running. The caller holds r.mu.
 func (r *replica) running() bool {
 	if r.current == nil {
 		return false
 	}
 	select {
 	case <-r.current.Done():
-		<-r.current.endRecorded // about to be closed
+		<-r.current.endRecorded // awaitEnd closes it soon
 		return false
 	default:
 		return true
 	}
 }
 
-// awaitEnd records the end of a life, and fails the subject when nobody asked for it.
-func (r *replica) awaitEnd(l *trackedInstance) {
-	defer close(l.endRecorded)
-	<-l.Done()
-	l.mu.Lock()
-	asked, slept := l.stopRequested, l.pause
-	l.mu.Unlock()
-	if asked {
-		r.record(l, history.ProcessStopped, l.Err().Error())
+// awaitEnd records the end of an instance. If neither the run nor a pause explains the
+// end, the subject has failed.
+func (r *replica) awaitEnd(current *trackedInstance) {
+	defer close(current.endRecorded)
+	<-current.Done()
+	current.mu.Lock()
+	requested, pause := current.stopRequested, current.pause
+	current.mu.Unlock()
+	if requested {
+		r.record(current, history.ProcessStopped, current.Err().Error())
 		return
 	}
-	if slept.explainsEnd() {
-		r.record(l, history.ProcessStopped, "after a pause: "+l.Err().Error())
-		go slept.restart()
+	if pause.explainsEnd() {
+		r.record(current, history.ProcessStopped, "after a pause: "+current.Err().Error())
+		go pause.restart()
 		return
 	}
-	r.record(l, history.ProcessDied, l.Err().Error())
-	r.subject.fail(l.Err())
+	r.record(current, history.ProcessDied, current.Err().Error())
+	r.subject.fail(current.Err())
 }
 
 func (r *replica) logTail() string {
@@ -206,8 +207,8 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
-func (r *replica) record(l *trackedInstance, event history.ProcessEvent, detail string) {
+func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
-		Name: r.name, Event: event, PID: l.PID(), Detail: detail, Usage: l.Usage(),
+		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),
 	}})
 }
