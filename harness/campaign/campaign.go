@@ -84,10 +84,10 @@ func Run(ctx context.Context, o Options) (Results, error) {
 
 // attemptsUntilDeadline yields the series until the duration is over.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
-	begun := o.Clock.Now()
+	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {
 		for attempt, err := range o.Series {
-			if o.Duration > 0 && o.Clock.Since(begun) >= o.Duration {
+			if o.Duration > 0 && o.Clock.Since(started) >= o.Duration {
 				return
 			}
 			if !yield(attempt, err) {

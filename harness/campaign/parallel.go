@@ -32,7 +32,7 @@ func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, er
 		}
 		return failed != nil
 	}
-	begin := func(index int) (begun bool) {
+	begin := func(index int) (started bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() != nil || failed != nil {

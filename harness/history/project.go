@@ -17,7 +17,7 @@ import (
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+		return Object{}, fmt.Errorf("reading an object of %s: %w", resource, err)
 	}
 	object, err := ProjectMeta(resource, m)
 	if err != nil {

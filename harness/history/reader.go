@@ -116,14 +116,14 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 
 // read fills the batch, and reports whether more lines may follow.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
-	for begun := 0; len(b.ends) < batchLines; {
+	for start := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
 		b.buffer.Write(part)
 		at := b.first + int64(len(b.ends))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull): // a line longer than the reader's buffer
 			continue
-		case errors.Is(err, io.EOF) && b.buffer.Len() == begun:
+		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
 			return false
 		case errors.Is(err, io.EOF):
 			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
@@ -132,8 +132,8 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 			b.end = fmt.Errorf("line %d: %w", at, err)
 			return false
 		}
-		begun = b.buffer.Len()
-		b.ends = append(b.ends, begun)
+		start = b.buffer.Len()
+		b.ends = append(b.ends, start)
 	}
 	return true
 }
@@ -156,11 +156,11 @@ func (b *batch) decode(s *scanner) {
 
 // line returns the i-th line of the batch, from 0.
 func (b *batch) line(i int) []byte {
-	begun := 0
+	start := 0
 	if i > 0 {
-		begun = b.ends[i-1]
+		start = b.ends[i-1]
 	}
-	return b.buffer.Bytes()[begun:b.ends[i]]
+	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
 // parse decodes the line whose position in the history is seq.
@@ -169,14 +169,14 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	if !record.decodeFast(s, line) {
 		var decoded struct {
 			Record
-			Truth *Commit `json:"truth"` // key of Commit in format 1
+			Format1Commit *Commit `json:"truth"` // key of Commit in format 1
 		}
 		if err := Unmarshal(line, &decoded); err != nil {
 			return nil, fmt.Errorf("expected a record: %w", err)
 		}
 		record = &decoded.Record
-		if decoded.Truth != nil {
-			record.Commit = decoded.Truth
+		if decoded.Format1Commit != nil {
+			record.Commit = decoded.Format1Commit
 		}
 	}
 	if record.Seq != seq {

@@ -315,9 +315,10 @@ type Gap struct {
 	Detail string `json:"detail"`
 }
 
-// Stall says that this process got no CPU time for a while before this record, as on an
-// overloaded or suspended machine. Events of that time, if there were any, carry a later
-// timestamp. That the history has no record of that time proves nothing.
+// Stall says that this process got no CPU time for a while before this record. The
+// machine may have been overloaded or suspended. Events of that time, if there were
+// any, carry a later timestamp. That the history has no record of that time proves
+// nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }

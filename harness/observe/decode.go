@@ -32,7 +32,7 @@ func decode(resource string, kv *mvccpb.KeyValue) (history.Object, error) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		return history.Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+		return history.Object{}, fmt.Errorf("reading an object of %s: %w", resource, err)
 	}
 	m.SetResourceVersion(strconv.FormatInt(kv.ModRevision, 10))
 	return history.Project(resource, object)

@@ -225,8 +225,8 @@ func (f *Follower) record(event history.EventType, key string, object history.Ob
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// recordDeletion records a deletion as the API server reports it: the last state of the
-// object with the version of the deletion.
+// recordDeletion records a deletion as the API server reports it. The record contains
+// the last state of the object, with the version of the deletion.
 func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
 	delete(f.latest, key)
 	last.Version = history.Version(revision)

@@ -130,7 +130,7 @@ func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int
 }
 
 // TestOutages verifies that the follower misses nothing when the API server and etcd
-// are killed and restarted, with compactions in between.
+// are killed and restarted. Compactions happen in between.
 func TestOutages(t *testing.T) {
 	f := newFixture(t)
 	f.create("before")

@@ -109,6 +109,6 @@ func clientFor(config *rest.Config, version schema.GroupVersion) (*rest.RESTClie
 	return rest.RESTClientFor(c)
 }
 
-// retryDelay is the time before a watcher reopens a broken watch, so that it does not
-// overload an API server that is starting.
+// retryDelay is the time before a watcher reopens a broken watch. It keeps the watchers
+// from overloading an API server that is starting.
 const retryDelay = 50 * time.Millisecond

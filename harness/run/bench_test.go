@@ -73,16 +73,16 @@ func convergence(b *testing.B, direct bool) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	begun := map[int]time.Duration{}
+	started := map[int]time.Duration{}
 	for record, err := range history.ReadFile(directory(result.Directory).history()) {
 		switch {
 		case err != nil:
 			b.Fatal(err)
 		case record.Step == nil:
 		case record.Step.Event == history.StepBegun:
-			begun[record.Step.Index] = record.At
+			started[record.Step.Index] = record.At
 		case record.Step.Event == history.StepDone && record.Step.Index == len(spec.Workload)-1:
-			return record.At - begun[record.Step.Index]
+			return record.At - started[record.Step.Index]
 		}
 	}
 	b.Fatal("the last step has no end")

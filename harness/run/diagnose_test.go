@@ -37,8 +37,8 @@ faults:
 settle: {within: 2s, quiet: 1s}
 `
 
-// TestDiagnostics verifies the diagnostics of a run that does not converge: pending
-// objects, all objects, metrics and goroutines, but no credentials.
+// TestDiagnostics verifies the diagnostics of a run that does not converge. They
+// contain the pending objects, all objects, metrics and goroutines, but no credentials.
 func TestDiagnostics(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
@@ -120,9 +120,9 @@ type healthyCluster struct {
 
 func (w healthyCluster) Err() error { return w.failed }
 
-// TestTakeSnapshot verifies that replicas without goroutines are ended only if they can
-// dump stacks, and only after all replicas were asked. After an interruption or a
-// failure of the control plane, no replica is asked.
+// TestTakeSnapshot verifies that a replica that returns no goroutines is ended only if
+// it can dump stacks. All replicas are asked first. After an interruption or a failure
+// of the control plane, no replica is asked.
 func TestTakeSnapshot(t *testing.T) {
 	const metrics, goroutines = " fetch " + subject.MetricsPath, " fetch " + subject.GoroutinesPath
 	allFetches := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}
@@ -237,8 +237,8 @@ func TestSnapshotNeededFor(t *testing.T) {
 	}
 }
 
-// TestSnapshotWrite verifies that objects are written as YAML without managed fields,
-// and that one invalid file does not prevent the others.
+// TestSnapshotWrite verifies that objects are written as YAML without managed fields.
+// An invalid file does not prevent the others.
 func TestSnapshotWrite(t *testing.T) {
 	diagnostics := &snapshot{files: []snapshotFile{
 		{name: "invalid.yaml", content: []byte("{"), objects: true},

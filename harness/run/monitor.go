@@ -15,9 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// requiredWatches are the resources that the leader must watch before the chaos phase,
-// and before the subject can count as converged. A leader with fewer watches is still
-// starting.
+// requiredWatches are the resources that the leader must watch before the chaos phase
+// and at convergence. A leader with fewer watches is still starting.
 var requiredWatches = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
 // monitor observes the history while it is recorded, and tells the run when to

@@ -30,9 +30,9 @@ type replicaSetup struct {
 }
 
 // settingsOf returns the subject's settings from a scenario.
-func settingsOf(asked scenario.Subject, leaseNamespace string) subject.Settings {
+func settingsOf(spec scenario.Subject, leaseNamespace string) subject.Settings {
 	return subject.Settings{
-		QPS: asked.QPS, Burst: asked.Burst, Concurrency: asked.Concurrency, LeaseDuration: asked.LeaseDuration,
+		QPS: spec.QPS, Burst: spec.Burst, Concurrency: spec.Concurrency, LeaseDuration: spec.LeaseDuration,
 		LeaseNamespace: leaseNamespace,
 	}
 }
@@ -108,8 +108,8 @@ func podReplicas(ctx context.Context, e *testEnvironment) (replicaSetup, error) 
 	}, nil
 }
 
-// podsPreflight reports what prevents a subject from running in pods, as far as that is
-// known before there is a cluster.
+// podsPreflight reports what prevents a subject in pods, as far as that is known before
+// there is a cluster.
 func podsPreflight(o *Options) error {
 	if o.Direct {
 		return errors.New("on kind, the subject reaches the API server only through the fault proxy; a direct run needs another provider")

@@ -33,9 +33,9 @@ func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history
 	}
 }
 
-// TestCrash verifies that the subject is killed between a commit and its response, and
-// before a request reaches the API server. No request of the subject is answered in
-// between.
+// TestCrash verifies two crashes: between a commit and its response, and before a
+// request reaches the API server. No request of the subject is answered between the
+// trigger and the crash.
 func TestCrash(t *testing.T) {
 	runWithTriggers(t, `
 name: crash

@@ -162,12 +162,12 @@ func TestMonitorQuiet(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMonitor()
 			quiet := make(chan bool)
-			begun := make(chan struct{})
+			started := make(chan struct{})
 			go func() {
-				close(begun)
+				close(started)
 				quiet <- m.waitQuiet(t.Context(), clock.RealClock{}, 300*time.Millisecond)
 			}()
-			<-begun
+			<-started
 			ticker := time.NewTicker(20 * time.Millisecond)
 			defer ticker.Stop()
 			for {

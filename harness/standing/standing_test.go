@@ -69,7 +69,7 @@ func TestClean(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
 	gone := makeDirectory(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
-	lives := makeDirectory(t, root, "embedded-lives", func(*process.Identity) {})
+	running := makeDirectory(t, root, "embedded-running", func(*process.Identity) {})
 	elsewhere := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
 	// Without an engine, Clean cannot know whether a kind cluster needs the directory.
 	engineless := makeDirectory(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
@@ -88,10 +88,10 @@ func TestClean(t *testing.T) {
 	for _, c := range remaining {
 		states[c.Name] = c.State
 	}
-	if len(states) != 2 || states["embedded-lives"] != Standing || states["embedded-elsewhere"] != Elsewhere {
+	if len(states) != 2 || states["embedded-running"] != Standing || states["embedded-elsewhere"] != Elsewhere {
 		t.Errorf("remaining %v", states)
 	}
-	for dir, want := range map[string]bool{gone: false, lives: true, elsewhere: true, engineless: true, foreign: true} {
+	for dir, want := range map[string]bool{gone: false, running: true, elsewhere: true, engineless: true, foreign: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", dir, err == nil, want)
 		}

@@ -90,8 +90,8 @@ func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) 
 	return s, all
 }
 
-// TestStopAndStart verifies that replicas end and start as asked, that the history
-// contains it in order, and that the subject has not failed.
+// TestStopAndStart verifies that replicas end and start as asked, and that the history
+// contains it in order. The subject has not failed.
 func TestStopAndStart(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	ctx := t.Context()

@@ -36,7 +36,7 @@ type Instance interface {
 	// PID returns the process ID on this machine, 0 if the process runs elsewhere.
 	PID() int
 	// Stop asks the instance to end, kills it after grace or when ctx ends, and waits
-	// for its end. The way it ended is no error.
+	// for its end. A kill is no error.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill kills the instance and waits for its end.
 	Kill(ctx context.Context) error
@@ -82,7 +82,7 @@ type Subject struct {
 	err    error // set before failed is closed
 }
 
-// stopGracePeriod is the time that a replica has to end when asked: its workers finish
+// stopGracePeriod is the time that a replica has to end when asked. Its workers finish
 // their current keys, and it releases its lease.
 const stopGracePeriod = 5 * time.Second
 

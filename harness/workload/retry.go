@@ -19,13 +19,13 @@ const (
 // which faults may cause. The argument repeated is true from the second call on: an
 // earlier call may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
-	begun := u.Clock.Now()
+	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {
 		err := do(repeated)
 		if !cluster.Unavailable(err) {
 			return err
 		}
-		if u.Clock.Since(begun) >= unavailableTimeout {
+		if u.Clock.Since(started) >= unavailableTimeout {
 			return fmt.Errorf("the control plane was unavailable for %s: %w", unavailableTimeout, err)
 		}
 		if stopped := u.sleep(ctx, retryInterval); stopped != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestRetryUnavailable verifies that steps retry while the control plane is
-// unavailable, even if a failed request took effect, and give up after a timeout.
+// unavailable, and give up after a timeout. A failed request may have taken effect.
 func TestRetryUnavailable(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	const workload = `

@@ -49,9 +49,9 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
 		var at []time.Duration
-		begun := time.Now()
+		started := time.Now()
 		client.PrependReactor("*", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
-			at = append(at, time.Since(begun))
+			at = append(at, time.Since(started))
 			return false, nil, nil
 		})
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
@@ -230,7 +230,7 @@ func TestAwait(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: web, replicas: 2}
     await: {until: ready}
@@ -239,7 +239,7 @@ func TestAwait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took != 3*time.Second {
+		if took := time.Since(started); took != 3*time.Second {
 			t.Errorf("the await took %s; want 3s", took)
 		}
 	})
@@ -266,7 +266,7 @@ func TestAwaitGone(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: other, replicas: 1}
   - create: {kind: ReplicaSet, name: web, replicas: 2}
@@ -278,7 +278,7 @@ func TestAwaitGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The lookup of the missing object takes additional time.
-		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
+		if took := time.Since(started); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("the await took %s; want 3s", took)
 		}
 	})
@@ -287,7 +287,7 @@ func TestAwaitGone(t *testing.T) {
 func TestAwaitUnmet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: web, replicas: 2}
     await: {until: ready, within: 20s}
@@ -297,7 +297,7 @@ func TestAwaitUnmet(t *testing.T) {
 		if err == nil || err.Error() != want || !errors.Is(err, ErrUnmet) {
 			t.Errorf("error\n got %v\nwant %s", err, want)
 		}
-		if took := time.Since(begun); took != 20*time.Second {
+		if took := time.Since(started); took != 20*time.Second {
 			t.Errorf("the await took %s; want 20s", took)
 		}
 		last := recorded[len(recorded)-1]

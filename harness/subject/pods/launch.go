@@ -101,7 +101,7 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 	logFile := fmt.Sprintf("/var/log/pods/%s_%s_%s/%s/0.log", Namespace, pod.Name, pod.UID, subjectContainer)
 	i.follow, err = r.Node.Follow(ctx, t.replica, i.logPath, shell(followScript, i.subject, logFile)...)
 	if err != nil {
-		return nil, fmt.Errorf("following its log: %w", err)
+		return nil, fmt.Errorf("following the log of %s: %w", t.replica, err)
 	}
 	checkCtx := context.WithoutCancel(ctx)
 	if i.tunnel, err = r.connect(ctx, t, func(err error) { i.reportLoss(checkCtx, err) }); err != nil {

@@ -9,8 +9,9 @@ import (
 // Commands on the node use containerd's own client ctr, because crictl is not on every
 // node image.
 
-// pidOf is a shell function that prints the process ID of a container on the node, or
-// nothing if the container does not run. It fails if containerd does not answer.
+// pidOf is a shell function that prints the process ID of a container on the node. It
+// prints nothing if the container does not run, and fails if containerd does not
+// answer.
 const pidOf = `
 pid_of() {
 	tasks=$(ctr --namespace k8s.io tasks ls) || return 1
@@ -26,7 +27,7 @@ pid_of() {
 const followScript = pidOf + `
 pid=$(pid_of "$1") || exit 1
 {
-	# What the process said last is still on its way to the file when it is gone.
+	# containerd may write the last lines only after the process has ended.
 	while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 	sleep 0.2
 } &

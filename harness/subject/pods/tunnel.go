@@ -56,8 +56,8 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel prepares the tunnel of a replica: its listener at the fault proxy, the
-// certificates of its relay, and the secrets of its pod.
+// newTunnel prepares the tunnel of a replica. It creates its listener at the fault
+// proxy, the certificates of its relay, and the secrets of its pod.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
