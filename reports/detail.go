@@ -38,7 +38,7 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 		return ReadDetail(run)
 	}
 	var drawn *timeline.Timeline
-	cited, err := history.Some(filepath.Join(run.Directory, historyName), timeline.Cited(run.Results))
+	cited, err := history.ReadSelected(filepath.Join(run.Directory, historyName), timeline.Cited(run.Results))
 	if err == nil {
 		drawn, err = draft.Finish(run.Results, cited)
 	}

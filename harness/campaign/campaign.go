@@ -1,5 +1,5 @@
-// Package hunt makes series of runs, several at a time: what one seed shows, a
-// thousand others may not. It keeps the runs that did not pass.
+// Package campaign runs a series of runs in parallel, for example with a different seed
+// each. It keeps the directories of the runs that did not pass.
 package campaign
 
 import (
@@ -19,77 +19,75 @@ import (
 
 // Options says what to run and for how long.
 type Options struct {
-	// Series are the runs, in the order in which they are begun. An error in it ends
-	// the hunt.
+	// Series yields the runs in the order of their start. An error ends the campaign.
 	Series iter.Seq2[Attempt, error]
-	// Parallel is how many runs there are at the same time, at least 1.
+	// Parallel is the maximum number of concurrent runs, at least 1.
 	Parallel int
-	// Duration is how long runs are begun; 0 is until the series is over. A run that
-	// has begun is finished.
+	// Duration is the time after which no further run starts; 0 means that only the
+	// series ends the campaign. Runs in progress are completed.
 	Duration time.Duration
 	Clock    clock.PassiveClock
 }
 
-// Results is what a hunt came home with.
+// Results are the runs of a campaign.
 type Results struct {
-	// Runs is the number of runs that were made.
+	// Runs is the number of runs.
 	Runs int
-	// Failed are the runs that did not pass, in the order in which they were begun.
-	// Their directories are kept.
+	// Failed are the runs that did not pass, in the order of their start. Their
+	// directories are kept.
 	Failed []reports.Run
-	// Passed are the others, in the order in which they ended. Their directories are
-	// gone, and so are their results, and the scenarios to run again: of a night there
-	// are thousands.
+	// Passed are the runs that passed, in the order of their end. Their directories are
+	// removed and their details dropped, because a campaign can have thousands of runs.
 	Passed []reports.Run
 }
 
-// brokenMax is how many runs on end may break off before they can begin: one may
-// be an accident of the machine, more are no accident.
-const brokenMax = 3
+// failedStartsMax is the number of consecutive runs that may fail to start. A single
+// failure may be temporary; more have a permanent cause.
+const failedStartsMax = 3
 
-// Run hunts until the series or the time is over, or ctx ends, which is no error.
-// An error means that the hunt could not go on; what was caught before is returned
-// all the same.
+// Run runs the series until it ends, the duration is over, or ctx ends, which is no
+// error. An error means that the campaign cannot continue. The results are valid in any
+// case.
 func Run(ctx context.Context, o Options) (Results, error) {
-	var bag Results
-	caught := map[int]*reports.Run{} // by their places in the series
-	broken := 0
-	err := RunParallel(ctx, o.Parallel, o.untilOver(), func(place int, run *reports.Run, err error) error {
+	var results Results
+	failed := map[int]*reports.Run{} // failed runs by their index in the series
+	failedStarts := 0
+	err := RunParallel(ctx, o.Parallel, o.attemptsUntilDeadline(), func(index int, run *reports.Run, err error) error {
 		switch {
 		case ctx.Err() != nil:
-			return nil // it was broken off, and says nothing
+			return nil // the run was interrupted, so its result means nothing
 		case run == nil:
-			if broken++; broken == brokenMax {
-				return fmt.Errorf("%d runs on end could not begin, the last one: %w", broken, err)
+			if failedStarts++; failedStarts == failedStartsMax {
+				return fmt.Errorf("%d consecutive runs could not start, the last one: %w", failedStarts, err)
 			}
 			return nil
 		}
-		broken = 0
-		bag.Runs++
+		failedStarts = 0
+		results.Runs++
 		if run.Verdict != check.Pass {
-			caught[place] = run
+			failed[index] = run
 			return nil
 		}
 		if err := os.RemoveAll(run.Directory); err != nil {
-			return fmt.Errorf("removing a run that passed: %w", err)
+			return fmt.Errorf("removing the directory of a passed run: %w", err)
 		}
 		passed := *run
 		passed.Directory, passed.Reproduce, passed.Results, passed.Versions = "", "", nil, nil
-		bag.Passed = append(bag.Passed, passed)
+		results.Passed = append(results.Passed, passed)
 		return nil
 	})
-	for _, place := range slices.Sorted(maps.Keys(caught)) {
-		bag.Failed = append(bag.Failed, *caught[place])
+	for _, index := range slices.Sorted(maps.Keys(failed)) {
+		results.Failed = append(results.Failed, *failed[index])
 	}
-	return bag, err
+	return results, err
 }
 
-// untilOver is the series, for as long as there is time.
-func (o *Options) untilOver() iter.Seq2[Attempt, error] {
-	begun := o.Clock.Now()
+// attemptsUntilDeadline yields the series until the duration is over.
+func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
+	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {
 		for attempt, err := range o.Series {
-			if o.Duration > 0 && o.Clock.Since(begun) >= o.Duration {
+			if o.Duration > 0 && o.Clock.Since(started) >= o.Duration {
 				return
 			}
 			if !yield(attempt, err) {

@@ -16,30 +16,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// game makes runs that take a minute each and come out as their seed says.
-type game struct {
+// fakeRuns makes runs of one minute whose verdict depends on the seed.
+type fakeRuns struct {
 	t     *testing.T
 	clock *clocktesting.FakePassiveClock
 	dir   string
-	// outcome is a verdict, or nothing for a run that cannot begin.
+	// outcome returns the verdict of a run, or "" for a run that cannot start.
 	outcome func(seed uint64) check.Verdict
 	seeds   []uint64
 }
 
-// series has a run for each seed from the first one on.
-func (g *game) series(seed uint64) iter.Seq2[Attempt, error] {
+// series yields a run for each seed, beginning with the given one.
+func (g *fakeRuns) series(seed uint64) iter.Seq2[Attempt, error] {
 	return func(yield func(Attempt, error) bool) {
 		for ; yield(func(context.Context) (*reports.Run, error) { return g.run(seed) }, nil); seed++ {
 		}
 	}
 }
 
-func (g *game) run(seed uint64) (*reports.Run, error) {
+func (g *fakeRuns) run(seed uint64) (*reports.Run, error) {
 	g.seeds = append(g.seeds, seed)
 	g.clock.SetTime(g.clock.Now().Add(time.Minute))
 	verdict := g.outcome(seed)
 	if verdict == "" {
-		return nil, errors.New("no room on the disk")
+		return nil, errors.New("disk full")
 	}
 	run := &reports.Run{Seed: seed, Verdict: verdict, Directory: filepath.Join(g.dir, string(verdict)+time.Duration(seed).String())}
 	if err := os.MkdirAll(run.Directory, 0o755); err != nil {
@@ -54,15 +54,15 @@ func TestRun(t *testing.T) {
 		outcome    func(seed uint64) check.Verdict
 		wantSeeds  []uint64
 		wantRuns   int
-		wantCaught []uint64
+		wantFailed []uint64
 		wantErr    string
 	}{
 		{
-			name: "what did not pass is kept",
+			name: "failed runs are kept",
 			outcome: func(seed uint64) check.Verdict {
 				return map[uint64]check.Verdict{8: check.Fail, 10: check.Unknown, 11: check.NotExercised}[seed]
 			},
-			wantSeeds: []uint64{7, 8, 9, 10, 11}, wantRuns: 3, wantCaught: []uint64{8, 10, 11},
+			wantSeeds: []uint64{7, 8, 9, 10, 11}, wantRuns: 3, wantFailed: []uint64{8, 10, 11},
 		},
 		{
 			name:      "everything passes",
@@ -70,46 +70,45 @@ func TestRun(t *testing.T) {
 			wantSeeds: []uint64{7, 8, 9, 10, 11}, wantRuns: 5,
 		},
 		{
-			name:      "nothing can begin",
+			name:      "no run can start",
 			outcome:   func(uint64) check.Verdict { return "" },
 			wantSeeds: []uint64{7, 8, 9},
-			wantErr:   "3 runs on end could not begin, the last one: no room on the disk",
+			wantErr:   "3 consecutive runs could not start, the last one: disk full",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := &game{t: t, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), dir: t.TempDir(), outcome: test.outcome}
-			bag, err := Run(t.Context(), Options{Series: g.series(7), Parallel: 1, Duration: 5 * time.Minute, Clock: g.clock})
+			g := &fakeRuns{t: t, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), dir: t.TempDir(), outcome: test.outcome}
+			results, err := Run(t.Context(), Options{Series: g.series(7), Parallel: 1, Duration: 5 * time.Minute, Clock: g.clock})
 			if got := errorText(err); got != test.wantErr {
 				t.Errorf("error %q, want %q", got, test.wantErr)
 			}
 			if diff := cmp.Diff(test.wantSeeds, g.seeds); diff != "" {
 				t.Errorf("seeds (-want +got):\n%s", diff)
 			}
-			var caught []uint64
-			for _, run := range bag.Failed {
-				caught = append(caught, run.Seed)
+			var failed []uint64
+			for _, run := range results.Failed {
+				failed = append(failed, run.Seed)
 			}
-			if diff := cmp.Diff(test.wantCaught, caught); diff != "" || bag.Runs != test.wantRuns {
-				t.Errorf("%d runs, want %d; caught (-want +got):\n%s", bag.Runs, test.wantRuns, diff)
+			if diff := cmp.Diff(test.wantFailed, failed); diff != "" || results.Runs != test.wantRuns {
+				t.Errorf("%d runs, want %d; failed runs (-want +got):\n%s", results.Runs, test.wantRuns, diff)
 			}
-			if len(bag.Passed) != bag.Runs-len(bag.Failed) {
-				t.Errorf("%d passed; want those of the %d that were not caught", len(bag.Passed), bag.Runs)
+			if len(results.Passed) != results.Runs-len(results.Failed) {
+				t.Errorf("%d passed; want those of the %d runs that did not fail", len(results.Passed), results.Runs)
 			}
-			for _, run := range bag.Passed {
+			for _, run := range results.Passed {
 				if run.Verdict != check.Pass || run.Directory != "" || run.Seed == 0 {
 					t.Errorf("passed %+v; want it without its directory, which is gone", run)
 				}
 			}
 			left, err := os.ReadDir(g.dir)
-			if err != nil || len(left) != len(test.wantCaught) {
-				t.Errorf("%d directories are left (%v), want those of the %d caught", len(left), err, len(test.wantCaught))
+			if err != nil || len(left) != len(test.wantFailed) {
+				t.Errorf("%d directories are left (%v), want those of the %d failed", len(left), err, len(test.wantFailed))
 			}
 		})
 	}
 }
 
-// TestRunInterrupted demands that the run which an interruption broke off is not
-// counted, whatever it says of itself.
+// TestRunInterrupted verifies that an interrupted run is not counted.
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -117,42 +116,42 @@ func TestRunInterrupted(t *testing.T) {
 		cancel()
 		return &reports.Run{Verdict: check.Unknown}, errors.New("interrupted")
 	}
-	bag, err := Run(ctx, Options{
+	results, err := Run(ctx, Options{
 		Series: of(interrupted), Parallel: 1, Clock: clock,
 	})
-	if err != nil || bag.Runs != 0 || len(bag.Failed) != 0 {
-		t.Errorf("%+v, %v; want nothing", bag, err)
+	if err != nil || results.Runs != 0 || len(results.Failed) != 0 {
+		t.Errorf("%+v, %v; want nothing", results, err)
 	}
 }
 
-// TestRunAbreast demands that runs which go on at the same time are reported in the
-// order of the series, however they end.
-func TestRunAbreast(t *testing.T) {
+// TestRunParallelOrder verifies that concurrent runs are reported in the order of the
+// series.
+func TestRunParallelOrder(t *testing.T) {
 	var all []Attempt
 	ended := make([]chan struct{}, 6)
 	for i := range ended {
 		ended[i] = make(chan struct{})
 		all = append(all, func(context.Context) (*reports.Run, error) {
 			defer close(ended[i])
-			if i%3 < 2 { // the last one of three at a time ends first
+			if i%3 < 2 { // of each three concurrent runs, the last one ends first
 				<-ended[i+1]
 			}
 			return &reports.Run{Seed: uint64(i), Verdict: check.Fail}, nil
 		})
 	}
-	bag, err := Run(t.Context(), Options{Series: of(all...), Parallel: 3, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	results, err := Run(t.Context(), Options{Series: of(all...), Parallel: 3, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	var seeds []uint64
-	for _, run := range bag.Failed {
+	for _, run := range results.Failed {
 		seeds = append(seeds, run.Seed)
 	}
 	if diff := cmp.Diff([]uint64{0, 1, 2, 3, 4, 5}, seeds); diff != "" || err != nil {
-		t.Errorf("%v; caught (-want +got):\n%s", err, diff)
+		t.Errorf("%v; failed runs (-want +got):\n%s", err, diff)
 	}
 }
 
-// TestAbreastStops demands that nothing is begun once somebody has had enough, and
-// that what is under way is waited for.
-func TestAbreastStops(t *testing.T) {
+// TestRunParallelStops verifies that no run starts after an error, and that runs in
+// progress are awaited.
+func TestRunParallelStops(t *testing.T) {
 	enough, wrong := errors.New("enough"), errors.New("wrong")
 	pass := func(context.Context) (*reports.Run, error) { return &reports.Run{Verdict: check.Pass}, nil }
 	for _, test := range []struct {
@@ -163,9 +162,9 @@ func TestAbreastStops(t *testing.T) {
 		wantTaken int
 	}{
 		{name: "to its end", series: of(pass, pass, pass), wantTaken: 3},
-		{name: "by take", series: of(pass, pass, pass), take: enough, want: enough, wantTaken: 1},
-		{name: "by the series", series: func(yield func(Attempt, error) bool) { _ = yield(pass, nil) && yield(nil, wrong) && yield(pass, nil) }, want: wrong, wantTaken: 1},
-		{name: "nothing", series: of()},
+		{name: "stopped by take", series: of(pass, pass, pass), take: enough, want: enough, wantTaken: 1},
+		{name: "error in the series", series: func(yield func(Attempt, error) bool) { _ = yield(pass, nil) && yield(nil, wrong) && yield(pass, nil) }, want: wrong, wantTaken: 1},
+		{name: "empty series", series: of()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			taken := 0
@@ -180,18 +179,18 @@ func TestAbreastStops(t *testing.T) {
 	}
 }
 
-func TestRoom(t *testing.T) {
+func TestDefaultParallel(t *testing.T) {
 	for _, test := range []struct {
 		cores     int
 		available uint64
 		want      int
 	}{{2, 16 << 30, 2}, {16, 16 << 30, 8}, {8, 1 << 30, 1}, {4, 0, 1}} {
-		if got := room(test.cores, test.available); got != test.want {
+		if got := parallelFor(test.cores, test.available); got != test.want {
 			t.Errorf("%d cores, %d bytes: %d, want %d", test.cores, test.available, got, test.want)
 		}
 	}
 	if availableBytes() == 0 {
-		t.Error("this machine does not say how much memory it has")
+		t.Error("available memory is unknown")
 	}
 }
 

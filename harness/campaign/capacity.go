@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// runBytes is what a run takes of the memory: a control plane, the subject, and
-// the history while it is judged.
+// runBytes is the memory that one run needs for the control plane, the subject and the
+// check of its history.
 const runBytes = 2 << 30
 
-// DefaultParallel is how many runs this machine has cores and memory for at the same time, at
-// least 1.
-func DefaultParallel() int { return room(runtime.NumCPU(), availableBytes()) }
+// DefaultParallel returns the number of concurrent runs for which this machine has
+// cores and memory, at least 1.
+func DefaultParallel() int { return parallelFor(runtime.NumCPU(), availableBytes()) }
 
-func room(cores int, available uint64) int {
+func parallelFor(cores int, available uint64) int {
 	return max(1, min(cores, int(available/runBytes)))
 }
 
-// availableBytes is what the machine can give without taking it away from
-// anything; 0 if it does not say.
+// availableBytes returns the available memory, 0 if it is unknown.
 func availableBytes() uint64 {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

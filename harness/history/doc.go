@@ -1,27 +1,27 @@
-// Package history is the record of one run: what really happened, what the
-// subject was told, what it asked for, which faults fired and what the users
-// did, in one append-only file of JSON lines.
+// Package history defines the record of one run, and writes and reads it. A history is
+// an append-only file with one JSON record per line.
 //
-// Two independent witnesses write into it. The observer follows etcd, or, where that
-// is out of reach, the API server, and records the truth: every version of every
-// relevant object. The
-// fault proxy records the subject's view: every request it makes, every
-// response it gets, every watch event at the moment it is handed over. Put
-// together they tell, for each write of the subject, what it could have known.
+// Two independent sources write records:
+//
+// - The observer records every committed version of every relevant object. It follows etcd, or watches the API server where etcd is out of reach.
+// - The fault proxy records what the subject sees and does: every request, every response, every list and every watch event.
+//
+// Both sources together tell, for each write of the subject, which versions the subject
+// could have seen. Further records come from the run itself: faults, workload steps,
+// processes and phases.
 //
 // # Order
 //
-// Records stand in the order in which their writers appended them. What the
-// proxy is about to hand to the subject (a response, a watch event) is recorded
-// before it is handed over, and what the subject sends is recorded before it is
-// passed on. So whatever the subject did because of a delivery stands after that
-// delivery, and a check that counts what the subject "could have known" counts
-// at most a little too much, never too little.
+// Records stand in the order in which their writers appended them. The proxy records a
+// response or a watch event before it delivers it to the subject. It records a request
+// before it forwards the request to the API server. Therefore everything that the
+// subject did because of a delivery stands after that delivery. A check that asks what
+// the subject could have seen may count slightly too much, but never too little.
 //
-// The truth arrives over a watch of its own: the record of a version may stand
-// before or after the response or the delivery that carries the same version.
-// Versions (resourceVersions) order the truth of all kinds totally; positions in
-// the file do not.
+// Commits arrive over a watch of their own. The commit record of a version may stand
+// before or after the response or delivery that carries the same version. Resource
+// versions order the commits of all resources totally; positions in the file do not.
 //
-// The package knows no controller and judges nothing; see package check.
+// The package does not depend on any controller and decides no verdict; see package
+// check.
 package history

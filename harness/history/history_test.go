@@ -42,7 +42,7 @@ func readAll(path string) ([]*Record, error) {
 	return records, nil
 }
 
-func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	recorder, clock := create(t, path)
 	clock.SetTime(epoch.Add(1500 * time.Millisecond))
@@ -72,7 +72,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
+func TestFollowersSeeFileOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	var followed []int64
 	recorder, _ := create(t, path, func(r *Record) { followed = append(followed, r.Seq) })
@@ -90,21 +90,21 @@ func TestFollowersSeeTheOrderOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(followed) != 1+writers*each {
-		t.Fatalf("a follower saw %d records before Flush returned, want %d", len(followed), 1+writers*each)
+		t.Fatalf("the follower received %d records before Flush returned, want %d", len(followed), 1+writers*each)
 	}
-	records, err := readAll(path) // whole already, though the recorder is still open
+	records, err := readAll(path) // already complete, although the recorder is still open
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, record := range records {
 		if record.Seq != followed[i] {
-			t.Fatalf("place %d: record %d in the file, %d followed", i, record.Seq, followed[i])
+			t.Fatalf("position %d: record %d in the file, %d seen by the follower", i, record.Seq, followed[i])
 		}
 	}
 }
 
-// TestKinds: every kind of record counts as one.
-func TestKinds(t *testing.T) {
+// TestPayloads verifies that payloads counts every kind of record.
+func TestPayloads(t *testing.T) {
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record
 		field := reflect.ValueOf(&r).Elem().Field(i)
@@ -112,13 +112,13 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		field.Set(reflect.New(field.Type().Elem()))
-		if r.kinds() != 1 {
-			t.Errorf("a record with %s alone is of %d kinds", reflect.TypeFor[Record]().Field(i).Name, r.kinds())
+		if r.payloads() != 1 {
+			t.Errorf("a record with only %s set has %d payloads, want 1", reflect.TypeFor[Record]().Field(i).Name, r.payloads())
 		}
 	}
 }
 
-func TestAppendAfterCloseDoesNothing(t *testing.T) {
+func TestAppendAfterClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	recorder, _ := create(t, path)
 	if err := recorder.Close(); err != nil {
@@ -133,19 +133,19 @@ func TestAppendAfterCloseDoesNothing(t *testing.T) {
 	}
 }
 
-func TestCreateKeepsAnExistingHistory(t *testing.T) {
+func TestCreateFailsIfFileExists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Create(path, Start{}, clocktesting.NewFakePassiveClock(epoch)); !errors.Is(err, os.ErrExist) {
-		t.Errorf("error %v, want one that says the file exists", err)
+		t.Errorf("error %v, want os.ErrExist", err)
 	}
 }
 
-// A disk that takes nothing more must be noticed while the run goes on, and must
-// not hang the witnesses.
-func TestAFullDiskFailsTheRecorder(t *testing.T) {
+// TestFullDiskFailsRecorder verifies that a full disk fails the recorder during the
+// run, and does not block Append.
+func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("no /dev/full here")
@@ -156,7 +156,7 @@ func TestAFullDiskFailsTheRecorder(t *testing.T) {
 	}
 	r := &Recorder{
 		clock:  clocktesting.NewFakePassiveClock(epoch),
-		queue:  make(chan item, 1),
+		queue:  make(chan queueItem, 1),
 		done:   make(chan struct{}),
 		failed: make(chan struct{}),
 	}
@@ -173,7 +173,7 @@ func TestAFullDiskFailsTheRecorder(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatIsNoHistory(t *testing.T) {
+func TestReadRejectsOtherFiles(t *testing.T) {
 	const start = `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n"
 	const second = `{"seq":2,"at":5,"phase":{"name":"chaos"}}` + "\n"
 	for _, test := range []struct {
@@ -183,10 +183,10 @@ func TestReadRefusesWhatIsNoHistory(t *testing.T) {
 	}{
 		{"empty", "", 0, ""},
 		{"whole", start + second, 2, ""},
-		{"cut in mid-line", start + second[:20], 1, "line 2: the history ends in the middle of a line"},
-		{"cut before the newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2: the history ends in the middle of a line"},
+		{"incomplete last line", start + second[:20], 1, "line 2: the history ends in the middle of a line"},
+		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2: the history ends in the middle of a line"},
 		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
-		{"a hole", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
+		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
 		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: expected one kind of record, found 0 that are known"},
 		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: expected one kind of record, found 2 that are known"},
@@ -208,8 +208,8 @@ func TestReadRefusesWhatIsNoHistory(t *testing.T) {
 	}
 }
 
-// TestReadAhead: many lines, and very long ones, are read in order, up to the first
-// that is no record; whoever stops earlier leaves no goroutine behind.
+// TestReadAhead verifies that many lines and very long lines are read in order, up to
+// the first invalid one. A loop that stops early leaves no goroutine behind.
 func TestReadAhead(t *testing.T) {
 	const records, longAt, badAt = 5 * batchLines, batchLines + 7, 3*batchLines + 11
 	line := func(i int) string {
@@ -237,10 +237,10 @@ func TestReadAhead(t *testing.T) {
 		wantErr  string
 	}{
 		{"whole", whole.String(), 0, records, ""},
-		{"cut short", whole.String() + "{", 0, records, fmt.Sprintf("line %d: the history ends", records+1)},
-		{"broken", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: expected a record", badAt)},
+		{"incomplete last line", whole.String() + "{", 0, records, fmt.Sprintf("line %d: the history ends", records+1)},
+		{"invalid line", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: expected a record", badAt)},
 		{"stopped", whole.String(), 2*batchLines + 1, 2*batchLines + 1, ""},
-		{"stopped before the break", broken.String(), 1, 1, ""},
+		{"stopped before the invalid line", broken.String(), 1, 1, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
@@ -252,7 +252,7 @@ func TestReadAhead(t *testing.T) {
 				}
 				read++
 				if record.Seq != int64(read) || record.Gap != nil && read != longAt && record.Gap.Detail != fmt.Sprint(read) {
-					t.Fatalf("place %d: found record %+v", read, record)
+					t.Fatalf("position %d: found record %+v", read, record)
 				}
 				if read == test.stopAt {
 					break
@@ -332,7 +332,7 @@ func TestProject(t *testing.T) {
 
 	pod.ResourceVersion = "abc"
 	if _, err := Project("pods", pod); err == nil || !strings.Contains(err.Error(), `pods n/web-1: resourceVersion "abc": expected a whole number`) {
-		t.Errorf("a version that is no number: error %v", err)
+		t.Errorf("a version that is not a number: error %v", err)
 	}
 }
 
@@ -347,18 +347,18 @@ func TestRefString(t *testing.T) {
 	}
 }
 
-// TestBeat moves a clock by steps, each of which a recorder that beats is shown, or is
-// not, and appends a record after each.
-func TestBeat(t *testing.T) {
+// TestRecordStalls advances the clock in steps and appends a record after each. A
+// recorder that detects stalls records a stall for each long step.
+func TestRecordStalls(t *testing.T) {
 	tests := []struct {
 		name  string
 		steps []time.Duration
-		want  []time.Duration // of stalls
+		want  []time.Duration // durations of the recorded stalls
 	}{
-		{"a machine that runs", []time.Duration{beatEvery, 2 * beatEvery, stallMin}, nil},
-		{"one that stands still", []time.Duration{time.Second}, []time.Duration{time.Second - beatEvery}},
-		{"just long enough", []time.Duration{stallMin + beatEvery}, []time.Duration{stallMin}},
-		{"again and again", []time.Duration{time.Second, beatEvery, 2 * time.Second}, []time.Duration{time.Second - beatEvery, 2*time.Second - beatEvery}},
+		{"no stall", []time.Duration{heartbeatInterval, 2 * heartbeatInterval, stallMin}, nil},
+		{"a stall", []time.Duration{time.Second}, []time.Duration{time.Second - heartbeatInterval}},
+		{"the shortest stall", []time.Duration{stallMin + heartbeatInterval}, []time.Duration{stallMin}},
+		{"two stalls", []time.Duration{time.Second, heartbeatInterval, 2 * time.Second}, []time.Duration{time.Second - heartbeatInterval, 2*time.Second - heartbeatInterval}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestBeat(t *testing.T) {
 				recorder.Append(Record{Phase: &Phase{Name: PhaseChaos}})
 			}
 			stop()
-			clock.Step(time.Hour) // which is nobody's concern any more
+			clock.Step(time.Hour) // after stop: not a stall
 			recorder.Append(Record{Phase: &Phase{Name: PhaseSettle}})
 			if err := recorder.Close(); err != nil {
 				t.Fatal(err)
@@ -390,7 +390,7 @@ func TestBeat(t *testing.T) {
 				}
 				got = append(got, record.Stall.Duration)
 				if i+1 == len(records) || records[i+1].At != record.At {
-					t.Errorf("record %d, a stall, does not end with what follows", i)
+					t.Errorf("record %d: the stall and the next record have different times", i)
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -400,9 +400,9 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// TestReadFormat1 reads a history that an earlier release wrote, which called a
-// commit record truth. Both decoders must know that: the usual one, and the one for
-// lines that the usual one leaves alone, such as those with escapes.
+// TestReadFormat1 reads a history of format 1, whose commit records have the key
+// "truth". Both decoders must accept it: the fast path, and Unmarshal for lines with
+// escapes.
 func TestReadFormat1(t *testing.T) {
 	for _, name := range []string{"web-1", `web\u002d1`} {
 		lines := `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n" +

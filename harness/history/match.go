@@ -2,9 +2,10 @@ package history
 
 import "path"
 
-// This file has how those who follow a history say what they mean in it.
+// This file contains helpers for code that selects records by name, owner or verb.
 
-// MatchGlob matches a glob that is known to be well-formed; none matches all.
+// MatchGlob reports whether name matches a well-formed glob. An empty glob matches
+// every name.
 func MatchGlob(glob, name string) bool {
 	if glob == "" {
 		return true
@@ -13,8 +14,9 @@ func MatchGlob(glob, name string) bool {
 	return matched
 }
 
-// MatchOwner matches the globs of an owner's kind and name, such as
-// ReplicaSet/web-*; none matches all, and also what has no owner, which is nil.
+// MatchOwner reports whether an owner matches a glob of kind and name, such as
+// ReplicaSet/web-*. An empty glob matches every owner and also nil, which means no
+// owner.
 func MatchOwner(glob string, owner *Owner) bool {
 	if glob == "" {
 		return true
@@ -22,8 +24,8 @@ func MatchOwner(glob string, owner *Owner) bool {
 	return owner != nil && MatchGlob(glob, owner.Kind+"/"+owner.Name)
 }
 
-// ObjectName is the name of the object that a request is about. A create may
-// leave it to the API server to complete: it is then what the name begins with.
+// ObjectName returns the name of the object that the request addresses. For a create
+// with generateName, it returns that prefix.
 func (r *Request) ObjectName() string {
 	switch {
 	case r.Name != "" || r.Object == nil:
@@ -34,7 +36,8 @@ func (r *Request) ObjectName() string {
 	return r.Object.GenerateName
 }
 
-// IsWrite reports whether a request of the subject changes what it manages.
+// IsWrite reports whether the request changes an object that the subject manages.
+// Leases, events and review requests do not count.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -44,7 +47,7 @@ func (r *Request) IsWrite() bool {
 	switch r.Resource {
 	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
 		return false
-	// Questions put to the API server as objects change nothing.
+	// Review requests are creates that change nothing.
 	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io":
 		return false

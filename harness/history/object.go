@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Version is a resourceVersion. It is etcd's revision, so it orders the
-// versions of all objects of a cluster, whatever their kind. 0 means none.
+// Version is a resourceVersion. It is a revision of etcd, so versions order all objects
+// of a cluster, across resources. 0 means none.
 type Version uint64
 
-// ParseVersion reads a resourceVersion as the API writes it; "" is 0.
+// ParseVersion parses a resourceVersion as the API writes it. The empty string is 0.
 func ParseVersion(s string) (Version, error) {
 	if s == "" {
 		return 0, nil
@@ -25,9 +25,9 @@ func ParseVersion(s string) (Version, error) {
 	return Version(v), nil
 }
 
-// Ref names one version of one object.
+// Ref identifies one version of one object.
 type Ref struct {
-	// Resource is the resource and its group, such as "pods" or "replicasets.apps".
+	// Resource is the resource and its API group, such as "pods" or "replicasets.apps".
 	Resource  string    `json:"resource"`
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name,omitempty"`
@@ -35,7 +35,7 @@ type Ref struct {
 	Version   Version   `json:"version,omitempty"`
 }
 
-// String is how reports name the object: resource namespace/name.
+// String returns the object as reports name it: "resource namespace/name".
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -44,8 +44,8 @@ func (r Ref) String() string {
 	return r.Resource + " " + name
 }
 
-// Object is one version of an object, without what no check looks at
-// (managedFields, most of a pod's spec).
+// Object is one version of an object. It lacks fields that no check reads:
+// managedFields and most of a pod's spec.
 type Object struct {
 	Ref
 	GenerateName string            `json:"generateName,omitempty"`
@@ -56,10 +56,11 @@ type Object struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
-	// Skewed: it is not as it was committed. A fault has moved the times that the API
-	// server and the nodes set, and the subject was shown it like that.
+	// Skewed reports whether a clock-skew fault shifted the timestamps that the API
+	// server and the nodes set. Such an object differs from the committed version.
 	Skewed bool `json:"skewed,omitempty"`
-	// Body is everything else by its API field names: spec, status, subsets, data.
+	// Body holds all fields but kind, apiVersion and metadata: spec, status, subsets,
+	// data.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -71,7 +72,7 @@ type Owner struct {
 	Controller bool      `json:"controller,omitempty"`
 }
 
-// ControllerRef returns the owner that controls the object, or nil.
+// ControllerRef returns the owner reference whose controller field is true, or nil.
 func (o *Object) ControllerRef() *Owner {
 	for i := range o.Owners {
 		if o.Owners[i].Controller {

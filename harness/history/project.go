@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Project returns what a history keeps of obj, an object of the given resource.
-// Observer and proxy both use it, so that one version looks the same whoever
-// saw it. It does not keep or change obj.
+// Project converts an API object of a resource to the form that histories store. The
+// observer and the proxy both use it, so equal versions are equal records. It neither
+// retains nor changes obj.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+		return Object{}, fmt.Errorf("reading an object of %s: %w", resource, err)
 	}
 	object, err := ProjectMeta(resource, m)
 	if err != nil {
@@ -29,7 +29,7 @@ func Project(resource string, obj runtime.Object) (Object, error) {
 	return object, nil
 }
 
-// ProjectMeta returns what a history keeps of an object's metadata.
+// ProjectMeta converts an object's metadata to the form that histories store.
 func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	version, err := ParseVersion(m.GetResourceVersion())
 	if err != nil {
@@ -64,7 +64,7 @@ func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	return object, nil
 }
 
-// utc makes times of different sources compare and print alike.
+// utc returns t in UTC, so that times of different sources are comparable.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -72,9 +72,9 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// body encodes everything of obj but its metadata.
+// body encodes all fields of obj except kind, apiVersion and metadata.
 func body(obj runtime.Object) (json.RawMessage, error) {
-	if pod, ok := obj.(*corev1.Pod); ok { // the most frequent by far
+	if pod, ok := obj.(*corev1.Pod); ok { // fast path: most objects are pods
 		return json.Marshal(struct {
 			Spec   corev1.PodSpec   `json:"spec"`
 			Status corev1.PodStatus `json:"status"`
@@ -97,8 +97,8 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// trimPodSpec keeps what tells where a pod is and how it is reached; a run of
-// thousands of pods need not repeat their template.
+// trimPodSpec returns the fields of a pod's spec that locate the pod and its ports.
+// Runs with thousands of pods would otherwise repeat the whole template.
 func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
 	for i := range spec.Containers {

@@ -12,11 +12,12 @@ import (
 	"sync"
 )
 
-// ErrTruncated ends a history whose last line is cut short, as a run that was
-// killed leaves it. Every record before it was whole.
+// ErrTruncated reports that the last line of a history is incomplete, as after a killed
+// run. Every record before that line is complete.
 var ErrTruncated = errors.New("the history ends in the middle of a line")
 
-// ReadFile yields the records of the file at path, in order. An error ends it.
+// ReadFile yields the records of the file at path, in order. An error is the last
+// element.
 func ReadFile(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		file, err := os.Open(path)
@@ -36,13 +37,12 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 	}
 }
 
-// Read yields the records of a history, in order. The last pair carries the
-// error that ended it, if one did: ErrTruncated, a line that is no record, or none of
-// a kind that this package knows, a hole in the sequence, or a format that it does
-// not know.
+// Read yields the records of a history, in order. If an error ends the history, the
+// last pair carries it. Possible errors are ErrTruncated, a line that is no record, an
+// unknown kind of record, a missing Seq, and an unknown format.
 //
-// Lines are read and decoded ahead, on goroutines of their own: to decode a record
-// costs half of what the checks have to do with it. They have ended when the loop has.
+// Separate goroutines read and decode ahead, because decoding costs half as much as the
+// checks. The goroutines have ended when the loop ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})
@@ -64,26 +64,26 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
-// batch is lines of a history that are decoded together.
+// batch is a group of lines that are decoded together.
 type batch struct {
-	first   int64 // the place of the first
-	text    *bytes.Buffer
-	ends    []int         // where in the text each line ends
-	decoded chan struct{} // closed when the lines are decoded, and the text is no more
-	records []*Record     // up to the first line that is none
-	end     error         // what comes behind them; nil for the end of the history, or more
+	first   int64 // line number of the first line, from 1
+	buffer  *bytes.Buffer
+	ends    []int         // offset of the end of each line in buffer
+	decoded chan struct{} // closed when the lines are decoded and buffer is back in the pool
+	records []*Record     // decoded records, up to the first invalid line
+	end     error         // error after the records; nil if there is none
 }
 
-// texts are for batches to come. Records share nothing with what they were read from.
-var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// bufferPool holds buffers for reuse. Decoded records share no memory with the buffer.
+var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
 	batchLines = 256
-	// batchesAhead bounds what is held of the history.
+	// batchesAhead is the maximum number of batches that wait in memory.
 	batchesAhead = 16
 )
 
-// readAhead hands out batches in order, before they are decoded.
+// readAhead reads batches and returns them in order. They may not be decoded yet.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {
@@ -91,7 +91,7 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 		defer close(todo)
 		lines := bufio.NewReaderSize(source, 1<<20)
 		for first, more := int64(1), true; more; {
-			b := &batch{first: first, text: texts.Get().(*bytes.Buffer), decoded: make(chan struct{})}
+			b := &batch{first: first, buffer: bufferPool.Get().(*bytes.Buffer), decoded: make(chan struct{})}
 			more = b.read(lines)
 			first += int64(len(b.ends))
 			for _, to := range []chan<- *batch{todo, inOrder} {
@@ -114,16 +114,16 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 	return inOrder
 }
 
-// read fills the batch, and reports whether more is to come.
+// read fills the batch, and reports whether more lines may follow.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
-	for begun := 0; len(b.ends) < batchLines; {
+	for start := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
-		b.text.Write(part)
+		b.buffer.Write(part)
 		at := b.first + int64(len(b.ends))
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull): // a long line
+		case errors.Is(err, bufio.ErrBufferFull): // a line longer than the reader's buffer
 			continue
-		case errors.Is(err, io.EOF) && b.text.Len() == begun:
+		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
 			return false
 		case errors.Is(err, io.EOF):
 			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
@@ -132,13 +132,13 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 			b.end = fmt.Errorf("line %d: %w", at, err)
 			return false
 		}
-		begun = b.text.Len()
-		b.ends = append(b.ends, begun)
+		start = b.buffer.Len()
+		b.ends = append(b.ends, start)
 	}
 	return true
 }
 
-// decode decodes the lines, up to the first that is no record.
+// decode decodes the lines, up to the first invalid one.
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
@@ -150,47 +150,47 @@ func (b *batch) decode(s *scanner) {
 		}
 		b.records = append(b.records, record)
 	}
-	b.text.Reset()
-	texts.Put(b.text)
+	b.buffer.Reset()
+	bufferPool.Put(b.buffer)
 }
 
-// line is the text of a line of the batch, from 0.
+// line returns the i-th line of the batch, from 0.
 func (b *batch) line(i int) []byte {
-	begun := 0
+	start := 0
 	if i > 0 {
-		begun = b.ends[i-1]
+		start = b.ends[i-1]
 	}
-	return b.text.Bytes()[begun:b.ends[i]]
+	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
-// parse reads the record that stands at place seq.
+// parse decodes the line whose position in the history is seq.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
-	if !record.plain(s, line) {
+	if !record.decodeFast(s, line) {
 		var decoded struct {
 			Record
-			Truth *Commit `json:"truth"` // Commit in format 1
+			Format1Commit *Commit `json:"truth"` // key of Commit in format 1
 		}
 		if err := Unmarshal(line, &decoded); err != nil {
 			return nil, fmt.Errorf("expected a record: %w", err)
 		}
 		record = &decoded.Record
-		if decoded.Truth != nil {
-			record.Commit = decoded.Truth
+		if decoded.Format1Commit != nil {
+			record.Commit = decoded.Format1Commit
 		}
 	}
 	if record.Seq != seq {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
 	}
-	if n := record.kinds(); n != 1 {
+	if n := record.payloads(); n != 1 {
 		return nil, fmt.Errorf("expected one kind of record, found %d that are known", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {
 			return nil, errors.New("expected a start record")
 		}
-		if f := record.Start.Format; f != Format && f != formatWithTruth {
-			return nil, fmt.Errorf("expected format %d or %d, found format %d", formatWithTruth, Format, f)
+		if f := record.Start.Format; f != Format && f != format1 {
+			return nil, fmt.Errorf("expected format %d or %d, found format %d", format1, Format, f)
 		}
 	}
 	return record, nil

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Record is one line of a history. Exactly one of the pointers is set.
+// Record is one line of a history. Exactly one of its pointers is set.
 type Record struct {
-	// Seq is the position in the history, from 1, without holes.
+	// Seq is the position in the history. The first record has 1, and no number is
+	// missing.
 	Seq int64 `json:"seq"`
 	// At is the time since Start.Time, in nanoseconds.
 	At time.Duration `json:"at"`
@@ -29,8 +30,8 @@ type Record struct {
 	Stall       *Stall       `json:"stall,omitempty"`
 }
 
-// kinds is how many of the pointers are set.
-func (r *Record) kinds() int {
+// payloads returns the number of pointers that are set.
+func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
 		r.Start != nil, r.Phase != nil, r.Commit != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
@@ -43,56 +44,59 @@ func (r *Record) kinds() int {
 	return n
 }
 
-// Format is the version of the record format that this package writes. A
-// reader refuses any other, and a record of a kind that it does not know.
+// Format is the version of the record format that this package writes. The reader also
+// accepts [format1]. It rejects any other version, and any record of an unknown kind.
 //
-// It is raised when a field or a kind of record changes its meaning or goes, not when
-// one is added: a history from before then has none of it, which says nothing of what
-// happened. So it is with Stall, with Awaited of a Step, and with Bytes of a Request, a
-// Response and a Delivery, which the first histories of format 1 lack.
+// The version increases when a field or a kind of record is removed or changes its
+// meaning. It does not increase when one is added: an older history lacks the addition,
+// and its absence means nothing. The first histories of format 1 lack Stall,
+// Step.Awaited, and the Bytes of Request, Response and Delivery.
 const Format = 2
 
-// formatWithTruth is the format before Format, which is still read: a Commit was
-// called truth.
-const formatWithTruth = 1
+// format1 is the previous format, which the reader still accepts. Its key for
+// Record.Commit is "truth".
+const format1 = 1
 
-// Start is the first record of every history.
+// Start is the first record of every history. It identifies the run.
 type Start struct {
 	Format    int       `json:"format"`
 	Time      time.Time `json:"time"`
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed"`
-	Subject   string    `json:"subject"`  // ours, upstream, exec:PATH
-	Provider  string    `json:"provider"` // embedded
+	Subject   string    `json:"subject"`  // subject under test: ours, upstream, exec:PATH or image:REF
+	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind or existing
 	Namespace string    `json:"namespace"`
 }
 
-// Phase marks the beginning of a part of the run.
+// Phase marks the beginning of a phase of the run. The phase lasts until the next Phase
+// record.
 type Phase struct {
 	Name PhaseName `json:"name"`
 }
 
-// PhaseName names a part of the run.
+// PhaseName names a phase of the run.
 type PhaseName string
 
-// The phases of a run, in order.
+// These are the phases of a run, in order.
 const (
-	// PhaseChaos: the subject leads and has filled its caches; workload and faults begin.
+	// PhaseChaos begins when the subject holds the leader-election lease and watches
+	// all its resources. Workload and faults run in this phase.
 	PhaseChaos PhaseName = "chaos"
-	// PhaseSettle: the workload has ended and every fault is healed; from here the
-	// bound on convergence counts.
+	// PhaseSettle begins when the workload has ended and every fault is healed. The
+	// time limit for convergence starts here.
 	PhaseSettle PhaseName = "settle"
-	// PhaseQuiet: what the run can see has converged; from here the subject must
-	// write nothing more.
+	// PhaseQuiet begins when the observed objects have converged. From here on the
+	// subject must not write any more. A later write starts the wait for convergence
+	// again; the history then has several PhaseQuiet records.
 	PhaseQuiet PhaseName = "quiet"
-	// PhaseEnd: observation ends; whatever follows is the teardown.
+	// PhaseEnd marks the end of the observation. Everything after it is teardown.
 	PhaseEnd PhaseName = "end"
 )
 
-// EventType is the type of a watch event, in the API's own words.
+// EventType is the type of a watch event, as the Kubernetes API spells it.
 type EventType string
 
-// The types of watch events.
+// These are the types of watch events.
 const (
 	Added    EventType = "ADDED"
 	Modified EventType = "MODIFIED"
@@ -101,110 +105,117 @@ const (
 	Error    EventType = "ERROR"
 )
 
-// HasObject reports whether events of the type are about an object.
+// HasObject reports whether events of this type carry an object.
 func (t EventType) HasObject() bool { return t == Added || t == Modified || t == Deleted }
 
-// Commit is one committed version of an object, as the API server told the
-// observer directly.
+// Commit is one committed version of an object. The observer read it from etcd, or
+// received it from the API server without the fault proxy.
 type Commit struct {
 	Type   EventType `json:"type"` // Added, Modified or Deleted
 	Object Object    `json:"object"`
 }
 
-// Request is one request of the subject, recorded when the fault proxy has read
-// it and before anything is done about it.
+// Request is one request of the subject. The fault proxy records it after it has read
+// the request, and before a fault or the API server acts on it.
 type Request struct {
-	// ID is unique in the run; Response, List, Delivery and Closed refer to it.
+	// ID is unique in the run. Response, List, Delivery and WatchClosed refer to it.
 	ID uint64 `json:"id"`
-	// Subject is the instance that sent it, such as "subject-0".
+	// Subject is the name of the replica that sent the request, such as "subject-0".
 	Subject string `json:"subject"`
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
+	// Verb is the API verb: get, list, watch, create, update, patch, delete or
+	// deletecollection.
 	Verb string `json:"verb"`
-	// Resource is the resource and its group, such as "pods" or
-	// "replicasets.apps"; empty for paths that are no resource (/healthz).
+	// Resource is the resource and its API group, such as "pods" or "replicasets.apps".
+	// It is empty if the path names no resource, such as /healthz.
 	Resource    string `json:"resource,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
-	// Name is empty on collections, creates included.
+	// Name is empty for requests to a collection, which include creates.
 	Name string `json:"name,omitempty"`
-	// Path and Query as sent; Path only where Resource is empty.
+	// Path is the URL path, recorded only if Resource is empty. Query is the raw URL
+	// query.
 	Path  string `json:"path,omitempty"`
 	Query string `json:"query,omitempty"`
-	Agent string `json:"agent,omitempty"` // User-Agent
-	// Object is the body of a create or update.
+	Agent string `json:"agent,omitempty"` // User-Agent header
+	// Object is the object in the body of a create or update.
 	Object *Object `json:"object,omitempty"`
-	// Patch is the body of a patch, PatchType its content type.
+	// Patch is the body of a patch. PatchType is its content type.
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	PatchType string          `json:"patchType,omitempty"`
-	// PreconditionUID is the UID that a delete demands, if it does.
+	// PreconditionUID is the UID in the preconditions of a delete, if there is one.
 	PreconditionUID types.UID `json:"preconditionUID,omitempty"`
-	// Bytes is how long the body is, as sent.
+	// Bytes is the length of the request body.
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// Response ends a request, or, for a watch, is its first answer. It is recorded
-// before it is handed to the subject.
+// Response is the response to a request. Of a watch, it is the response that opens the
+// stream. The fault proxy records it before it sends the response to the subject.
 type Response struct {
 	ID uint64 `json:"id"`
-	// Code is the HTTP status that the subject gets; 0 when it gets no answer, or
-	// not all of it (its connection was broken, or it went away first).
+	// Code is the HTTP status that the subject receives. It is 0 if the subject
+	// receives no response or only a part of one, because a fault or the subject closed
+	// the connection.
 	Code int `json:"code"`
-	// ServerCode is the HTTP status that the API server answered; 0 when the
-	// request never reached it, or its answer was not awaited.
+	// ServerCode is the HTTP status that the API server answered. It is 0 if the
+	// request did not reach the API server, or if the proxy did not wait for the
+	// response.
 	ServerCode int `json:"serverCode,omitempty"`
-	// Reached is whether the request was sent on to the API server. A write that
-	// reached it and has ServerCode 0 has an unknown outcome.
+	// Reached reports whether the proxy forwarded the request to the API server. The
+	// outcome of a write is unknown if Reached is true and ServerCode is 0.
 	Reached bool `json:"reached,omitempty"`
-	// Reason is the reason of a Status answer, such as AlreadyExists.
+	// Reason is the reason of a Status response, such as AlreadyExists.
 	Reason string `json:"reason,omitempty"`
-	// Cause is the first cause that a Status answer gives beside its reason, such as
+	// Cause is the type of the first cause in the details of a Status response, such as
 	// NamespaceTerminating.
 	Cause string `json:"cause,omitempty"`
-	// Fault names the fault that changed the request or its answer, if one did.
+	// Fault is the name of the fault that changed the request or its response, if one
+	// did.
 	Fault string `json:"fault,omitempty"`
-	// RetryAfter is for how many seconds the answer asks the client to wait before
-	// it repeats the request, which client-go does by itself; nil if it does not ask.
+	// RetryAfter is the value of the Retry-After header in seconds, nil if there is
+	// none. client-go repeats such a request by itself.
 	RetryAfter *int `json:"retryAfter,omitempty"`
-	// Object is what the API server answered with, whether or not the subject got
-	// its answer.
+	// Object is the object in the API server's response, whether or not the subject
+	// received the response.
 	Object *Object `json:"object,omitempty"`
-	// Bytes is how long the body is that the subject is handed; 0 for a watch, whose
-	// deliveries have their own, and where the API server does not say beforehand.
+	// Bytes is the length of the body that the subject receives. It is 0 for a watch,
+	// whose deliveries have their own length, and if the API server does not announce
+	// the length.
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// OK reports whether the subject was told that its request succeeded.
+// OK reports whether the subject received a response with a 2xx status.
 func (r *Response) OK() bool { return r.Code >= 200 && r.Code < 300 }
 
-// List is the content of a list answer, recorded before it is handed over and
-// after its Response.
+// List is the content of a list response. The fault proxy records it after its Response
+// and before the subject receives it.
 type List struct {
 	ID       uint64   `json:"id"`
 	Subject  string   `json:"subject"`
 	Resource string   `json:"resource"`
 	Version  Version  `json:"version"`
 	Items    []Object `json:"items"`
-	// Continued is whether this is a further page of the list before it.
+	// Continued reports whether this is a further page of an earlier list.
 	Continued bool `json:"continued,omitempty"`
-	// More is whether a further page follows.
+	// More reports whether a further page follows.
 	More bool `json:"more,omitempty"`
 }
 
-// Delivery is one watch event, recorded before it is handed to the subject.
+// Delivery is one watch event. The fault proxy records it before it sends the event to
+// the subject.
 type Delivery struct {
-	ID       uint64    `json:"id"` // of the watch request
+	ID       uint64    `json:"id"` // ID of the watch request
 	Subject  string    `json:"subject"`
 	Resource string    `json:"resource"`
 	Type     EventType `json:"type"`
-	// Object is the event's object; of a bookmark only its version is set, of an
-	// error nothing.
+	// Object is the object in the event. In a bookmark only its version is set; in an
+	// error it is empty.
 	Object Object `json:"object"`
-	// InitialEventsEnd marks the bookmark that ends the initial events of a
-	// streaming list: what the stream has not named by then does not exist.
+	// InitialEventsEnd marks the bookmark that ends the initial events of a streaming
+	// list. Objects without an event before this bookmark do not exist.
 	InitialEventsEnd bool `json:"initialEventsEnd,omitempty"`
-	// Held is how long a fault kept the event back, in nanoseconds.
+	// Held is the time for which a fault delayed the event, in nanoseconds.
 	Held time.Duration `json:"held,omitempty"`
-	// Bytes is how long the event is on the stream, its frame included.
+	// Bytes is the length of the event on the stream, including its frame.
 	Bytes int `json:"bytes,omitempty"`
 }
 
@@ -216,95 +227,98 @@ type WatchClosed struct {
 	Reason   string `json:"reason"`
 }
 
-// Fault is something that a fault did.
+// Fault is an event in the life of a fault.
 type Fault struct {
-	// Index is the fault's position in the scenario, from 0; Name its kind.
+	// Index is the position of the fault in the scenario, from 0. Name is its kind,
+	// such as "api-error".
 	Index int        `json:"index"`
 	Name  string     `json:"name"`
 	Event FaultEvent `json:"event"`
-	// Detail says what it did, to what, in words.
+	// Detail describes the action of the fault and its target.
 	Detail string `json:"detail,omitempty"`
-	// Request is the ID of the request it touched, if any.
+	// Request is the ID of the request that the fault affected, if there is one.
 	Request uint64 `json:"request,omitempty"`
-	// Object is the object it touched, if any.
+	// Object is the object that the fault affected, if there is one.
 	Object *Ref `json:"object,omitempty"`
 }
 
-// FaultEvent is what happened to a fault.
+// FaultEvent is the type of a [Fault] record.
 type FaultEvent string
 
-// The events in the life of a fault.
+// These are the events in the life of a fault.
 const (
-	FaultInjected FaultEvent = "injected" // it may fire from here on
-	FaultFired    FaultEvent = "fired"    // it did something
-	FaultHealed   FaultEvent = "healed"   // it can fire no more, its effects are undone
-	FaultFailed   FaultEvent = "failed"   // it could not do what it should
+	FaultInjected FaultEvent = "injected" // the fault is active and may fire from here on
+	FaultFired    FaultEvent = "fired"    // the fault acted
+	FaultHealed   FaultEvent = "healed"   // the fault is over and its effects are undone
+	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario demands
 )
 
-// Step is a step of the workload: what a user did.
+// Step is the beginning or the end of a workload step, which is one user operation.
 type Step struct {
 	Index  int       `json:"index"` // position in the scenario, from 0
 	Event  StepEvent `json:"event"`
-	Detail string    `json:"detail"` // the step in words
+	Detail string    `json:"detail"` // description of the step
 	Object *Ref      `json:"object,omitempty"`
 	Error  string    `json:"error,omitempty"`
-	// Awaited is the object that a step which failed awaited in vain; nil if it failed
-	// for another reason.
+	// Awaited is the object whose await timed out. It is nil unless the step failed
+	// because of such a timeout.
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 
-// StepEvent is what happened to a step.
+// StepEvent is the type of a [Step] record.
 type StepEvent string
 
-// The events in the life of a step.
+// These are the events in the life of a step.
 const (
 	StepBegun  StepEvent = "begun"
 	StepDone   StepEvent = "done"
 	StepFailed StepEvent = "failed"
 )
 
-// Process is something that happened to a process of the run, above all the
-// subject's.
+// Process is an event in the life of a process of the run, usually of a replica of the
+// subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
 	PID   int          `json:"pid,omitempty"`
-	// Detail says how it ended, or why.
+	// Detail describes how the process ended, or why.
 	Detail string `json:"detail,omitempty"`
-	// Usage is what it used in its life, known once it has ended.
+	// Usage is the resource usage of the process. It is set once the process has ended,
+	// if it is known.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Usage is what a process used from its start to its end.
+// Usage is the resource usage of a process from its start to its end.
 type Usage struct {
-	// CPU is user and system time, in nanoseconds.
+	// CPU is the sum of user and system time, in nanoseconds.
 	CPU time.Duration `json:"cpu"`
-	// PeakMemory is the largest resident set, in bytes.
+	// PeakMemory is the maximum resident set size, in bytes.
 	PeakMemory int64 `json:"peakMemory"`
 }
 
-// ProcessEvent is what happened to a process.
+// ProcessEvent is the type of a [Process] record.
 type ProcessEvent string
 
-// The events in the life of a process.
+// These are the events in the life of a process.
 const (
 	ProcessStarted ProcessEvent = "started"
-	ProcessStopped ProcessEvent = "stopped" // the run asked it to
-	ProcessDied    ProcessEvent = "died"    // nobody asked it to
-	ProcessPaused  ProcessEvent = "paused"  // it stands still, until it is resumed or ends
+	ProcessStopped ProcessEvent = "stopped" // ended at the request of the run
+	ProcessDied    ProcessEvent = "died"    // ended without a request of the run
+	ProcessPaused  ProcessEvent = "paused"  // suspended until it is resumed or ends
 	ProcessResumed ProcessEvent = "resumed"
 )
 
-// Gap says that a witness missed something: what a check concludes from
-// absence is worth nothing from here on.
+// Gap says that a source of records missed something. After a gap, a missing record no
+// longer proves that nothing happened.
 type Gap struct {
-	Source string `json:"source"` // such as "commits of pods"
+	Source string `json:"source"` // such as "commits of pods" or "subject-0's view of pods"
 	Detail string `json:"detail"`
 }
 
-// Stall says that for a while, up to this record, the witnesses got no time to run,
-// as on a machine that is starved or stands still. What others did meanwhile, if they
-// ran, was recorded late; that nothing was recorded says nothing of them.
+// Stall says that this process got no CPU time for a while before this record. The
+// machine may have been overloaded or suspended. Events of that time, if there were
+// any, carry a later timestamp. That the history has no record of that time proves
+// nothing.
 type Stall struct {
-	Duration time.Duration `json:"lasted"` // in nanoseconds
+	Duration time.Duration `json:"lasted"` // nanoseconds
 }

@@ -12,20 +12,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Recorder writes a history. Append may be called from any goroutine; records
-// get their place in the order of the calls. Encoding and writing happen on a
-// goroutine of the recorder's own, so that a witness in the subject's path pays
-// for little more than a channel send.
+// Recorder writes a history. Append is safe for concurrent use; the order of its calls
+// is the order of the records. A separate goroutine encodes and writes, so Append adds
+// little latency to the fault proxy.
 type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu      sync.Mutex // orders Seq, At and the send on queue
-	seq     int64
-	closed  bool
-	queue   chan item
-	beating bool
-	beat    time.Duration // when this process was last seen to run
+	mu            sync.Mutex // guards the fields below, so that Seq, At and the send on queue agree
+	seq           int64
+	closed        bool
+	queue         chan queueItem
+	detectStalls  bool
+	lastHeartbeat time.Duration // time of the last sign that this process runs
 
 	done   chan struct{} // closed when the writer has ended
 	failed chan struct{} // closed at the first error of the writer
@@ -33,19 +32,19 @@ type Recorder struct {
 	err    error // set before failed is closed
 }
 
-// item is a record to write, or a request to flush.
-type item struct {
+// queueItem is a record to write, or a request to flush.
+type queueItem struct {
 	record  *Record
 	flushed chan<- error
 }
 
-// queueLength bounds the records that wait for the disk. A full queue slows the
-// witnesses down; it never drops a record.
+// queueLength is the number of records that can wait for the disk. If the queue is
+// full, Append blocks; it never drops a record.
 const queueLength = 8192
 
-// Create makes the history file at path, which must not exist, and writes its
-// first record. Each follower is handed every record, in order, from one
-// goroutine; it must neither keep nor change it, and be quick.
+// Create creates the history file at path, which must not exist, and writes its first
+// record. Each follower receives every record, in order, on one goroutine. Followers
+// must be quick, and must neither retain nor change a record.
 func Create(path string, start Start, clock clock.PassiveClock, followers ...func(*Record)) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
 	if err != nil {
@@ -56,7 +55,7 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 	r := &Recorder{
 		clock:  clock,
 		start:  start,
-		queue:  make(chan item, queueLength),
+		queue:  make(chan queueItem, queueLength),
 		done:   make(chan struct{}),
 		failed: make(chan struct{}),
 	}
@@ -65,8 +64,8 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 	return r, nil
 }
 
-// Append adds a record and fills in its Seq and At. What it points to belongs to
-// the recorder from then on. After Close it does nothing.
+// Append adds a record and sets its Seq and At. The recorder then owns everything that
+// the record points to. After Close, Append does nothing.
 func (r *Recorder) Append(record Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,31 +73,32 @@ func (r *Recorder) Append(record Record) {
 		return
 	}
 	at := r.clock.Since(r.start.Time)
-	r.pulse(at)
-	r.enter(record, at)
+	r.heartbeat(at)
+	r.enqueue(record, at)
 }
 
-// enter adds a record as of a time. The caller has the lock.
-func (r *Recorder) enter(record Record, at time.Duration) {
+// enqueue adds a record with the given time. The caller holds r.mu.
+func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.seq++
 	record.Seq, record.At = r.seq, at
-	r.queue <- item{record: &record}
+	r.queue <- queueItem{record: &record}
 }
 
-// How often a recorder that beats does so, and for how much longer it may not before
-// that is a stall: a busy machine is often late by tens of milliseconds.
+// A recorder that detects stalls checks every heartbeatInterval that this process runs.
+// A delay of stallMin or more is a stall; a busy machine is often late by tens of
+// milliseconds.
 const (
-	beatEvery = 50 * time.Millisecond
-	stallMin  = 200 * time.Millisecond
+	heartbeatInterval = 50 * time.Millisecond
+	stallMin          = 200 * time.Millisecond
 )
 
-// RecordStalls has the recorder notice, until stop is called, when this process gets no time
-// to run, or none to record in, and put a [Stall] before whatever comes next.
+// RecordStalls makes the recorder detect stalls of this process until stop is called.
+// It appends a [Stall] record before the record that follows.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
-	r.beating, r.beat = true, r.clock.Since(r.start.Time)
+	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
 	r.mu.Unlock()
-	ticker, over, done := clock.NewTicker(beatEvery), make(chan struct{}), make(chan struct{})
+	ticker, over, done := clock.NewTicker(heartbeatInterval), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		defer ticker.Stop()
@@ -110,7 +110,7 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 			}
 			r.mu.Lock()
 			if !r.closed {
-				r.pulse(r.clock.Since(r.start.Time))
+				r.heartbeat(r.clock.Since(r.start.Time))
 			}
 			r.mu.Unlock()
 		}
@@ -120,21 +120,22 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 		<-done
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.beating = false
+		r.detectStalls = false
 	})
 }
 
-// pulse says that this process runs. The caller has the lock.
-func (r *Recorder) pulse(at time.Duration) {
-	late := at - r.beat - beatEvery
-	r.beat = at
-	if r.beating && late >= stallMin {
-		r.enter(Record{Stall: &Stall{Duration: late}}, at)
+// heartbeat notes that this process runs, and records a stall if it ran too late. The
+// caller holds r.mu.
+func (r *Recorder) heartbeat(at time.Duration) {
+	late := at - r.lastHeartbeat - heartbeatInterval
+	r.lastHeartbeat = at
+	if r.detectStalls && late >= stallMin {
+		r.enqueue(Record{Stall: &Stall{Duration: late}}, at)
 	}
 }
 
-// Flush returns when every record appended before it is in the file and every
-// follower has seen it, or with the error that kept one out.
+// Flush waits until every earlier record is in the file and every follower has received
+// it. It returns the error that prevented this.
 func (r *Recorder) Flush() error {
 	flushed := make(chan error, 1)
 	r.mu.Lock()
@@ -143,16 +144,17 @@ func (r *Recorder) Flush() error {
 		<-r.done
 		return r.err
 	}
-	r.queue <- item{flushed: flushed}
+	r.queue <- queueItem{flushed: flushed}
 	r.mu.Unlock()
 	return <-flushed
 }
 
-// Failed is closed when a record could not be written; Close and Flush then
-// return why.
+// Failed returns a channel that is closed when a record cannot be written. Flush and
+// Close then return the error.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
-// Close writes what is left and closes the file. It may be called again.
+// Close writes the remaining records and closes the file. Further calls do nothing and
+// return the same error.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if !r.closed {
@@ -164,8 +166,8 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write drains the queue. After the first error it goes on taking records, so
-// that no witness hangs, and drops them.
+// write writes the queued records to the file. After the first error it still drains
+// the queue and drops the records, so that Append does not block.
 func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	defer close(r.done)
 	buffer := bufio.NewWriterSize(file, 1<<20)
@@ -188,7 +190,7 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
 }
 
-// fail keeps the first error. Only the writer calls it.
+// fail stores the first error. Only the writer calls it.
 func (r *Recorder) fail(err error) {
 	if err == nil {
 		return

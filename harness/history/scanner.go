@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// scanner reads JSON of the plain kind that encoding/json writes most: in ASCII, without
-// space between tokens, with whole numbers of up to 18 digits, and, but for what is taken
-// raw, without escapes. At anything else, right or wrong, it is lost, and whatever
-// it returns from then on means nothing.
+// scanner reads the subset of JSON that encoding/json writes most often. It accepts
+// ASCII without spaces between tokens and integers of up to 18 digits. Only raw values
+// may contain escapes. On other input it sets failed, and all later results are
+// invalid.
 type scanner struct {
-	text  []byte
-	at    int
-	lost  bool
-	words words
+	text    []byte
+	at      int
+	failed  bool
+	strings stringCache
 }
 
-// words are strings read of late, so that most are not made again and again.
-type words [1 << 10]string
+// stringCache caches recent strings, so that a repeated string is not allocated again.
+type stringCache [1 << 10]string
 
-// wordsSeed is of no consequence but for which strings share a place.
-var wordsSeed = maphash.MakeSeed()
+// stringCacheSeed seeds the hash that selects the cache slot of a string.
+var stringCacheSeed = maphash.MakeSeed()
 
-func (w *words) of(text []byte) string {
-	known := &w[maphash.Bytes(wordsSeed, text)%uint64(len(w))]
-	if *known != string(text) {
-		*known = string(text)
+func (w *stringCache) intern(text []byte) string {
+	slot := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
+	if *slot != string(text) {
+		*slot = string(text)
 	}
-	return *known
+	return *slot
 }
 
-// begin has the scanner read a text from its beginning.
-func (s *scanner) begin(text []byte) { s.text, s.at, s.lost = text, 0, false }
+// reset makes the scanner read text from its beginning.
+func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
-// ended reports whether the scanner has come to the end of the text, or of its line,
-// and not been lost.
-func (s *scanner) ended() bool {
-	s.take('\n')
-	return !s.lost && s.at == len(s.text)
+// atEnd reports whether the scanner has read the whole text, except for a final
+// newline, without failure.
+func (s *scanner) atEnd() bool {
+	s.accept('\n')
+	return !s.failed && s.at == len(s.text)
 }
 
-// take goes past a byte if it is next, and reports whether it was.
-func (s *scanner) take(c byte) bool {
+// accept skips the next byte if it is c, and reports whether it was.
+func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false
 	}
@@ -50,164 +50,165 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-func (s *scanner) want(c byte) {
-	if !s.take(c) {
-		s.lost = true
+func (s *scanner) expect(c byte) {
+	if !s.accept(c) {
+		s.failed = true
 	}
 }
 
-// open begins an object or array, and reports whether anything is in it.
+// open reads the beginning of an object or array, and reports whether it has elements.
 func (s *scanner) open(begin, end byte) bool {
-	s.want(begin)
-	return !s.lost && !s.take(end)
+	s.expect(begin)
+	return !s.failed && !s.accept(end)
 }
 
-// next reports whether more of an object or array follows what was read of it.
+// next reports whether another element of the object or array follows.
 func (s *scanner) next(end byte) bool {
-	if s.lost || s.take(',') {
-		return !s.lost
+	if s.failed || s.accept(',') {
+		return !s.failed
 	}
-	s.want(end)
+	s.expect(end)
 	return false
 }
 
-// fields yields the names of the fields of an object. The value of each is to be read
-// before the next.
-func (s *scanner) fields(yield func(name []byte) bool) {
+// eachField yields the field names of an object. The caller must read each value before
+// the next name.
+func (s *scanner) eachField(yield func(name []byte) bool) {
 	for more := s.open('{', '}'); more; more = s.next('}') {
-		name := s.quoted()
-		s.want(':')
-		if s.lost || !yield(name) {
+		name := s.readQuoted()
+		s.expect(':')
+		if s.failed || !yield(name) {
 			return
 		}
 	}
 }
 
-// items yields the places of the items of an array. Each is to be read before the next.
-func (s *scanner) items(yield func(place int) bool) {
-	place := 0
+// eachItem yields the indexes of an array's elements. The caller must read each element
+// before the next.
+func (s *scanner) eachItem(yield func(index int) bool) {
+	index := 0
 	for more := s.open('[', ']'); more; more = s.next(']') {
-		if !yield(place) {
+		if !yield(index) {
 			return
 		}
-		place++
+		index++
 	}
 }
 
-// word reads a string.
-func (s *scanner) word() string { return s.words.of(s.quoted()) }
+// readString reads a string.
+func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
-// quoted reads a string, and returns it where it stands in the text.
-func (s *scanner) quoted() []byte {
-	s.want('"')
-	begun := s.at
-	for s.at < len(s.text) && isPlain(s.text[s.at]) {
+// readQuoted reads a string and returns a slice of the text, without a copy.
+func (s *scanner) readQuoted() []byte {
+	s.expect('"')
+	start := s.at
+	for s.at < len(s.text) && isUnescapedASCII(s.text[s.at]) {
 		s.at++
 	}
-	text := s.text[begun:s.at]
-	s.want('"')
+	text := s.text[start:s.at]
+	s.expect('"')
 	return text
 }
 
-// isPlain reports whether a byte stands for itself in a string.
-func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
+// isUnescapedASCII reports whether a byte represents itself in a JSON string.
+func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// natural reads a whole number that is not negative.
-func (s *scanner) natural() (n int64) {
-	begun := s.at
+// readUint reads an integer that is not negative.
+func (s *scanner) readUint() (n int64) {
+	start := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
-		n = 10*n + int64(s.text[s.at]-'0') // what is too large is given up below
+		n = 10*n + int64(s.text[s.at]-'0') // the check of the number of digits below rejects an overflow
 	}
-	digits := s.at - begun
-	if digits == 0 || digits > 18 || digits > 1 && s.text[begun] == '0' {
-		s.lost = true
+	digits := s.at - start
+	if digits == 0 || digits > 18 || digits > 1 && s.text[start] == '0' {
+		s.failed = true
 	}
 	return n
 }
 
-// whole reads a whole number.
-func (s *scanner) whole() int64 {
-	if s.take('-') {
-		return -s.natural()
+// readInt reads an integer.
+func (s *scanner) readInt() int64 {
+	if s.accept('-') {
+		return -s.readUint()
 	}
-	return s.natural()
+	return s.readUint()
 }
 
-// flag reads a truth value.
-func (s *scanner) flag() bool {
+// readBool reads true or false.
+func (s *scanner) readBool() bool {
 	if s.at < len(s.text) && s.text[s.at] == 't' {
-		s.literal("true")
+		s.expectLiteral("true")
 		return true
 	}
-	s.literal("false")
+	s.expectLiteral("false")
 	return false
 }
 
-func (s *scanner) literal(text string) {
+func (s *scanner) expectLiteral(text string) {
 	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
-		s.lost = true
+		s.failed = true
 		return
 	}
 	s.at += len(text)
 }
 
-// time reads a time.
-func (s *scanner) time() (t time.Time) {
-	if err := t.UnmarshalText(s.quoted()); err != nil {
-		s.lost = true
+// readTime reads a time in RFC 3339.
+func (s *scanner) readTime() (t time.Time) {
+	if err := t.UnmarshalText(s.readQuoted()); err != nil {
+		s.failed = true
 	}
 	return t
 }
 
-// depthMax is how deep what is taken raw may be nested.
+// depthMax is the maximum nesting depth of a raw value.
 const depthMax = 100
 
-// raw reads any value, and returns it as it is written.
-func (s *scanner) raw() json.RawMessage {
-	begun := s.at
-	s.skip(depthMax)
-	return append(json.RawMessage(nil), s.text[begun:s.at]...)
+// readRaw reads any value and returns a copy of its text.
+func (s *scanner) readRaw() json.RawMessage {
+	start := s.at
+	s.skipValue(depthMax)
+	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skip goes past a value that is nested no deeper than so.
-func (s *scanner) skip(depth int) {
+// skipValue skips a value whose nesting depth is at most depth.
+func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
-		s.lost = true
+		s.failed = true
 		return
 	}
 	switch s.text[s.at] {
 	case '{':
 		for more := s.open('{', '}'); more; more = s.next('}') {
 			s.skipString()
-			s.want(':')
-			s.skip(depth - 1)
+			s.expect(':')
+			s.skipValue(depth - 1)
 		}
 	case '[':
 		for more := s.open('[', ']'); more; more = s.next(']') {
-			s.skip(depth - 1)
+			s.skipValue(depth - 1)
 		}
 	case '"':
 		s.skipString()
 	case 't', 'f':
-		s.flag()
+		s.readBool()
 	case 'n':
-		s.literal("null")
+		s.expectLiteral("null")
 	default:
-		s.whole()
+		s.readInt()
 	}
 }
 
 func (s *scanner) skipString() {
-	s.want('"')
+	s.expect('"')
 	for ; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
-		case isPlain(c):
+		case isUnescapedASCII(c):
 		case c == '\\' && s.at+1 < len(s.text) && (s.text[s.at+1] == '"' || s.text[s.at+1] == '\\' || s.text[s.at+1] == 'n'):
 			s.at++
 		default:
-			s.want('"')
+			s.expect('"')
 			return
 		}
 	}
-	s.lost = true
+	s.failed = true
 }

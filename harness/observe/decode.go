@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// prefixes is what a run observes, what the workload controllers read and write,
-// and where the API server keeps it; the namespace and the name follow. The
-// places are the API server's own affair, but no release may change them.
+// prefixes are the etcd key prefixes of the observed resources. Namespace and name
+// follow the prefix. The keys are internal to the API server, but they are stable: a
+// release cannot change them without a migration.
 var prefixes = map[string]string{
 	"pods":                   "/registry/pods/",
 	"replicationcontrollers": "/registry/controllers/",
@@ -23,8 +23,8 @@ var prefixes = map[string]string{
 	"endpoints":              "/registry/services/endpoints/",
 }
 
-// decode reads an object as the API server stored it, and gives it the version
-// that the API server reads from where it stands.
+// decode decodes an object that the API server stored in etcd. It sets the
+// resourceVersion to the key's revision, as the API server does.
 func decode(resource string, kv *mvccpb.KeyValue) (history.Object, error) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func decode(resource string, kv *mvccpb.KeyValue) (history.Object, error) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		return history.Object{}, fmt.Errorf("an object of %s: %w", resource, err)
+		return history.Object{}, fmt.Errorf("reading an object of %s: %w", resource, err)
 	}
 	m.SetResourceVersion(strconv.FormatInt(kv.ModRevision, 10))
 	return history.Project(resource, object)

@@ -17,88 +17,89 @@ import (
 
 // FollowOptions says what to observe and where to record it.
 type FollowOptions struct {
-	// Etcd reaches the cluster's etcd, with the right to read everything.
+	// Etcd is a client of the cluster's etcd that may read all keys.
 	Etcd      *clientv3.Client
 	Namespace string
 	Recorder  Recorder
 }
 
-// Follower records the truth, as it is committed to etcd, until it is stopped. It
-// needs no API server, and an outage leaves no gap: what was committed just before
-// an API server ended nobody is told of any more who watches there, since the next
-// one begins with an empty history. etcd keeps it.
+// Follower records commits from etcd until it is stopped. It does not need the API
+// server, so an outage of the API server leaves no gap. A watch on the API server can
+// miss commits: a restarted API server does not send events from before its start. etcd
+// keeps them.
 type Follower struct {
 	FollowOptions
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	// known is the last version seen of every object that lives, by its key.
-	known map[string]history.Object
+	// latest is the last version seen of every existing object, by its etcd key.
+	latest map[string]history.Object
 
 	mu sync.Mutex
-	// at is the revision up to which everything has been seen and recorded.
-	at int64
-	// moved is closed, and replaced, whenever at changes.
-	moved chan struct{}
+	// seenUpTo is the revision up to which everything is recorded.
+	seenUpTo int64
+	// changed is closed and replaced whenever seenUpTo changes.
+	changed chan struct{}
 }
 
-// Follow records what is there, and watches from then on what happens to it. Stop
-// it before the Recorder is closed.
+// Follow records all existing objects and watches etcd for changes. Stop the Follower
+// before you close its Recorder.
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
-	o := &Follower{
+	f := &Follower{
 		FollowOptions: options,
-		ended:         make(chan struct{}), moved: make(chan struct{}),
-		known: map[string]history.Object{},
+		ended:         make(chan struct{}), changed: make(chan struct{}),
+		latest: map[string]history.Object{},
 	}
-	if err := o.begin(ctx); err != nil {
-		return nil, fmt.Errorf("observing %s: %w", o.Namespace, err)
+	if err := f.resync(ctx); err != nil {
+		return nil, fmt.Errorf("observing %s: %w", f.Namespace, err)
 	}
-	ctx, o.cancel = context.WithCancel(ctx)
+	ctx, f.cancel = context.WithCancel(ctx)
 	go func() {
-		defer close(o.ended)
-		o.run(ctx)
+		defer close(f.ended)
+		f.run(ctx)
 	}()
-	return o, nil
+	return f, nil
 }
 
-// CatchUp returns when the follower has recorded everything that was committed
-// before the call. The error is that of [Observer.CatchUp].
-func (o *Follower) CatchUp(ctx context.Context) error {
-	// The key does not matter: every answer says how far etcd is.
-	answer, err := o.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
+// CatchUp waits until the follower has recorded everything that was committed before
+// the call. Its error is that of [Observer.CatchUp].
+func (f *Follower) CatchUp(ctx context.Context) error {
+	// Every response carries etcd's current revision, whatever the key.
+	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
-		return fmt.Errorf("asking etcd how far it is: %w", err)
+		return fmt.Errorf("reading the current revision of etcd: %w", err)
 	}
 	for {
-		o.mu.Lock()
-		at, moved := o.at, o.moved
-		o.mu.Unlock()
-		if at >= answer.Header.Revision {
+		f.mu.Lock()
+		seen, changed := f.seenUpTo, f.changed
+		f.mu.Unlock()
+		if seen >= response.Header.Revision {
 			return nil
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("what followed version %d has not been seen, up to %d", at, answer.Header.Revision)
+			return fmt.Errorf("etcd revisions %d to %d are not received yet", seen+1, response.Header.Revision)
 		}
 	}
 }
 
 // Stop ends the watch and returns when nothing more is recorded.
-func (o *Follower) Stop() {
-	o.cancel()
-	<-o.ended
+func (f *Follower) Stop() {
+	f.cancel()
+	<-f.ended
 }
 
-// run follows etcd until ctx is done, and begins anew where it lost it.
-func (o *Follower) run(ctx context.Context) {
+// run follows etcd until ctx is done. When it loses its position, it records a gap and
+// resyncs.
+func (f *Follower) run(ctx context.Context) {
 	for {
-		err := o.follow(ctx)
+		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		o.gap("%v", err)
-		for again := true; again; again = o.begin(ctx) != nil {
+		f.gap("%v", err)
+		for failed := true; failed; failed = f.resync(ctx) != nil {
 			select {
 			case <-ctx.Done():
 				return
@@ -108,99 +109,99 @@ func (o *Follower) run(ctx context.Context) {
 	}
 }
 
-// follow records what is committed after what was seen. It ends with ctx, or when
-// etcd no longer has what comes next; a connection that breaks, and an etcd that
-// is started again, the client follows through by itself.
-func (o *Follower) follow(ctx context.Context) error {
+// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
+// compacted the next revision. The etcd client itself reconnects after a broken
+// connection or a restart of etcd.
+func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// All keys, so that whatever is committed shows how far the watch is: one of
-	// fewer keys would fall behind what etcd keeps of the past.
-	watch := o.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(o.at+1))
-	for answer := range watch {
-		if err := answer.Err(); err != nil {
-			return fmt.Errorf("watching etcd from version %d: %w", o.at+1, err)
+	// The watch includes all keys, so that every commit advances its revision. A watch
+	// on fewer keys could fall behind etcd's compaction.
+	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
+	for response := range watch {
+		if err := response.Err(); err != nil {
+			return fmt.Errorf("watching etcd from revision %d: %w", f.seenUpTo+1, err)
 		}
-		for _, event := range answer.Events {
-			o.event(event)
+		for _, event := range response.Events {
+			f.event(event)
 		}
-		if n := len(answer.Events); n > 0 {
-			o.advance(answer.Events[n-1].Kv.ModRevision)
+		if n := len(response.Events); n > 0 {
+			f.advance(response.Events[n-1].Kv.ModRevision)
 		}
 	}
-	return errors.New("etcd's watch has ended")
+	return errors.New("the watch on etcd ended")
 }
 
-// event records one change, if it is of an object that is observed.
-func (o *Follower) event(event *clientv3.Event) {
+// event records one change, if it changes an observed object.
+func (f *Follower) event(event *clientv3.Event) {
 	key := string(event.Kv.Key)
-	resource := o.resourceOf(key)
+	resource := f.resourceOf(key)
 	if resource == "" {
 		return
 	}
-	before, known := o.known[key]
+	before, known := f.latest[key]
 	if event.Type == clientv3.EventTypeDelete {
 		if !known {
-			o.gap("%s was deleted and had not been seen before", key)
+			f.gap("etcd key %s was deleted, but its creation is missing", key)
 			return
 		}
-		o.forget(key, before, event.Kv.ModRevision)
+		f.recordDeletion(key, before, event.Kv.ModRevision)
 		return
 	}
 	object, err := decode(resource, event.Kv)
 	switch {
 	case err != nil:
-		o.gap("%s cannot be read: %v", key, err)
+		f.gap("cannot decode etcd key %s: %v", key, err)
 	case event.IsCreate():
-		o.record(history.Added, key, object)
+		f.record(history.Added, key, object)
 	case !known:
-		o.gap("%s was modified and had not been seen before", object.Ref)
-		o.record(history.Modified, key, object)
+		f.gap("%s was modified, but its creation is missing", object.Ref)
+		f.record(history.Modified, key, object)
 	default:
-		o.record(history.Modified, key, object)
+		f.record(history.Modified, key, object)
 	}
 }
 
-// begin takes what is there now for the truth: at the start all there is, and
-// after a gap what has become of it meanwhile.
-func (o *Follower) begin(ctx context.Context) error {
-	present, revision, err := o.snapshot(ctx)
+// resync reads all objects from etcd and records each difference to the latest versions
+// seen. At the start it records all objects.
+func (f *Follower) resync(ctx context.Context) error {
+	present, revision, err := f.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.known)) {
+	for _, key := range slices.Sorted(maps.Keys(f.latest)) {
 		if _, still := present[key]; !still {
-			o.forget(key, o.known[key], revision)
+			f.recordDeletion(key, f.latest[key], revision)
 		}
 	}
 	inOrder := slices.SortedFunc(maps.Keys(present), func(a, b string) int {
 		return int(present[a].Version) - int(present[b].Version)
 	})
 	for _, key := range inOrder {
-		switch before, known := o.known[key]; {
+		switch before, known := f.latest[key]; {
 		case !known:
-			o.record(history.Added, key, present[key])
+			f.record(history.Added, key, present[key])
 		case before.Version < present[key].Version:
-			o.record(history.Modified, key, present[key])
+			f.record(history.Modified, key, present[key])
 		}
 	}
-	o.advance(revision)
+	f.advance(revision)
 	return nil
 }
 
-// snapshot is all objects by their keys, and the revision at which they stood so.
-func (o *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
+// snapshot reads all observed objects, by key, at one revision.
+func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
-	revision := int64(0) // whichever is the present one, and from then on that
+	revision := int64(0) // 0 reads the current revision; the later reads use the same
 	for _, resource := range slices.Sorted(maps.Keys(prefixes)) {
-		answer, err := o.Etcd.Get(ctx, prefixes[resource]+o.Namespace+"/", clientv3.WithPrefix(), clientv3.WithRev(revision))
+		response, err := f.Etcd.Get(ctx, prefixes[resource]+f.Namespace+"/", clientv3.WithPrefix(), clientv3.WithRev(revision))
 		if err != nil {
 			return nil, 0, fmt.Errorf("reading %s from etcd: %w", resource, err)
 		}
 		if revision == 0 {
-			revision = answer.Header.Revision
+			revision = response.Header.Revision
 		}
-		for _, kv := range answer.Kvs {
+		for _, kv := range response.Kvs {
 			if present[string(kv.Key)], err = decode(resource, kv); err != nil {
 				return nil, 0, fmt.Errorf("reading %s from etcd: %w", kv.Key, err)
 			}
@@ -209,37 +210,37 @@ func (o *Follower) snapshot(ctx context.Context) (map[string]history.Object, int
 	return present, revision, nil
 }
 
-// resourceOf is the resource of an object that is observed, by its key; "" is none.
-func (o *Follower) resourceOf(key string) string {
+// resourceOf returns the resource of an observed object's key, "" for other keys.
+func (f *Follower) resourceOf(key string) string {
 	for resource, prefix := range prefixes {
-		if strings.HasPrefix(key, prefix+o.Namespace+"/") {
+		if strings.HasPrefix(key, prefix+f.Namespace+"/") {
 			return resource
 		}
 	}
 	return ""
 }
 
-func (o *Follower) record(event history.EventType, key string, object history.Object) {
-	o.known[key] = object
-	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
+func (f *Follower) record(event history.EventType, key string, object history.Object) {
+	f.latest[key] = object
+	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// forget records the end of an object, as the API server tells of it: as it was
-// last, at the version of its deletion.
-func (o *Follower) forget(key string, last history.Object, revision int64) {
-	delete(o.known, key)
+// recordDeletion records a deletion as the API server reports it. The record contains
+// the last state of the object, with the version of the deletion.
+func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
+	delete(f.latest, key)
 	last.Version = history.Version(revision)
-	o.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
+	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
-func (o *Follower) advance(revision int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.at = max(o.at, revision)
-	close(o.moved)
-	o.moved = make(chan struct{})
+func (f *Follower) advance(revision int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seenUpTo = max(f.seenUpTo, revision)
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
-func (o *Follower) gap(format string, args ...any) {
-	o.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
+func (f *Follower) gap(format string, args ...any) {
+	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

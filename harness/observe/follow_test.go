@@ -19,12 +19,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// The tests of this file run on a real control plane, which `make upstream` builds.
+// The tests in this file run on a real control plane, which `make upstream` builds.
 
 const namespace = "observed"
 
-// stand is what a test observes, and what was recorded of it.
-type stand struct {
+// fixture is a control plane with a recorder, and the records so far.
+type fixture struct {
 	t        *testing.T
 	cluster  *embedded.Cluster
 	admin    kubernetes.Interface
@@ -35,144 +35,145 @@ type stand struct {
 	records []history.Record
 }
 
-func newStand(t *testing.T) *stand {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{t: t, cluster: c}
-	t.Cleanup(func() { s.must(c.Stop(context.WithoutCancel(t.Context()))) })
-	s.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
-	s.must(err)
-	s.etcd, err = c.Etcd(t.Context())
-	s.must(err)
-	t.Cleanup(func() { s.must(s.etcd.Close()) })
-	s.recorder, err = history.Create(filepath.Join(dir, "history.jsonl"), history.Start{}, clock.RealClock{}, func(r *history.Record) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.records = append(s.records, *r)
+	f := &fixture{t: t, cluster: c}
+	t.Cleanup(func() { f.must(c.Stop(context.WithoutCancel(t.Context()))) })
+	f.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
+	f.must(err)
+	f.etcd, err = c.Etcd(t.Context())
+	f.must(err)
+	t.Cleanup(func() { f.must(f.etcd.Close()) })
+	f.recorder, err = history.Create(filepath.Join(dir, "history.jsonl"), history.Start{}, clock.RealClock{}, func(r *history.Record) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.records = append(f.records, *r)
 	})
-	s.must(err)
-	_, err = s.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	s.must(err)
-	return s
+	f.must(err)
+	_, err = f.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	f.must(err)
+	return f
 }
 
-func (s *stand) must(err error) {
-	s.t.Helper()
+func (f *fixture) must(err error) {
+	f.t.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
-func (s *stand) options() FollowOptions {
-	return FollowOptions{Etcd: s.etcd, Namespace: namespace, Recorder: s.recorder}
+func (f *fixture) options() FollowOptions {
+	return FollowOptions{Etcd: f.etcd, Namespace: namespace, Recorder: f.recorder}
 }
 
-// create makes a Service, change labels it, remove deletes it.
-func (s *stand) create(name string) {
-	s.t.Helper()
-	_, err := s.admin.CoreV1().Services(namespace).Create(s.t.Context(), &corev1.Service{
+// The methods create, change and remove create, label and delete a Service.
+func (f *fixture) create(name string) {
+	f.t.Helper()
+	_, err := f.admin.CoreV1().Services(namespace).Create(f.t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
-	s.must(err)
+	f.must(err)
 }
 
-func (s *stand) change(name, label string) {
-	s.t.Helper()
-	_, err := s.admin.CoreV1().Services(namespace).Patch(s.t.Context(), name, "application/merge-patch+json",
+func (f *fixture) change(name, label string) {
+	f.t.Helper()
+	_, err := f.admin.CoreV1().Services(namespace).Patch(f.t.Context(), name, "application/merge-patch+json",
 		[]byte(`{"metadata": {"labels": {"test": "`+label+`"}}}`), metav1.PatchOptions{})
-	s.must(err)
+	f.must(err)
 }
 
-func (s *stand) remove(name string) {
-	s.t.Helper()
-	s.must(s.admin.CoreV1().Services(namespace).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
+func (f *fixture) remove(name string) {
+	f.t.Helper()
+	f.must(f.admin.CoreV1().Services(namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// compact throws away what was in etcd up to now.
-func (s *stand) compact() {
-	s.t.Helper()
-	present, err := s.etcd.Get(s.t.Context(), "/", clientv3.WithCountOnly())
-	s.must(err)
-	_, err = s.etcd.Compact(s.t.Context(), present.Header.Revision)
-	s.must(err)
+// compact removes all revisions before the current one from etcd.
+func (f *fixture) compact() {
+	f.t.Helper()
+	present, err := f.etcd.Get(f.t.Context(), "/", clientv3.WithCountOnly())
+	f.must(err)
+	_, err = f.etcd.Compact(f.t.Context(), present.Header.Revision)
+	f.must(err)
 }
 
-// truths returns in words what was recorded of Services, and how many gaps.
-func (s *stand) truths(o *Follower) (told []string, gaps int) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+// serviceCommits returns a description of each commit of a Service, and the number of
+// gaps.
+func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
-	s.must(o.CatchUp(ctx))
-	o.Stop()
-	s.must(s.recorder.Close())
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	f.must(follower.CatchUp(ctx))
+	follower.Stop()
+	f.must(f.recorder.Close())
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	last := history.Version(0)
-	for _, r := range s.records {
+	for _, r := range f.records {
 		switch {
 		case r.Gap != nil:
 			gaps++
 		case r.Commit == nil || r.Commit.Object.Resource != "services":
 		default:
-			told = append(told, string(r.Commit.Type)+" "+r.Commit.Object.Name+" "+r.Commit.Object.Labels["test"])
+			commits = append(commits, string(r.Commit.Type)+" "+r.Commit.Object.Name+" "+r.Commit.Object.Labels["test"])
 			if r.Commit.Object.Version < last && gaps == 0 {
-				s.t.Errorf("%s at version %d after version %d", r.Commit.Object.Ref, r.Commit.Object.Version, last)
+				f.t.Errorf("%s at version %d after version %d", r.Commit.Object.Ref, r.Commit.Object.Version, last)
 			}
 			last = r.Commit.Object.Version
 		}
 	}
-	return told, gaps
+	return commits, gaps
 }
 
-// TestOutages: nothing is missed when the API server and etcd are killed and
-// start again, nor when the past is thrown away in between.
+// TestOutages verifies that the follower misses nothing when the API server and etcd
+// are killed and restarted. Compactions happen in between.
 func TestOutages(t *testing.T) {
-	s := newStand(t)
-	s.create("before")
-	o, err := Follow(t.Context(), s.options())
-	s.must(err)
-	s.change("before", "1")
-	s.must(o.CatchUp(t.Context())) // what has not been seen when it is thrown away is a gap indeed
-	s.compact()
+	f := newFixture(t)
+	f.create("before")
+	follower, err := Follow(t.Context(), f.options())
+	f.must(err)
+	f.change("before", "1")
+	f.must(follower.CatchUp(t.Context())) // a compaction of unseen revisions would be a gap
+	f.compact()
 	for _, part := range []cluster.Part{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
 		name := "with-" + string(part)
-		s.create(name)
-		s.change(name, "1") // which a watch at the API server might never tell of
-		s.must(s.cluster.Halt(t.Context(), part))
-		s.must(s.cluster.Resume(t.Context(), part))
-		s.change(name, "2")
-		s.remove(name)
-		s.must(o.CatchUp(t.Context()))
-		s.compact()
+		f.create(name)
+		f.change(name, "1") // a watch on the API server might miss this
+		f.must(f.cluster.Halt(t.Context(), part))
+		f.must(f.cluster.Resume(t.Context(), part))
+		f.change(name, "2")
+		f.remove(name)
+		f.must(follower.CatchUp(t.Context()))
+		f.compact()
 	}
-	told, gaps := s.truths(o)
+	commits, gaps := f.serviceCommits(follower)
 	want := []string{"ADDED before ", "MODIFIED before 1"}
 	for _, name := range []string{"with-kube-apiserver", "with-etcd", "with-kube-apiserver"} {
 		want = append(want, "ADDED "+name+" ", "MODIFIED "+name+" 1", "MODIFIED "+name+" 2", "DELETED "+name+" 2")
 	}
-	if diff := cmp.Diff(want, told); diff != "" || gaps != 0 {
-		t.Errorf("%d gaps, truth (-want +got):\n%s", gaps, diff)
+	if diff := cmp.Diff(want, commits); diff != "" || gaps != 0 {
+		t.Errorf("%d gaps, commits (-want +got):\n%s", gaps, diff)
 	}
 }
 
-// TestAsTheAPIServerTells: a version that is read from etcd is the same as the
-// API server shows it.
-func TestAsTheAPIServerTells(t *testing.T) {
-	s := newStand(t)
-	s.create("web")
-	o, err := Follow(t.Context(), s.options())
-	s.must(err)
-	s.change("web", "1")
-	shown, err := s.admin.CoreV1().Services(namespace).Get(t.Context(), "web", metav1.GetOptions{})
-	s.must(err)
+// TestSameAsAPIServer verifies that a version read from etcd equals the version from
+// the API server.
+func TestSameAsAPIServer(t *testing.T) {
+	f := newFixture(t)
+	f.create("web")
+	follower, err := Follow(t.Context(), f.options())
+	f.must(err)
+	f.change("web", "1")
+	shown, err := f.admin.CoreV1().Services(namespace).Get(t.Context(), "web", metav1.GetOptions{})
+	f.must(err)
 	want, err := history.Project("services", shown)
-	s.must(err)
-	s.truths(o)
-	for _, r := range s.records {
+	f.must(err)
+	f.serviceCommits(follower)
+	for _, r := range f.records {
 		if r.Commit != nil && r.Commit.Object.Version == want.Version {
 			if diff := cmp.Diff(want, r.Commit.Object); diff != "" {
 				t.Errorf("(-API server +etcd):\n%s", diff)
@@ -183,34 +184,34 @@ func TestAsTheAPIServerTells(t *testing.T) {
 	t.Errorf("version %d was not recorded", want.Version)
 }
 
-// TestGap: a follower that has lost its place says so, and goes on with what is
-// there.
+// TestGap verifies that a follower records a gap after a compaction of unseen
+// revisions, and continues with the current state.
 func TestGap(t *testing.T) {
-	s := newStand(t)
-	s.create("stays")
-	s.create("changes")
-	s.create("goes")
-	o, err := Follow(t.Context(), s.options())
-	s.must(err)
-	s.must(o.CatchUp(t.Context()))
-	o.Stop()
-	s.change("changes", "1")
-	s.remove("goes")
-	s.create("comes")
-	s.compact()
-	o.ended = make(chan struct{})
+	f := newFixture(t)
+	f.create("stays")
+	f.create("changes")
+	f.create("goes")
+	follower, err := Follow(t.Context(), f.options())
+	f.must(err)
+	f.must(follower.CatchUp(t.Context()))
+	follower.Stop()
+	f.change("changes", "1")
+	f.remove("goes")
+	f.create("comes")
+	f.compact()
+	follower.ended = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	o.cancel = cancel
+	follower.cancel = cancel
 	go func() {
-		defer close(o.ended)
-		o.run(ctx)
+		defer close(follower.ended)
+		follower.run(ctx)
 	}()
-	told, gaps := s.truths(o)
+	commits, gaps := f.serviceCommits(follower)
 	want := []string{
 		"ADDED stays ", "ADDED changes ", "ADDED goes ",
 		"DELETED goes ", "MODIFIED changes 1", "ADDED comes ",
 	}
-	if diff := cmp.Diff(want, told); diff != "" || gaps != 1 {
-		t.Errorf("%d gaps, want 1; truth (-want +got):\n%s", gaps, diff)
+	if diff := cmp.Diff(want, commits); diff != "" || gaps != 1 {
+		t.Errorf("%d gaps, want 1; commits (-want +got):\n%s", gaps, diff)
 	}
 }

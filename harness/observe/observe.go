@@ -1,9 +1,9 @@
-// Package observe is the witness of the truth: it records every version of every
-// object of a run's namespace. Where etcd is within reach it follows that (see
-// [Follow]); elsewhere it watches the API server directly, past the fault proxy.
+// Package observe records every committed version of the observed objects in a run's
+// namespace. Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
+// watches the API server directly, without the fault proxy.
 //
-// It neither judges nor repairs. Where it cannot vouch for having seen
-// everything, it records a gap, which makes what follows unknown.
+// The package only records. If it may have missed a version, it records a gap; checks
+// that need the missing versions then report unknown.
 package observe
 
 import (
@@ -20,7 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Resources is what a run observes: what the workload controllers read and write.
+// Resources are the resources that a run observes: those that the workload controllers
+// read and write.
 var Resources = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "pods"},
 	{Version: "v1", Resource: "replicationcontrollers"},
@@ -32,26 +33,26 @@ var Resources = []schema.GroupVersionResource{
 
 // Options says what to observe and where to record it.
 type Options struct {
-	// Config reaches the API server directly, with the right to read Resources.
+	// Config connects to the API server directly, with permission to read Resources.
 	Config    *rest.Config
 	Namespace string
 	Resources []schema.GroupVersionResource
 	Recorder  Recorder
 }
 
-// Recorder takes the records of the truth.
+// Recorder receives the commit records and gaps.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records the truth, as the API server tells it, until it is stopped. It
-// misses what an API server that ends has not told any more.
+// Observer records commits from watches on the API server until it is stopped. It can
+// miss commits that an API server did not send before it stopped.
 type Observer struct {
-	witnesses []*witness
-	cancel    context.CancelFunc
-	group     *errgroup.Group
+	watchers []*resourceWatcher
+	cancel   context.CancelFunc
+	group    *errgroup.Group
 }
 
-// Start records what is there, begins to watch what happens to it, and returns
-// once every watch stands. Stop it before the Recorder is closed.
+// Start records all existing objects and watches them. It returns when all watches are
+// open. Stop the Observer before you close its Recorder.
 func Start(ctx context.Context, o Options) (*Observer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	observer := &Observer{cancel: cancel, group: new(errgroup.Group)}
@@ -61,39 +62,39 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 			observer.Stop()
 			return nil, fmt.Errorf("observing %s: %w", resource.GroupResource(), err)
 		}
-		w := newWitness(client, resource, o.Namespace, o.Recorder)
-		stream, err := w.begin(ctx)
+		w := newResourceWatcher(client, resource, o.Namespace, o.Recorder)
+		stream, err := w.start(ctx)
 		if err != nil {
 			observer.Stop()
 			return nil, fmt.Errorf("observing %s: %w", w.resource, err)
 		}
-		observer.witnesses = append(observer.witnesses, w)
+		observer.watchers = append(observer.watchers, w)
 		observer.group.Go(func() error { w.run(ctx, stream); return nil })
 	}
 	return observer, nil
 }
 
-// CatchUp returns when the observer has recorded everything that was committed
-// before the call. The error says what it has not seen by the end of ctx, or why it
-// cannot tell; whether that is a gap is for the caller to say, who knows whether it
-// may still come.
+// CatchUp waits until the observer has recorded everything that was committed before
+// the call. If ctx ends first, the error says what is missing. The caller decides
+// whether that is a gap, because the missing events may still arrive.
 func (o *Observer) CatchUp(ctx context.Context) error {
-	missing := make([]error, len(o.witnesses))
+	missing := make([]error, len(o.watchers))
 	var group errgroup.Group
-	for i, w := range o.witnesses {
+	for i, w := range o.watchers {
 		group.Go(func() error { missing[i] = w.catchUp(ctx); return nil })
 	}
-	_ = group.Wait() // of all of them, not of the first that fails
+	_ = group.Wait() // the errors are in missing
 	return errors.Join(missing...)
 }
 
 // Stop ends every watch and returns when nothing more is recorded.
 func (o *Observer) Stop() {
 	o.cancel()
-	_ = o.group.Wait() // the witnesses record their own failures
+	_ = o.group.Wait() // the watchers record their own failures
 }
 
-// clientFor speaks protobuf: the witnesses share the machine with what they watch.
+// clientFor returns a client for one API group version. It uses protobuf to save CPU on
+// the machine that also runs the control plane.
 func clientFor(config *rest.Config, version schema.GroupVersion) (*rest.RESTClient, error) {
 	c := rest.CopyConfig(config)
 	c.GroupVersion = &version
@@ -103,11 +104,11 @@ func clientFor(config *rest.Config, version schema.GroupVersion) (*rest.RESTClie
 	}
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c.ContentType = "application/vnd.kubernetes.protobuf"
-	c.QPS = -1 // no limit: a witness that waits is a witness that lags
+	c.QPS = -1 // no client-side limit: it would delay the records
 	c.UserAgent = "gauntlet-observer"
 	return rest.RESTClientFor(c)
 }
 
-// retryDelay is how long a witness waits before it opens a watch again that
-// broke, so that it does not hammer an API server that is down.
+// retryDelay is the time before a watcher reopens a broken watch. It keeps the watchers
+// from overloading an API server that is starting.
 const retryDelay = 50 * time.Millisecond

@@ -1,6 +1,6 @@
-// Package rights compares what a subject may do with what it asked for in a run:
-// whether its roles grant enough, and not more than it uses. It reads histories
-// and roles, and knows no cluster.
+// Package rbacaudit compares the RBAC permissions of a subject with its requests in a
+// run. It finds missing permissions and permissions that were never used. It reads only
+// histories and RBAC rules.
 package rbacaudit
 
 import (
@@ -15,12 +15,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Permission is a verb and what it may be applied to, such as
-// "update deployments.apps/status". Namespaces and names of objects are not part
-// of it.
+// Permission is a verb with a resource, such as "update deployments.apps/status". It
+// contains neither namespaces nor names of objects.
 type Permission string
 
-func right(verb, resource, group, subresource string) Permission {
+func permission(verb, resource, group, subresource string) Permission {
 	words := verb + " " + resource
 	if group != "" {
 		words += "." + group
@@ -31,8 +30,8 @@ func right(verb, resource, group, subresource string) Permission {
 	return Permission(words)
 }
 
-// Granted returns every right that rules grant, sorted, each once. Rules must
-// name what they grant: "*" is a right of its own, which nobody asks for.
+// Granted returns the permissions that rules grant, sorted and without duplicates. The
+// rules must not contain wildcards: "*" would be a permission of its own.
 func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	var all []Permission
 	for _, rule := range rules {
@@ -40,7 +39,7 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 			for _, resource := range rule.Resources {
 				resource, subresource, _ := strings.Cut(resource, "/")
 				for _, verb := range rule.Verbs {
-					all = append(all, right(verb, resource, group, subresource))
+					all = append(all, permission(verb, resource, group, subresource))
 				}
 			}
 		}
@@ -49,64 +48,66 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	return slices.Compact(all)
 }
 
-// Requested is what a subject asked for in a run.
+// Requested contains the permissions that a subject needed in a run.
 type Requested struct {
-	// Permissions are those that its requests needed, sorted, each once.
+	// Permissions are the permissions that the requests needed, sorted and without
+	// duplicates.
 	Permissions []Permission `json:"rights"`
-	// Refused are the requests that the API server, not a fault, refused for want
-	// of a right, in words. One that has just started refuses whatever is asked,
-	// before it has read its roles. So what is asked of anything that is granted
-	// later is left out, be it by another verb: a client lists, is refused, and
-	// watches then. That no verb is missing is seen by Rights.
+	// Refused describes the requests that the API server denied with 403 Forbidden. A
+	// restarted API server denies all requests until it has loaded its roles. Therefore
+	// a denial does not count if a later request for the same object was allowed, even
+	// with another verb: after a denied list, a client may watch instead. Permissions
+	// still contains the denied verb.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// RequestedIn returns what was asked for in a history. Its error is the history's.
+// RequestedIn returns the permissions that the requests in a history needed. Its error
+// is that of the history.
 func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
-	var asked Requested
+	var requested Requested
 	requests := map[uint64]*history.Request{}
-	var refusals []*history.Request // of what was not granted since
+	var refusals []*history.Request // without a later allowed request
 	for record, err := range records {
 		if err != nil {
 			return Requested{}, err
 		}
 		if r := record.Request; r != nil && r.Resource != "" {
 			requests[r.ID] = r
-			asked.Permissions = append(asked.Permissions, needed(r))
+			requested.Permissions = append(requested.Permissions, needed(r))
 		}
 		if r := record.Response; r != nil && requests[r.ID] != nil {
-			switch of := requests[r.ID]; {
-			case refused(of, r):
-				refusals = append(refusals, of)
+			switch request := requests[r.ID]; {
+			case refused(request, r):
+				refusals = append(refusals, request)
 			case granted(r):
 				refusals = slices.DeleteFunc(refusals, func(refusal *history.Request) bool {
-					return needed(refusal) == needed(of) || sameObject(refusal, of)
+					return needed(refusal) == needed(request) || sameObject(refusal, request)
 				})
 			}
 		}
 	}
 	for _, refusal := range refusals {
-		asked.Refused = append(asked.Refused, inWords(refusal))
+		requested.Refused = append(requested.Refused, describe(refusal))
 	}
-	slices.Sort(asked.Permissions)
-	asked.Permissions = slices.Compact(asked.Permissions)
-	return asked, nil
+	slices.Sort(requested.Permissions)
+	requested.Permissions = slices.Compact(requested.Permissions)
+	return requested, nil
 }
 
 func needed(r *history.Request) Permission {
 	resource, group, _ := strings.Cut(r.Resource, ".")
-	return right(r.Verb, resource, group, r.Subresource)
+	return permission(r.Verb, resource, group, r.Subresource)
 }
 
-// refused: quotas and namespaces that are going answer 403 as well, to creates.
-// A create says no name that a role could be limited to, so that one is missing a
-// right only where Rights shows it.
+// refused reports whether the API server denied the request for lack of a permission.
+// Creates do not count, because quotas and terminating namespaces also answer 403 to
+// them. A create names no object, so a missing permission for it shows in Permissions.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }
 
-// sameObject: or the same objects, where no name is given. Events are written once
-// and not again when they are refused: one is as good as another.
+// sameObject reports whether two requests address the same object or collection. All
+// events count as the same, because clients do not repeat a denied event.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
@@ -115,7 +116,7 @@ func sameObject(a, b *history.Request) bool {
 	return resource == "events" || a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// granted: whatever else came of the request, it got past the authorization.
+// granted reports whether a request was authorized, whatever its result.
 func granted(response *history.Response) bool {
 	switch response.ServerCode {
 	case 0, http.StatusUnauthorized, http.StatusForbidden:
@@ -124,11 +125,11 @@ func granted(response *history.Response) bool {
 	return response.ServerCode < http.StatusInternalServerError
 }
 
-func inWords(r *history.Request) string {
+func describe(r *history.Request) string {
 	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
 }
 
-// Without returns the rights of some that are not among others.
+// Without returns the permissions in some that are not in others.
 func Without(some, others []Permission) []Permission {
 	return slices.DeleteFunc(slices.Clone(some), func(r Permission) bool { return slices.Contains(others, r) })
 }

@@ -18,11 +18,11 @@ func TestGranted(t *testing.T) {
 	)
 	want := []Permission{"get pods", "get pods/status", "update replicasets.apps/status", "watch pods", "watch pods/status"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rights (-want +got):\n%s", diff)
+		t.Errorf("permissions (-want +got):\n%s", diff)
 	}
 }
 
-func TestAskedIn(t *testing.T) {
+func TestRequestedIn(t *testing.T) {
 	request := func(id uint64, verb, resource, subresource string) *history.Record {
 		return &history.Record{Request: &history.Request{
 			ID: id, Subject: "subject-0", Verb: verb, Resource: resource, Subresource: subresource, Namespace: "ns", Name: "web",
@@ -37,26 +37,26 @@ func TestAskedIn(t *testing.T) {
 		want    Requested
 	}{
 		{"nothing", nil, Requested{}},
-		{"each right once", []*history.Record{
+		{"each permission once", []*history.Record{
 			request(1, "watch", "pods", ""), response(1, 200, 200), request(2, "watch", "pods", ""),
 			request(3, "update", "deployments.apps", "status"), response(3, 409, 409),
 		}, Requested{Permissions: []Permission{"update deployments.apps/status", "watch pods"}}},
-		{"what is no resource needs no right", []*history.Record{request(1, "get", "", ""), response(1, 403, 403)}, Requested{}},
+		{"a path that is no resource needs no permission", []*history.Record{request(1, "get", "", ""), response(1, 403, 403)}, Requested{}},
 		{"refused", []*history.Record{request(1, "get", "leases.coordination.k8s.io", ""), response(1, 403, 403)},
 			Requested{Permissions: []Permission{"get leases.coordination.k8s.io"}, Refused: []string{"subject-0: get leases.coordination.k8s.io ns/web"}}},
 		{"refused by a fault", []*history.Record{request(1, "get", "pods", ""), response(1, 403, 0)}, Requested{Permissions: []Permission{"get pods"}}},
-		{"refused, but a fault hid it", []*history.Record{request(1, "get", "pods", ""), response(1, 500, 403)},
+		{"refused, but a fault changed the response", []*history.Record{request(1, "get", "pods", ""), response(1, 500, 403)},
 			Requested{Permissions: []Permission{"get pods"}, Refused: []string{"subject-0: get pods ns/web"}}},
-		{"refused, and granted a moment later", []*history.Record{
+		{"refused, then granted", []*history.Record{
 			request(1, "get", "pods", ""), response(1, 403, 403), request(2, "get", "pods", ""), response(2, 404, 404),
 		}, Requested{Permissions: []Permission{"get pods"}}},
-		{"refused, and granted by another verb", []*history.Record{
+		{"refused, then granted with another verb", []*history.Record{
 			request(1, "list", "pods", ""), response(1, 403, 403), request(2, "watch", "pods", ""), response(2, 200, 200),
 		}, Requested{Permissions: []Permission{"list pods", "watch pods"}}},
-		{"refused, and something else granted", []*history.Record{
+		{"refused, then another resource granted", []*history.Record{
 			request(1, "list", "pods", ""), response(1, 403, 403), request(2, "watch", "services", ""), response(2, 200, 200),
 		}, Requested{Permissions: []Permission{"list pods", "watch services"}, Refused: []string{"subject-0: list pods ns/web"}}},
-		{"granted, and refused since", []*history.Record{
+		{"granted, then refused", []*history.Record{
 			request(1, "get", "pods", ""), response(1, 200, 200), request(2, "get", "pods", ""), response(2, 403, 403),
 			request(3, "get", "pods", ""), response(3, 500, 500), request(4, "get", "pods", ""), response(4, 401, 401),
 		}, Requested{Permissions: []Permission{"get pods"}, Refused: []string{"subject-0: get pods ns/web"}}},
@@ -77,7 +77,7 @@ func TestAskedIn(t *testing.T) {
 	}
 }
 
-func TestAskedInWhatCannotBeRead(t *testing.T) {
+func TestRequestedInReadError(t *testing.T) {
 	broken := errors.New("line 7")
 	_, err := RequestedIn(func(yield func(*history.Record, error) bool) { yield(nil, broken) })
 	if !errors.Is(err, broken) {

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// thousand is the convergence that the benchmark times: its await ends when 1000
-// pods are ready.
-const thousand = `
+// thousandPods is the scenario of the benchmark: its await ends when 1000 pods are
+// ready.
+const thousandPods = `
 name: thousand
 description: 0 to 1000 pods, nothing goes wrong
 seed: 1
@@ -25,16 +25,16 @@ workload:
 settle: {within: 60s, quiet: 500ms}
 `
 
-// BenchmarkProxy times 1000 pods, from the scale to the last one ready, with the
-// fault proxy in the subject's way and without it, in turn, and reports the
-// median of the ratios of the pairs. The goal is under 1.05.
+// BenchmarkProxy measures the time from the scale to 1000 ready pods, with and without
+// the fault proxy. It reports the median ratio of pairs of runs. The goal is a ratio
+// below 1.05.
 func BenchmarkProxy(b *testing.B) {
 	const pairs = 5
 	for b.Loop() {
 		var ratios, proxied, direct []float64
 		for i := range pairs {
 			order := []bool{false, true}
-			if i%2 == 1 { // whoever runs second finds a warmer machine
+			if i%2 == 1 { // alternate, because the second run of a pair is faster
 				slices.Reverse(order)
 			}
 			took := map[bool]time.Duration{}
@@ -60,31 +60,31 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// convergence makes a run and returns how long its last step took.
+// convergence runs the scenario and returns the duration of its last step.
 func convergence(b *testing.B, direct bool) time.Duration {
 	b.Helper()
-	asked, err := scenario.Parse("thousand", []byte(thousand))
+	spec, err := scenario.Parse("thousand", []byte(thousandPods))
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := options(asked, subject.Ours, b.TempDir(), func(m string) { b.Log(m) })
+	o := options(spec, subject.Ours, b.TempDir(), func(m string) { b.Log(m) })
 	o.Direct = direct
-	judged, err := Run(b.Context(), o)
+	result, err := Run(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	begun := map[int]time.Duration{}
-	for record, err := range history.ReadFile(directory(judged.Directory).history()) {
+	started := map[int]time.Duration{}
+	for record, err := range history.ReadFile(directory(result.Directory).history()) {
 		switch {
 		case err != nil:
 			b.Fatal(err)
 		case record.Step == nil:
 		case record.Step.Event == history.StepBegun:
-			begun[record.Step.Index] = record.At
-		case record.Step.Event == history.StepDone && record.Step.Index == len(asked.Workload)-1:
-			return record.At - begun[record.Step.Index]
+			started[record.Step.Index] = record.At
+		case record.Step.Event == history.StepDone && record.Step.Index == len(spec.Workload)-1:
+			return record.At - started[record.Step.Index]
 		}
 	}
-	b.Fatal("the last step was not done")
+	b.Fatal("the last step has no end")
 	return 0
 }

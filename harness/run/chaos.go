@@ -20,141 +20,142 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// chaos runs the workload and, beside it, every fault in its time. It returns
-// when the workload has ended and every fault is healed.
-func (s *stage) chaos(ctx context.Context) error {
-	if err := s.cluster.Health(ctx); err != nil {
-		return fmt.Errorf("before the workload begins: %w", err)
+// runChaos runs the workload and all faults concurrently. It returns when the workload
+// has ended and every fault is healed.
+func (e *testEnvironment) runChaos(ctx context.Context) error {
+	if err := e.cluster.Health(ctx); err != nil {
+		return fmt.Errorf("health check before the workload: %w", err)
 	}
-	s.mark(history.PhaseChaos)
-	s.progress("chaos: %d steps, %d faults", len(s.Scenario.Workload), len(s.Scenario.Faults))
+	e.beginPhase(history.PhaseChaos)
+	e.progress("chaos: %d workload steps, %d faults", len(e.Scenario.Workload), len(e.Scenario.Faults))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	worked := make(chan struct{}) // closed when the workload has ended
-	t := times{begun: s.Clock.Now(), worked: worked, idle: s.idle(ctx, worked)}
+	workloadDone := make(chan struct{}) // closed when the workload has ended
+	t := faultTiming{chaosBegan: e.Clock.Now(), workloadDone: workloadDone, converged: e.convergedAfterWorkload(ctx, workloadDone)}
 	var group errgroup.Group
-	for i, spec := range s.Scenario.Faults {
-		// Before the workload begins, so that no moment passes unseen.
-		first := s.lookout.expect(spec.When, s.proxy.Controller, false)
-		group.Go(func() error { return s.fault(ctx, i, first, t) })
+	for i, spec := range e.Scenario.Faults {
+		// Subscribe before the workload begins, so that no record is missed.
+		first := e.dispatcher.subscribe(spec.When, e.proxy.Controller, false)
+		group.Go(func() error { return e.runFault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
-		defer close(worked)
+		defer close(workloadDone)
 		err := workload.Run(ctx, workload.Env{
-			Client:    s.admin,
+			Client:    e.admin,
 			Namespace: namespace,
-			Pods:      s.pods,
-			Recorder:  s.lookout,
-			Clock:     s.Clock,
-		}, s.Scenario.Workload)
+			Pods:      e.pods,
+			Recorder:  e.dispatcher,
+			Clock:     e.Clock,
+		}, e.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
-			s.progress("%v", err)
-			return nil // for the checks to judge
+			e.progress("%v", err)
+			return nil // the checks decide
 		}
 		return err
 	})
 	return group.Wait()
 }
 
-// times are those that faults go by.
-type times struct {
-	begun  time.Time       // when the workload began
-	worked <-chan struct{} // closed when it has ended
-	idle   <-chan struct{} // closed when the subject has nothing left to do after that
+// faultTiming contains the events of a run that start and end faults.
+type faultTiming struct {
+	chaosBegan   time.Time       // beginning of the chaos phase
+	workloadDone <-chan struct{} // closed when the workload has ended
+	converged    <-chan struct{} // closed when the subject has converged and is quiet after the workload
 }
 
-// idle returns what is closed when the workload has ended and the subject has
-// converged and is quiet, or has had its time for that. No moment comes of its
-// doing after that.
-func (s *stage) idle(ctx context.Context, worked <-chan struct{}) <-chan struct{} {
-	idle := make(chan struct{})
+// convergedAfterWorkload returns a channel that is closed when the subject has
+// converged and is quiet after the workload. It is also closed when the time limit for
+// that is over. Waiting for a trigger ends then.
+func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
+	converged := make(chan struct{})
 	go func() {
-		defer close(idle)
+		defer close(converged)
 		select {
-		case <-worked:
+		case <-workloadDone:
 		case <-ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+		ctx, cancel := context.WithTimeout(ctx, e.Scenario.Settle.Within)
 		defer cancel()
-		for s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
+		for e.monitor.waitConverged(ctx) && !e.monitor.waitQuiet(ctx, e.Clock, e.Scenario.Settle.Quiet) {
 		}
 	}()
-	return idle
+	return converged
 }
 
-// fault has one fault act, as often as its moment comes and it may, when for the
-// first time.
-func (s *stage) fault(ctx context.Context, index int, when *expected, t times) error {
-	spec, random := s.Scenario.Faults[index], s.random(index)
+// runFault applies a fault each time that its trigger matches, at most spec.Times
+// times. The subscription is for the first time.
+func (e *testEnvironment) runFault(ctx context.Context, index int, when *subscription, t faultTiming) error {
+	spec, random := e.Scenario.Faults[index], e.faultRandom(index)
 	for round := range max(spec.Times, 1) {
 		if round > 0 {
-			when = s.lookout.expect(spec.When, s.proxy.Controller, true)
+			when = e.dispatcher.subscribe(spec.When, e.proxy.Controller, true)
 		}
-		report := faults.NewReporter(s.lookout, index, spec.Name)
-		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
+		report := faults.NewReporter(e.dispatcher, index, spec.Name)
+		if slices.ContainsFunc(e.Scenario.Faults, isOutage) {
 			report.TolerateOutage()
 		}
-		cause, came := s.begin(ctx, spec, when, t)
+		match, started := e.awaitStart(ctx, spec, when, t)
 		var err error
 		switch {
-		case came:
-			err = s.act(ctx, spec, when, t, &faults.Env{
+		case started:
+			err = e.applyFault(ctx, spec, when, t, &faults.Env{
 				Rand:      random,
-				Proxy:     s.proxy,
-				Subject:   s.subject,
-				Cluster:   s.cluster,
-				Admin:     s.admin,
-				Provider:  s.Provider,
+				Proxy:     e.proxy,
+				Subject:   e.subject,
+				Cluster:   e.cluster,
+				Admin:     e.admin,
+				Provider:  e.Provider,
 				Namespace: namespace,
-				Pods:      s.pods,
-				Trigger:   cause,
-				Clock:     s.Clock,
+				Pods:      e.pods,
+				Trigger:   match,
+				Clock:     e.Clock,
 				Report:    report,
 			})
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
-			report.Failed(nil, fmt.Errorf("its moment never came: %s", spec.When))
+			report.Failed(nil, fmt.Errorf("the trigger never matched: %s", spec.When))
 		default:
-			report.Failed(nil, fmt.Errorf("the workload ended before the fault began, at %s", spec.From))
+			report.Failed(nil, fmt.Errorf("the workload ended before the start time of the fault, %s", spec.From))
 		}
-		s.lookout.forget(when)
-		if !came || err != nil {
+		e.dispatcher.unsubscribe(when)
+		if !started || err != nil {
 			return errors.Join(err, ctx.Err())
 		}
 	}
 	return nil
 }
 
-// begin waits for a fault's time, and reports whether it came.
-func (s *stage) begin(ctx context.Context, spec scenario.Fault, when *expected, t times) (trigger.Match, bool) {
+// awaitStart waits for the start time or the trigger of a fault. It returns false if
+// the fault must not start.
+func (e *testEnvironment) awaitStart(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.worked // whatever lasts as long as the workload does not begin after it
+		over := t.workloadDone // a fault without `for` lasts until the workload ends, so it cannot begin later
 		if spec.For > 0 {
 			over = nil
 		}
-		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.begun), over)
+		return trigger.Match{}, e.sleep(ctx, spec.From-e.Clock.Since(t.chaosBegan), over)
 	}
 	select {
-	case cause := <-when.came:
+	case match := <-when.matched:
 		if spec.From == 0 {
-			return cause, true // what it has kept waits until the fault is in force
+			return match, true // held records wait until the fault is injected
 		}
-		s.lookout.forget(when)
-		return cause, s.sleep(ctx, spec.From, nil)
-	case <-t.idle:
+		e.dispatcher.unsubscribe(when)
+		return match, e.sleep(ctx, spec.From, nil)
+	case <-t.converged:
 	case <-ctx.Done():
 	}
 	return trigger.Match{}, false
 }
 
-// act takes a fault through its life: inject, wait, heal, see that the control
-// plane is healthy again. Whatever ends the run, the fault is healed.
+// applyFault injects a fault, waits until its end, heals it, and waits until the
+// control plane is healthy. The fault is healed even if the run is aborted.
 //
-// The control plane was healthy before the workload began, and after each fault that
-// was healed. It is not asked once more: an answer may take seconds, and a moment is
-// over by then. Only the outage that another fault makes has to pass.
-func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t times, env *faults.Env) (err error) {
+// There is no health check before the fault. The control plane was healthy before the
+// workload and after each healed fault, and a check can take seconds, which is too late
+// for a trigger. Only an outage of another fault must end first.
+func (e *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
@@ -163,43 +164,43 @@ func (s *stage) act(ctx context.Context, spec scenario.Fault, when *expected, t 
 	if isOutage(spec) {
 		own = 1
 	}
-	others := s.outages.Add(own) - own
-	defer s.outages.Add(-own)
+	others := e.outages.Add(own) - own
+	defer e.outages.Add(-own)
 	if others > 0 {
-		if err := s.cluster.Health(ctx); err != nil {
-			return fmt.Errorf("before %s: %w", env.Report, err)
+		if err := e.cluster.Health(ctx); err != nil {
+			return fmt.Errorf("health check before %s: %w", env.Report, err)
 		}
 	}
-	until := s.lookout.expect(spec.Until, s.proxy.Controller, false)
-	defer s.lookout.forget(until)
-	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
+	until := e.dispatcher.subscribe(spec.Until, e.proxy.Controller, false)
+	defer e.dispatcher.unsubscribe(until)
+	defer func() { err = errors.Join(err, e.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return err
 	}
-	s.lookout.forget(when)
-	worked, over := t.worked, (<-chan time.Time)(nil)
+	e.dispatcher.unsubscribe(when)
+	workloadDone, over := t.workloadDone, (<-chan time.Time)(nil)
 	if spec.For > 0 {
-		timer := s.Clock.NewTimer(spec.For)
+		timer := e.Clock.NewTimer(spec.For)
 		defer timer.Stop()
-		worked, over = nil, timer.C()
+		workloadDone, over = nil, timer.C()
 	}
 	select {
-	case <-worked:
+	case <-workloadDone:
 	case <-over:
-	case <-until.came:
+	case <-until.matched:
 	case <-ctx.Done():
 	}
 	return ctx.Err()
 }
 
-// isOutage reports whether a fault puts the control plane out of order.
+// isOutage reports whether a fault makes the control plane unavailable.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
 }
 
-// newFault makes the fault that a scenario asks for. Its error says where the
-// scenario is wrong.
+// newFault creates a fault from its specification. The error contains the position in
+// the scenario.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -208,13 +209,12 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
-// Supported is nil when a scenario can run on the provider's clusters: there is
-// room for its pods, and every fault can happen. Its error says where the scenario
-// asks for what cannot be.
+// Supported reports whether a scenario can run on a provider: it has room for all pods
+// and supports every fault. The error contains the position in the scenario.
 func Supported(s *scenario.Scenario, provider string) error {
 	if p, err := providerNamed(provider); err == nil && p.podsPerNode > 0 {
 		if pods, room := s.PodsMax(), p.podsPerNode*s.Cluster.Nodes; pods > room {
-			return s.Errorf("cluster.nodes", "%d pods at once on %d nodes of %s, which take %d; expected more nodes or fewer pods",
+			return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
 				pods, s.Cluster.Nodes, provider, room)
 		}
 	}
@@ -224,15 +224,15 @@ func Supported(s *scenario.Scenario, provider string) error {
 			return spec.Errorf("%w", err)
 		}
 		if !slices.Contains(kind.Providers, provider) {
-			return spec.Errorf("cannot happen on %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
+			return spec.Errorf("not supported by provider %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
 		}
 		fault, err := kind.New(spec.Params)
 		if err != nil {
 			return err
 		}
-		if picky, ok := fault.(faults.ProviderLimited); ok {
-			if err := picky.UnsupportedOn(provider); err != nil {
-				return spec.Errorf("cannot happen on %s: %w", provider, err)
+		if limited, ok := fault.(faults.ProviderLimited); ok {
+			if err := limited.UnsupportedOn(provider); err != nil {
+				return spec.Errorf("not supported by provider %s: %w", provider, err)
 			}
 		}
 	}
@@ -240,40 +240,41 @@ func Supported(s *scenario.Scenario, provider string) error {
 }
 
 const (
-	// healWithin bounds the healing of a fault and what follows until the control
-	// plane is healthy again: parts of it may have to start first.
-	healWithin = 4 * time.Minute
-	// brokenHealWithin bounds the healing once the run has broken off: the control
-	// plane may be what broke.
-	brokenHealWithin = 3 * time.Second
+	// healTimeout bounds the healing of a fault and the wait for a healthy control
+	// plane. Components may have to restart first.
+	healTimeout = 4 * time.Minute
+	// abortedHealTimeout bounds the healing after the run is aborted, when the control
+	// plane itself may have failed.
+	abortedHealTimeout = 3 * time.Second
 )
 
-// heal ends a fault, however the run ended, and sees that the control plane is
-// healthy again.
-func (s *stage) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
-	within := healWithin
-	if ctx.Err() != nil { // there may be nothing left to be healed
-		within = brokenHealWithin
+// heal heals a fault and waits until the control plane is healthy. It also works after
+// ctx is canceled.
+func (e *testEnvironment) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
+	within := healTimeout
+	if ctx.Err() != nil { // the target of the fault may not exist any more
+		within = abortedHealTimeout
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	err := faults.Heal(ctx, fault, env)
-	if err != nil && s.cluster.Health(ctx) == nil {
-		// Another fault may have had the API server down.
+	if err != nil && e.cluster.Health(ctx) == nil {
+		// The first attempt may have failed because another fault stopped the API
+		// server.
 		err = faults.Heal(ctx, fault, env)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.cluster.Health(ctx); err != nil {
-		return fmt.Errorf("after %s: %w", env.Report, err)
+	if err := e.cluster.Health(ctx); err != nil {
+		return fmt.Errorf("health check after %s: %w", env.Report, err)
 	}
 	return nil
 }
 
-// sleep waits, and reports whether neither ctx nor early ended before the time was over.
-func (s *stage) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
-	timer := s.Clock.NewTimer(max(d, 0))
+// sleep waits for d. It returns false if ctx ends or early is closed first.
+func (e *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	timer := e.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -285,10 +286,10 @@ func (s *stage) sleep(ctx context.Context, d time.Duration, early <-chan struct{
 	}
 }
 
-// random is the fault's own source of draws: a fault that is added, removed or
-// fires at another time does not change what the others draw.
-func (s *stage) random(index int) *rand.Rand {
+// faultRandom returns the random source of a fault. It depends only on the seed, the
+// index and the kind of the fault, so other faults do not change what it draws.
+func (e *testEnvironment) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)
-	return rand.New(rand.NewPCG(s.Scenario.Seed, hash.Sum64()))
+	fmt.Fprintf(hash, "%d %s", index, e.Scenario.Faults[index].Name)
+	return rand.New(rand.NewPCG(e.Scenario.Seed, hash.Sum64()))
 }

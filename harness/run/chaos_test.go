@@ -11,35 +11,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// silent is a control plane that says how it is only when it is let.
-type silent struct {
+// blockedCluster is a control plane whose health check blocks until healthy is closed.
+type blockedCluster struct {
 	cluster.Cluster
-	asked  chan struct{}
-	well   chan struct{}
-	halted chan cluster.Part
+	healthAsked chan struct{}
+	healthy     chan struct{}
+	halted      chan cluster.Part
 }
 
-func (s *silent) Health(ctx context.Context) error {
-	s.asked <- struct{}{}
+func (s *blockedCluster) Health(ctx context.Context) error {
+	s.healthAsked <- struct{}{}
 	select {
-	case <-s.well:
+	case <-s.healthy:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *silent) Halt(_ context.Context, part cluster.Part) error {
+func (s *blockedCluster) Halt(_ context.Context, part cluster.Part) error {
 	s.halted <- part
 	return nil
 }
 
-func (s *silent) Resume(context.Context, cluster.Part) error { return nil }
+func (s *blockedCluster) Resume(context.Context, cluster.Part) error { return nil }
 
-// TestActsAtOnce: a fault does not wait until the control plane has said how it is,
-// unless another fault has it out of order.
-func TestActsAtOnce(t *testing.T) {
-	asked := parse(t, `name: x
+// TestFaultDoesNotWaitForHealth verifies that a fault does not wait for a health check,
+// unless another fault makes the control plane unavailable.
+func TestFaultDoesNotWaitForHealth(t *testing.T) {
+	spec := parse(t, `name: x
 description: x
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 1}
@@ -47,15 +47,15 @@ faults:
   - api-server-restart: {}
   - etcd-restart: {}
 `)
-	c := &silent{asked: make(chan struct{}, 10), well: make(chan struct{}), halted: make(chan cluster.Part)}
-	s := &stage{Options: &Options{Scenario: asked, Clock: clock.RealClock{}}, lookout: newTestLookout(t), cluster: c}
-	worked := make(chan struct{})
-	acted := make(chan error, 2)
-	act := func(index int) {
-		spec := asked.Faults[index]
+	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Part)}
+	s := &testEnvironment{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, dispatcher: newTestDispatcher(t), cluster: c}
+	workloadDone := make(chan struct{})
+	applied := make(chan error, 2)
+	apply := func(index int) {
+		spec := spec.Faults[index]
 		go func() {
-			acted <- s.act(t.Context(), spec, s.lookout.expect(nil, nil, false), times{worked: worked}, &faults.Env{
-				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(s.lookout, index, spec.Name),
+			applied <- s.applyFault(t.Context(), spec, s.dispatcher.subscribe(nil, nil, false), faultTiming{workloadDone: workloadDone}, &faults.Env{
+				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(s.dispatcher, index, spec.Name),
 			})
 		}()
 	}
@@ -70,23 +70,23 @@ faults:
 			t.Fatalf("%s was not halted", want)
 		}
 	}
-	act(0)
+	apply(0)
 	wantHalted(cluster.APIServer)
-	act(1)
+	apply(1)
 	select {
-	case <-c.asked:
+	case <-c.healthAsked:
 	case <-c.halted:
-		t.Fatal("halted etcd while the API server was out of order")
+		t.Fatal("etcd was halted while the API server was unavailable")
 	}
-	close(c.well)
+	close(c.healthy)
 	wantHalted(cluster.Etcd)
-	close(worked)
+	close(workloadDone)
 	for range 2 {
-		if err := <-acted; err != nil {
+		if err := <-applied; err != nil {
 			t.Error(err)
 		}
 	}
 	if n := s.outages.Load(); n != 0 {
-		t.Errorf("%d outages in force when all are healed", n)
+		t.Errorf("%d active outages after all faults are healed, want 0", n)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate reports what is wrong with a scenario beyond what its own package
-// knows: faults that the catalogue does not have or whose parameters make no
-// sense, and checks that do not exist. The error says where it stands.
+// Validate reports errors in a scenario that package scenario cannot detect: unknown
+// faults, invalid fault parameters and unknown checks. The error contains the position
+// in the file.
 func Validate(s *scenario.Scenario) error {
 	for _, fault := range s.Faults {
 		if _, err := newFault(fault); err != nil {
@@ -32,14 +32,14 @@ func Validate(s *scenario.Scenario) error {
 			for _, c := range check.All {
 				known = append(known, c.ID)
 			}
-			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "no check %q: expected one of %s", id, strings.Join(known, ", "))
+			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "unknown check %q; expected one of %s", id, strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-// setting is what the checks need to know of a scenario.
-func setting(s *scenario.Scenario, environment *Environment) check.Settings {
+// checkSettings returns the settings of the checks for a scenario.
+func checkSettings(s *scenario.Scenario, environment *Environment) check.Settings {
 	return check.Settings{
 		Within:    s.Settle.Within,
 		Quiet:     s.Settle.Quiet,
@@ -49,40 +49,41 @@ func setting(s *scenario.Scenario, environment *Environment) check.Settings {
 	}
 }
 
-// ErrUnreadable is the error of a run whose history cannot be judged.
-var ErrUnreadable = errors.New("the history cannot be judged")
+// ErrUnreadable reports that the history of a run cannot be read, so the checks cannot
+// run.
+var ErrUnreadable = errors.New("cannot check the history")
 
-// Check judges the run in a directory, from what is in it alone, and writes the
-// reports anew. The same directory always gets the same verdicts. Where only the
-// reports cannot be written, there is a run beside the error.
+// Check runs the checks on the files in a run directory and writes the reports again.
+// The same directory always gives the same verdicts. If only the reports cannot be
+// written, Check returns the result together with the error.
 func Check(path string) (*reports.Run, error) {
-	judged, draft, err := judge(path)
+	result, draft, err := checkDirectory(path)
 	if err != nil {
 		return nil, err
 	}
-	return judged, reports.WriteRun(*judged, draft)
+	return result, reports.WriteRun(*result, draft)
 }
 
-// judge judges the run in a directory, and writes nothing. The timeline of its reports is
-// drafted meanwhile, so that a history is decoded once, however long it is.
-func judge(path string) (*reports.Run, *timeline.Draft, error) {
+// checkDirectory runs the checks on a run directory and writes nothing. It drafts the
+// timeline of the reports at the same time, so that the history is decoded only once.
+func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, asked, environment, err := open(path)
+	dir, spec, environment, err := openRunDirectory(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := Validate(asked); err != nil {
+	if err := Validate(spec); err != nil {
 		return nil, nil, err
 	}
 	var draft *timeline.Draft
-	records := history.Shared(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
+	records := history.Tee(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
 		draft = timeline.NewDraft(records)
 	})
 	var duration time.Duration
-	results, activity, err := check.Run(setting(asked, environment), func(yield func(*history.Record, error) bool) {
+	results, activity, err := check.Run(checkSettings(spec, environment), func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
 				duration = record.At
@@ -95,35 +96,36 @@ func judge(path string) (*reports.Run, *timeline.Draft, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	summary := summarize(dir, asked, environment, results)
+	summary := summarize(dir, spec, environment, results)
 	summary.Duration = duration
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	return summary, draft, nil
 }
 
-// summarize says what was run, and how to run it again.
-func summarize(dir directory, asked *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
+// summarize returns a description of the run with its results and the command that
+// repeats it.
+func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)
 	return &reports.Run{
-		Scenario:    asked.Name,
-		Description: asked.Description,
+		Scenario:    spec.Name,
+		Description: spec.Description,
 		Subject:     environment.Subject,
 		Provider:    environment.Provider,
 		Seed:        environment.Seed,
 		Directory:   string(dir),
-		Size:        len(asked.Workload) + len(asked.Faults),
+		Size:        len(spec.Workload) + len(spec.Faults),
 		Started:     environment.Started,
 		Versions:    versions,
 		Results:     results,
-		Reproduce:   again(dir, environment),
+		Reproduce:   reproduceCommand(dir, environment),
 	}
 }
 
-// again is the command line that makes the run again.
-func again(dir directory, environment *Environment) string {
+// reproduceCommand returns the command line that repeats the run.
+func reproduceCommand(dir directory, environment *Environment) string {
 	program := environment.Command[0]
-	if strings.HasSuffix(program, ".test") { // a suite made the run, and cannot make it alone
+	if strings.HasSuffix(program, ".test") { // a test suite started the run; use the command line instead
 		program = "bin/gauntlet"
 	}
 	words := []string{

@@ -8,30 +8,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 )
 
-// ControlPlane says what control plane to start, whatever its provider. What a provider
-// has no use for it leaves alone: a real kubelet takes its own time.
+// ControlPlane says which control plane to start, for any provider. Providers ignore
+// fields that do not apply to them: with a real kubelet, for example, the pod delays
+// have no effect.
 type ControlPlane struct {
-	// Nodes is how many nodes take pods, at least 1.
+	// Nodes is the number of schedulable nodes, at least 1.
 	Nodes int
-	// PodStartDelay is how long a simulated pod takes from its node to Ready, and
-	// PodStopDelay how long to go once it is deleted.
+	// PodStartDelay is the time from scheduling to Ready of a simulated pod.
+	// PodStopDelay is the time from its deletion to its end.
 	PodStartDelay, PodStopDelay time.Duration
-	// Dir is an existing directory for the state, LogDir one for the logs.
+	// Dir is an existing directory for state. LogDir is an existing directory for logs.
 	Dir, LogDir string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
-	// cache that harness/upstream fills.
+	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
+	// run uses the cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node; empty is the provider's choice.
+	// NodeImage is the image of a kind node. If it is empty, the provider chooses one.
 	NodeImage string
-	// Relays is how many replicas in the cluster's pods must be within reach.
+	// Relays is the number of replicas in pods whose relay must be reachable.
 	Relays int
-	// Existing says which cluster to use that somebody else made.
+	// Existing selects an existing cluster.
 	Existing existing.Options
-	// Keep says that the cluster may outlive gauntlet, where it can.
-	Keep bool
+	// Standing allows the cluster to outlive gauntlet, if the provider supports that.
+	Standing bool
 }
 
-// StartControlPlane starts a control plane without any subject on it.
+// StartControlPlane starts a control plane without a subject.
 func StartControlPlane(ctx context.Context, provider string, p ControlPlane) (cluster.Cluster, error) {
 	chosen, err := providerNamed(provider)
 	if err != nil {

@@ -21,16 +21,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Bounds on a look at how a run stands at its end: all of it, and what one replica
-// is asked.
+// The timeouts bound the whole snapshot and one request to a replica.
 const (
-	lookWithin = 15 * time.Second
-	askWithin  = 3 * time.Second
+	snapshotTimeout   = 15 * time.Second
+	debugFetchTimeout = 3 * time.Second
 )
 
-// snapshot is how a run stood at its end, before anything was stopped: what helps to
-// find out why something went wrong. It is taken of every run, since only the verdict
-// says whether it is wanted, and kept of those that failed or have not converged.
+// snapshot contains diagnostics from the end of a run, before anything is stopped.
+// Every run takes one, because the verdict is not known yet. It is written only if the
+// run failed or did not converge.
 type snapshot struct {
 	pending []string
 	files   []snapshotFile
@@ -39,45 +38,44 @@ type snapshot struct {
 type snapshotFile struct {
 	name    string
 	content []byte
-	objects bool // a list of objects as the API server sent it
+	objects bool // content is a list of objects in JSON from the API server
 }
 
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// look takes the snapshot: what is pending, every object of the workload as the API
-// server has it, and of each replica its metrics and what each of its goroutines does.
-// It comes after all that is judged, so that nothing of it decides anything; what
-// cannot be had is said in its place. Secrets are not asked for. Of a run that was
-// interrupted, or whose control plane has gone, it is only what is pending: somebody
-// waits for its end, or there is nobody to ask. broken is what ended the run, if
-// anything did.
-func (s *stage) look(ctx context.Context, broken error) *snapshot {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
+// takeSnapshot collects diagnostics: pending objects, all objects of the workload, and
+// the metrics and goroutines of each replica. It runs after the observed phases, so it
+// cannot change a verdict. If something is not available, the snapshot says why. It
+// does not read Secrets. If the run was interrupted or the control plane has failed, it
+// contains only the pending objects. runErr is the error that ended the run, if there
+// is one.
+func (e *testEnvironment) takeSnapshot(ctx context.Context, runErr error) *snapshot {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
-	seen := &snapshot{pending: s.monitor.settled.Pending()}
-	if len(seen.pending) > 0 {
-		s.progress("not converged: %s", seen.pending[0])
-		seen.add("pending.txt", []byte(strings.Join(seen.pending, "\n")+"\n"))
+	diagnostics := &snapshot{pending: e.monitor.settled.Pending()}
+	if len(diagnostics.pending) > 0 {
+		e.progress("not converged: %s", diagnostics.pending[0])
+		diagnostics.add("pending.txt", []byte(strings.Join(diagnostics.pending, "\n")+"\n"))
 	}
-	if errors.Is(broken, errInterrupted) || s.cluster.Err() != nil {
-		return seen
+	if errors.Is(runErr, errInterrupted) || e.cluster.Err() != nil {
+		return diagnostics
 	}
-	if err := s.lookAtObjects(ctx, seen); err != nil {
-		seen.add("objects.txt", notToBeHad(err))
+	if err := e.snapshotObjects(ctx, diagnostics); err != nil {
+		diagnostics.add("objects.txt", unavailable(err))
 	}
-	s.lookAtReplicas(ctx, seen)
-	return seen
+	e.snapshotReplicas(ctx, diagnostics)
+	return diagnostics
 }
 
-func notToBeHad(err error) []byte { return fmt.Appendf(nil, "not to be had: %v\n", err) }
+func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
-// lookAtObjects asks for the objects of the run's namespace, and the events about
-// them, and leaves them as they come: most runs have no use for them.
-func (s *stage) lookAtObjects(ctx context.Context, seen *snapshot) error {
-	client := s.admin.CoreV1().RESTClient()
-	var all []error
+// snapshotObjects adds the objects of the run's namespace and their events. It does not
+// decode them, because most snapshots are never written.
+func (e *testEnvironment) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
+	client := e.admin.CoreV1().RESTClient()
+	var errs []error
 	for _, resource := range append([]schema.GroupVersionResource{{Version: "v1", Resource: "events"}}, observe.Resources...) {
 		root := "/apis/" + resource.Group
 		if resource.Group == "" {
@@ -86,76 +84,75 @@ func (s *stage) lookAtObjects(ctx context.Context, seen *snapshot) error {
 		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", namespace, resource.Resource).
 			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
 		if err != nil {
-			all = append(all, fmt.Errorf("listing %s: %w", resource.Resource, err))
+			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
 			continue
 		}
-		seen.files = append(seen.files, snapshotFile{name: resource.Resource + ".yaml", content: list, objects: true})
+		diagnostics.files = append(diagnostics.files, snapshotFile{name: resource.Resource + ".yaml", content: list, objects: true})
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// lookAtReplicas asks each replica for its metrics and goroutines. When all have been
-// asked, those that could not say what their goroutines do, though something is
-// pending, are ended so that their logs say it, if that is a way in which they can be
-// ended.
-func (s *stage) lookAtReplicas(ctx context.Context, seen *snapshot) {
-	replicas := s.subject.Replicas()
+// snapshotReplicas adds the metrics and goroutines of each replica. If something is
+// pending and a replica does not return its goroutines, it ends the replica with a
+// stack dump in its log. It does so only after it has asked all replicas.
+func (e *testEnvironment) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
+	replicas := e.subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
-	silent := make([]error, len(replicas)) // why there are none of that replica
+	missing := make([]error, len(replicas)) // why a replica's goroutines are missing
 	for i, replica := range replicas {
-		metrics, err := s.ask(ctx, replica, subject.MetricsPath)
+		metrics, err := e.fetchDebug(ctx, replica, subject.MetricsPath)
 		if err != nil {
-			metrics = notToBeHad(err)
+			metrics = unavailable(err)
 		}
-		seen.add(replica+".metrics.txt", metrics)
-		goroutines[i], silent[i] = s.ask(ctx, replica, subject.GoroutinesPath)
+		diagnostics.add(replica+".metrics.txt", metrics)
+		goroutines[i], missing[i] = e.fetchDebug(ctx, replica, subject.GoroutinesPath)
 	}
 	for i, replica := range replicas {
-		if err := silent[i]; err != nil {
-			if len(seen.pending) > 0 {
-				if ended, quit := s.subject.DumpStacks(ctx, replica); ended || quit != nil {
-					err = errors.Join(fmt.Errorf("%w; it was ended, so that its log may say", err), quit)
+		if err := missing[i]; err != nil {
+			if len(diagnostics.pending) > 0 {
+				if ended, dumpErr := e.subject.DumpStacks(ctx, replica); ended || dumpErr != nil {
+					err = errors.Join(fmt.Errorf("%w; the run ended the replica, see its log for a stack dump", err), dumpErr)
 				}
 			}
-			goroutines[i] = notToBeHad(err)
+			goroutines[i] = unavailable(err)
 		}
-		seen.add(replica+".goroutines.txt", goroutines[i])
+		diagnostics.add(replica+".goroutines.txt", goroutines[i])
 	}
 }
 
-func (s *stage) ask(ctx context.Context, replica, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+func (e *testEnvironment) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, debugFetchTimeout)
 	defer cancel()
-	return s.subject.Fetch(ctx, replica, path)
+	return e.subject.Fetch(ctx, replica, path)
 }
 
-// wanted reports whether the verdict on a run makes its snapshot worth keeping.
-func (s *snapshot) wanted(judged *reports.Run) bool {
-	return s != nil && (len(s.pending) > 0 || judged.Verdict == check.Fail)
+// neededFor reports whether the snapshot must be written for a result.
+func (s *snapshot) neededFor(result *reports.Run) bool {
+	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }
 
-// write leaves the snapshot in a directory that is not there yet.
+// write writes the snapshot to a new directory.
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	var all []error
+	var errs []error
 	for _, file := range s.files {
 		content := file.content
 		var err error
 		if file.objects {
-			content, err = readable(content)
+			content, err = toYAML(content)
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file.name), content, 0o644)
 		}
-		all = append(all, err)
+		errs = append(errs, err)
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// readable turns a list of objects into what a person reads.
-func readable(list []byte) ([]byte, error) {
+// toYAML converts a list of objects from JSON to YAML, without managed fields.
+func toYAML(list []byte) ([]byte, error) {
 	var objects unstructured.UnstructuredList
 	if err := json.Unmarshal(list, &objects); err != nil {
 		return nil, err

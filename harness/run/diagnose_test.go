@@ -24,10 +24,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// stuck is a run that cannot converge: no pod ever becomes ready.
-const stuck = `
+// stuckScenario cannot converge, because no pod becomes ready in time.
+const stuckScenario = `
 name: stuck
-description: pods that start long after the run
+description: pods that become ready only after the end of the run
 cluster: {podStartDelay: 1m}
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 3}
@@ -37,18 +37,18 @@ faults:
 settle: {within: 2s, quiet: 1s}
 `
 
-// TestDiagnose: a run that has not converged leaves what is pending, the objects, and
-// the subject's metrics and goroutines; nothing of it is a credential.
-func TestDiagnose(t *testing.T) {
+// TestDiagnostics verifies the diagnostics of a run that does not converge. They
+// contain the pending objects, all objects, metrics and goroutines, but no credentials.
+func TestDiagnostics(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
-			judged, err := Run(t.Context(), options(parse(t, stuck), target, t.TempDir(), func(m string) { t.Log(m) }))
+			result, err := Run(t.Context(), options(parse(t, stuckScenario), target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, result := range judged.Results {
+			for _, result := range result.Results {
 				if result.Check == "process-alive" && result.Verdict != check.Pass {
-					t.Errorf("alive: %s (%s), want pass: the subject was ended by the run", result.Verdict, result.Reason)
+					t.Errorf("process-alive: %s (%s), want pass: the run ended the subject", result.Verdict, result.Reason)
 				}
 			}
 			for name, part := range map[string]string{
@@ -60,96 +60,96 @@ func TestDiagnose(t *testing.T) {
 				"diagnostics/subject-0.goroutines.txt": "goroutine 1 ",
 				"report.html":                          "0 of 3 pods ready",
 			} {
-				content, err := os.ReadFile(filepath.Join(judged.Directory, name))
+				content, err := os.ReadFile(filepath.Join(result.Directory, name))
 				if err != nil || !strings.Contains(string(content), part) {
 					t.Errorf("%s: error %v, want %q in it", name, err, part)
 				}
 			}
-			nothingLeft(t, judged.Directory)
-			noCredentials(t, judged.Directory)
+			requireNothingLeft(t, result.Directory)
+			requireNoCredentials(t, result.Directory)
 		})
 	}
 }
 
-// replica is an instance that says nothing, and notes what it is asked, and when it
-// is ended; a quitter can say in its log what it did.
-type replica struct {
-	name  string
-	notes *notes
-	done  chan struct{}
+// fakeReplica is an instance without a debug endpoint. It logs calls. A stackDumper
+// also supports DumpStacks.
+type fakeReplica struct {
+	name string
+	log  *callLog
+	done chan struct{}
 }
 
-type notes struct {
+type callLog struct {
 	mu    sync.Mutex
-	taken []string
+	calls []string
 }
 
-type quitter struct{ replica }
+type stackDumper struct{ fakeReplica }
 
-func (r replica) note(what string) {
-	r.notes.mu.Lock()
-	defer r.notes.mu.Unlock()
-	r.notes.taken = append(r.notes.taken, r.name+" "+what)
+func (r fakeReplica) record(what string) {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	r.log.calls = append(r.log.calls, r.name+" "+what)
 }
 
-func (replica) PID() int                     { return 0 }
-func (replica) Kill(context.Context) error   { return nil }
-func (replica) Pause(context.Context) error  { return nil }
-func (replica) Resume(context.Context) error { return nil }
-func (r replica) Done() <-chan struct{}      { return r.done }
-func (replica) Err() error                   { return errors.New("ended") }
-func (replica) Usage() *history.Usage        { return nil }
-func (replica) LogTail() string              { return "" }
-func (q quitter) DumpStacks(context.Context) error { q.note("ended"); close(q.done); return nil }
-func (r replica) Stop(context.Context, time.Duration) error {
-	r.note("stopped")
+func (fakeReplica) PID() int                           { return 0 }
+func (fakeReplica) Kill(context.Context) error         { return nil }
+func (fakeReplica) Pause(context.Context) error        { return nil }
+func (fakeReplica) Resume(context.Context) error       { return nil }
+func (r fakeReplica) Done() <-chan struct{}            { return r.done }
+func (fakeReplica) Err() error                         { return errors.New("ended") }
+func (fakeReplica) Usage() *history.Usage              { return nil }
+func (fakeReplica) LogTail() string                    { return "" }
+func (q stackDumper) DumpStacks(context.Context) error { q.record("ended"); close(q.done); return nil }
+func (r fakeReplica) Stop(context.Context, time.Duration) error {
+	r.record("stopped")
 	close(r.done)
 	return nil
 }
 
-func (r replica) Fetch(_ context.Context, path string) ([]byte, error) {
-	r.note("asked for " + path)
-	return nil, errors.New("no answer")
+func (r fakeReplica) Fetch(_ context.Context, path string) ([]byte, error) {
+	r.record("fetch " + path)
+	return nil, errors.New("no response")
 }
 
-// well is a control plane that has failed if it has a reason.
-type well struct {
+// healthyCluster is a control plane that is healthy unless failed is set.
+type healthyCluster struct {
 	cluster.Cluster
 	failed error
 }
 
-func (w well) Err() error { return w.failed }
+func (w healthyCluster) Err() error { return w.failed }
 
-// TestLook: replicas that say nothing are ended only where their logs can say it
-// instead, and when all have been asked; of a run that was interrupted or has lost its
-// control plane nobody is asked anything.
-func TestLook(t *testing.T) {
-	const metrics, goroutines = " asked for " + subject.MetricsPath, " asked for " + subject.GoroutinesPath
-	asked := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}
+// TestTakeSnapshot verifies that a replica that returns no goroutines is ended only if
+// it can dump stacks. All replicas are asked first. After an interruption or a failure
+// of the control plane, no replica is asked.
+func TestTakeSnapshot(t *testing.T) {
+	const metrics, goroutines = " fetch " + subject.MetricsPath, " fetch " + subject.GoroutinesPath
+	allFetches := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}
 	for _, test := range []struct {
-		name      string
-		quits     bool
-		converged bool
-		failed    error
-		broken    error
-		want      []string
+		name        string
+		dumpsStacks bool
+		converged   bool
+		failed      error
+		runErr      error
+		want        []string
 	}{
-		{name: "processes", quits: true, want: slices.Concat(asked, []string{"subject-0 ended", "subject-1 ended"})},
-		{name: "processes that have converged", quits: true, converged: true, want: asked},
-		{name: "pods", want: asked},
-		{name: "interrupted", quits: true, broken: errInterrupted},
-		{name: "without a control plane", quits: true, failed: errors.New("etcd ended"), broken: errors.New("etcd ended")},
-		{name: "broken off for another reason", broken: errors.New("the disk is full"), want: asked},
+		{name: "processes", dumpsStacks: true, want: slices.Concat(allFetches, []string{"subject-0 ended", "subject-1 ended"})},
+		{name: "processes that have converged", dumpsStacks: true, converged: true, want: allFetches},
+		{name: "pods", want: allFetches},
+		{name: "interrupted", dumpsStacks: true, runErr: errInterrupted},
+		{name: "without a control plane", dumpsStacks: true, failed: errors.New("etcd ended"), runErr: errors.New("etcd ended")},
+		{name: "aborted for another reason", runErr: errors.New("the disk is full"), want: allFetches},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			noted := new(notes)
-			l := newTestLookout(t)
+			noted := new(callLog)
+			l := newTestDispatcher(t)
 			all, err := subject.Start(t.Context(), subject.Options{
 				Target: subject.Upstream, Replicas: 2, Admin: fake.NewClientset(), Recorder: l,
 				Launch: func(_ context.Context, name string) (subject.Instance, error) {
-					r := replica{name: name, notes: noted, done: make(chan struct{})}
-					if test.quits {
-						return quitter{r}, nil
+					r := fakeReplica{name: name, log: noted, done: make(chan struct{})}
+					if test.dumpsStacks {
+						return stackDumper{r}, nil
 					}
 					return r, nil
 				},
@@ -157,20 +157,20 @@ func TestLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: well{failed: test.failed}, admin: unreachable(t)}
+			s := &testEnvironment{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: healthyCluster{failed: test.failed}, admin: unreachable(t)}
 			if !test.converged {
-				s.monitor.follow(unscaled)
+				s.monitor.observe(unscaledReplicaSet)
 			}
-			seen := s.look(t.Context(), test.broken)
-			if (len(seen.pending) == 0) != test.converged {
-				t.Errorf("pending %q", seen.pending)
+			diagnostics := s.takeSnapshot(t.Context(), test.runErr)
+			if (len(diagnostics.pending) == 0) != test.converged {
+				t.Errorf("pending %q", diagnostics.pending)
 			}
-			if diff := cmp.Diff(test.want, noted.taken); diff != "" {
-				t.Errorf("what became of the replicas (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, noted.calls); diff != "" {
+				t.Errorf("calls of the replicas (-want +got):\n%s", diff)
 			}
-			for _, file := range seen.files {
-				said := strings.Contains(string(file.content), "it was ended")
-				if said != (test.quits && !test.converged && strings.HasSuffix(file.name, ".goroutines.txt")) {
+			for _, file := range diagnostics.files {
+				dumped := strings.Contains(string(file.content), "the run ended the replica")
+				if dumped != (test.dumpsStacks && !test.converged && strings.HasSuffix(file.name, ".goroutines.txt")) {
 					t.Errorf("%s: %s", file.name, file.content)
 				}
 			}
@@ -181,13 +181,13 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// unscaled is what keeps a monitor from holding that all has converged.
-var unscaled = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
+// unscaledReplicaSet is a commit that keeps the monitor from reporting convergence.
+var unscaledReplicaSet = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
 	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web", UID: "web", Version: 1},
 	Body: json.RawMessage(`{"spec":{"replicas":1}}`),
 }}}
 
-// unreachable is a client of an API server that is not there.
+// unreachable returns a client whose API server does not exist.
 func unreachable(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
@@ -197,7 +197,7 @@ func unreachable(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-func TestCredential(t *testing.T) {
+func TestCredentialPattern(t *testing.T) {
 	for text, want := range map[string]bool{
 		"-----BEGIN EC PRIVATE KEY-----":                       true,
 		"client-key-data: LS0tLS1CRUdJTiBFQyBQUklWQVRF":        true,
@@ -209,49 +209,49 @@ func TestCredential(t *testing.T) {
 		"container \"pause\" is ready":                         false,
 	} {
 		if got := credential.MatchString(text); got != want {
-			t.Errorf("%q is taken for a credential: %t, want %t", text, got, want)
+			t.Errorf("%q matches as a credential: %t, want %t", text, got, want)
 		}
 	}
 }
 
-// TestSnapshotWanted: what was found only when the history was judged is looked into
-// as well, and nothing is left of what passed.
-func TestSnapshotWanted(t *testing.T) {
+// TestSnapshotNeededFor verifies that failed runs and runs that did not converge keep
+// their snapshot, and other runs do not.
+func TestSnapshotNeededFor(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		seen    *snapshot
-		verdict check.Verdict
-		want    bool
+		name        string
+		diagnostics *snapshot
+		verdict     check.Verdict
+		want        bool
 	}{
 		{"passed", &snapshot{}, check.Pass, false},
-		{"failed, and converged", &snapshot{}, check.Fail, true},
-		{"passed as far as is known, and not converged", &snapshot{pending: []string{"x"}}, check.Unknown, true},
-		{"upstream's known weakness", &snapshot{pending: []string{"x"}}, check.KnownUpstream, true},
-		{"broken off before there was anything to look at", nil, check.Fail, false},
+		{"failed, converged", &snapshot{}, check.Fail, true},
+		{"unknown, not converged", &snapshot{pending: []string{"x"}}, check.Unknown, true},
+		{"known upstream issue, not converged", &snapshot{pending: []string{"x"}}, check.KnownUpstream, true},
+		{"aborted before a snapshot", nil, check.Fail, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.seen.wanted(&reports.Run{Verdict: test.verdict}); got != test.want {
+			if got := test.diagnostics.neededFor(&reports.Run{Verdict: test.verdict}); got != test.want {
 				t.Errorf("wanted: %t; want %t", got, test.want)
 			}
 		})
 	}
 }
 
-// TestSnapshotWrite: objects are for reading, without what nobody reads, and what
-// cannot be read does not keep out the rest.
+// TestSnapshotWrite verifies that objects are written as YAML without managed fields.
+// An invalid file does not prevent the others.
 func TestSnapshotWrite(t *testing.T) {
-	seen := &snapshot{files: []snapshotFile{
-		{name: "broken.yaml", content: []byte("{"), objects: true},
+	diagnostics := &snapshot{files: []snapshotFile{
+		{name: "invalid.yaml", content: []byte("{"), objects: true},
 		{name: "pods.yaml", objects: true, content: []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"x"}]}}]}`)},
 	}}
-	seen.add("subject-0.metrics.txt", notToBeHad(subject.ErrNoDebugEndpoint))
+	diagnostics.add("subject-0.metrics.txt", unavailable(subject.ErrNoDebugEndpoint))
 	dir := filepath.Join(t.TempDir(), "diagnostics")
-	if err := seen.write(dir); err == nil {
-		t.Error("no error of objects that cannot be read")
+	if err := diagnostics.write(dir); err == nil {
+		t.Error("no error for objects that cannot be decoded")
 	}
 	for name, want := range map[string]string{
 		"pods.yaml":             "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: web\nkind: PodList\n",
-		"subject-0.metrics.txt": "not to be had: it serves nothing where it could be asked\n",
+		"subject-0.metrics.txt": "not available: the replica has no debug endpoint\n",
 	} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s: error %v, found\n%s\nwant\n%s", name, err, got, want)

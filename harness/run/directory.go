@@ -14,8 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// directory is the run directory: everything that is known of a run. Credentials
-// and databases are in state, which does not outlive the run.
+// directory is the path of a run directory, which contains all files of a run.
+// Credentials and databases are in its subdirectory state, which is removed after the
+// run.
 type directory string
 
 func (d directory) scenario() string    { return filepath.Join(string(d), "scenario.yaml") }
@@ -25,48 +26,50 @@ func (d directory) logs() string        { return filepath.Join(string(d), "logs"
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
-// ScenarioFile is what was asked of the run in a directory.
+// ScenarioFile returns the path of the scenario in a run directory.
 func ScenarioFile(path string) string { return directory(path).scenario() }
 
-// HistoryFile is the history of the run in a directory.
+// HistoryFile returns the path of the history in a run directory.
 func HistoryFile(path string) string { return directory(path).history() }
 
-// Environment is what a run ran on.
+// Environment describes the circumstances of a run. It is the content of
+// environment.json.
 type Environment struct {
 	Started  time.Time `json:"started"`
 	Scenario string    `json:"scenario"`
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
 	Provider string    `json:"provider"`
-	// UpstreamDir is the directory of binaries that was given, if one was.
+	// UpstreamDir is the value of --upstream-dir, if it was set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
-	// NodeImage is the image of a kind node that was given, if one was.
+	// NodeImage is the value of --node-image, if it was set.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Kubeconfig, Context and Displace are those of an existing cluster, as given.
+	// Kubeconfig, Context and ControllerSwitch are the options for an existing cluster,
+	// as given.
 	Kubeconfig       string `json:"kubeconfig,omitempty"`
 	Context          string `json:"context,omitempty"`
 	ControllerSwitch string `json:"displace,omitempty"`
-	// Command is the command line that made the run.
+	// Command is the command line that started the run.
 	Command  []string `json:"command"`
-	Revision string   `json:"revision"` // of gauntlet
+	Revision string   `json:"revision"` // revision of gauntlet
 	Go       string   `json:"go"`
-	// Versions are those of the control plane's parts.
+	// Versions are the versions of the control plane's components.
 	Versions map[string]string `json:"versions"`
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	CPUs     int               `json:"cpus"`
 }
 
-// prepare makes the run directory and writes into it what is asked. It takes
-// nothing that exists: two runs of the same second get two directories.
-func prepare(o *Options) (directory, error) {
+// createRunDirectory creates the run directory with the scenario and the environment.
+// It never reuses a directory: two runs in the same second get different ones.
+func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {
 		return "", fmt.Errorf("writing the scenario %s: %w", o.Scenario.Name, err)
 	}
-	dir, err := claim(o.Out, runName(o))
+	dir, err := createDirectory(o.Out, runName(o))
 	if err != nil {
-		return "", fmt.Errorf("making the run directory: %w", err)
+		return "", fmt.Errorf("creating the run directory: %w", err)
 	}
 	environment, err := json.MarshalIndent(Environment{
 		Started:          o.Clock.Now().UTC(),
@@ -88,7 +91,7 @@ func prepare(o *Options) (directory, error) {
 		CPUs:             runtime.NumCPU(),
 	}, "", "  ")
 	if err != nil {
-		return "", fmt.Errorf("describing the environment: %w", err)
+		return "", fmt.Errorf("encoding the environment: %w", err)
 	}
 	err = errors.Join(
 		os.WriteFile(dir.scenario(), encoded, 0o644),
@@ -96,15 +99,15 @@ func prepare(o *Options) (directory, error) {
 		os.Mkdir(dir.logs(), 0o755),
 	)
 	if err != nil {
-		return "", fmt.Errorf("filling the run directory: %w", err)
+		return "", fmt.Errorf("writing to the run directory: %w", err)
 	}
 	return dir, nil
 }
 
-// notInNames is what does not go into the name of a directory.
-var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
+// notAllowedInNames matches characters that do not belong in a directory name.
+var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
-// runName says when, what, whom and with which seed.
+// runName returns a directory name with the start time, scenario, subject and seed.
 func runName(o *Options) string {
 	target := o.Target.String()
 	if kind, path, ok := strings.Cut(target, ":"); ok {
@@ -112,11 +115,12 @@ func runName(o *Options) string {
 	}
 	return fmt.Sprintf("%s-%s-%s-seed%d",
 		o.Clock.Now().UTC().Format("20060102T150405"), o.Scenario.Name,
-		strings.Trim(notInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
+		strings.Trim(notAllowedInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
 }
 
-// claim makes a directory of the given name, or of the name and a number.
-func claim(parent, name string) (directory, error) {
+// createDirectory creates a directory of the given name. If the name exists, it appends
+// a number.
+func createDirectory(parent, name string) (directory, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
 		return "", err
@@ -139,13 +143,13 @@ func claim(parent, name string) (directory, error) {
 	}
 }
 
-// open reads what a run directory says of its run.
-func open(path string) (directory, *scenario.Scenario, *Environment, error) {
+// openRunDirectory reads the scenario and the environment of a run directory.
+func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, notDirectory(err))
 	}
-	asked, err := scenario.Load(dir.scenario())
+	spec, err := scenario.Load(dir.scenario())
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: no run directory: %w", path, err)
 	}
@@ -160,7 +164,7 @@ func open(path string) (directory, *scenario.Scenario, *Environment, error) {
 	if len(environment.Command) == 0 {
 		return "", nil, nil, fmt.Errorf("%s: expected the command line of the run", dir.environment())
 	}
-	return dir, asked, environment, nil
+	return dir, spec, environment, nil
 }
 
 func notDirectory(err error) error {

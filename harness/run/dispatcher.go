@@ -12,95 +12,98 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// lookout stands between the witnesses and the history, and calls out the moments
-// that faults wait for. What the subject says or hears, and what users do, goes
-// on only when the fault whose moment it is has begun, or ended: between a write
-// and its answer, say, there is room for a fault.
-type lookout struct {
+// triggerDispatcher appends records to the history and notifies faults whose trigger
+// matches. It holds a matching record of the subject or the workload until the fault
+// has been injected or has ended. A fault can thus act between a write and its
+// response.
+type triggerDispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
-	mu       sync.Mutex
-	world    *trigger.Objects
-	expected []*expected
+	mu            sync.Mutex
+	objects       *trigger.Objects
+	subscriptions []*subscription
 }
 
-// holdMax bounds how long a record waits for a fault to begin or end. It is
-// reached only when something is broken, which the run then says.
-const holdMax = 5 * time.Second
+// recordHoldMax bounds the time for which a record is held. A record reaches it only if
+// a fault blocks.
+const recordHoldMax = 5 * time.Second
 
-// expected is a moment that is waited for.
-type expected struct {
-	watcher *trigger.Matcher
-	came    chan trigger.Match // has one once it has come
-	acted   chan struct{}      // closed when nobody needs to be kept any more
-	once    sync.Once
+// subscription waits for one trigger to match.
+type subscription struct {
+	matcher     *trigger.Matcher
+	matched     chan trigger.Match // receives the match; capacity 1
+	released    chan struct{}      // closed when held records may continue
+	releaseOnce sync.Once
 }
 
-func newLookout(recorder *history.Recorder, clock clock.WithTicker) *lookout {
-	return &lookout{recorder: recorder, clock: clock, world: trigger.NewObjects()}
+func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *triggerDispatcher {
+	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append records what happened, and returns when whoever waited for it has acted.
-func (l *lookout) Append(record history.Record) {
-	l.recorder.Append(record)
-	for _, e := range l.observe(&record) {
-		if keeps(&record) {
-			l.keep(e)
+// Append appends a record. It returns when all faults triggered by the record have
+// acted.
+func (d *triggerDispatcher) Append(record history.Record) {
+	d.recorder.Append(record)
+	for _, sub := range d.matching(&record) {
+		if canWait(&record) {
+			d.waitReleased(sub)
 		}
 	}
 }
 
-// observe returns the moments that come with a record.
-func (l *lookout) observe(record *history.Record) []*expected {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.world.Observe(record)
-	var came []*expected
-	l.expected = slices.DeleteFunc(l.expected, func(e *expected) bool {
-		cause, ok := e.watcher.Observe(record, l.world)
+// matching returns the subscriptions whose trigger matches with the record, and removes
+// them.
+func (d *triggerDispatcher) matching(record *history.Record) []*subscription {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.objects.Observe(record)
+	var matched []*subscription
+	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(sub *subscription) bool {
+		match, ok := sub.matcher.Observe(record, d.objects)
 		if ok {
-			e.came <- cause
-			came = append(came, e)
+			sub.matched <- match
+			matched = append(matched, sub)
 		}
 		return ok
 	})
-	return came
+	return matched
 }
 
-// keeps reports whether what a record tells of can wait: the truth cannot.
-func keeps(r *history.Record) bool {
+// canWait reports whether the event of a record can be delayed. Commits cannot, because
+// they have already happened.
+func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-func (l *lookout) keep(e *expected) {
-	timer := l.clock.NewTimer(holdMax)
+func (d *triggerDispatcher) waitReleased(sub *subscription) {
+	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
 	select {
-	case <-e.acted:
+	case <-sub.released:
 	case <-timer.C():
 	}
 }
 
-// expect begins to wait for a moment; nil never comes. What is expected anew must
-// come again.
-func (l *lookout) expect(moment *scenario.Trigger, kin trigger.OwnerLookup, anew bool) *expected {
-	e := &expected{came: make(chan trigger.Match, 1), acted: make(chan struct{})}
-	if moment == nil {
-		return e
+// subscribe returns a subscription for a trigger; the subscription of a nil trigger
+// never matches. With requireChange, a state trigger must first stop holding.
+func (d *triggerDispatcher) subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *subscription {
+	sub := &subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
+	if when == nil {
+		return sub
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e.watcher = trigger.New(*moment, kin, l.world, anew)
-	l.expected = append(l.expected, e)
-	return e
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sub.matcher = trigger.New(*when, ownerOf, d.objects, requireChange)
+	d.subscriptions = append(d.subscriptions, sub)
+	return sub
 }
 
-// forget ends the waiting, and lets go on what the moment has kept. It may be
-// called again.
-func (l *lookout) forget(e *expected) {
-	e.once.Do(func() { close(e.acted) })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expected = slices.DeleteFunc(l.expected, func(other *expected) bool { return other == e })
+// unsubscribe ends a subscription and releases its held record. Further calls do
+// nothing.
+func (d *triggerDispatcher) unsubscribe(sub *subscription) {
+	sub.releaseOnce.Do(func() { close(sub.released) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *subscription) bool { return other == sub })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-func newTestLookout(t *testing.T) *lookout {
+func newTestDispatcher(t *testing.T) *triggerDispatcher {
 	t.Helper()
 	recorder, err := history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{})
 	if err != nil {
@@ -22,68 +22,69 @@ func newTestLookout(t *testing.T) *lookout {
 			t.Error(err)
 		}
 	})
-	return newLookout(recorder, clock.RealClock{})
+	return newTriggerDispatcher(recorder, clock.RealClock{})
 }
 
-// append appends a record, and returns a channel that is closed when that has returned.
-func (l *lookout) append(r history.Record) <-chan struct{} {
+// append appends a record, and returns a channel that is closed when Append has
+// returned.
+func (d *triggerDispatcher) append(r history.Record) <-chan struct{} {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		l.Append(r)
+		d.Append(r)
 	}()
 	return returned
 }
 
-// TestLookoutKeeps: the subject's request waits until whoever waited for it has
-// acted; the truth does not wait.
-func TestLookoutKeeps(t *testing.T) {
+// TestDispatcherHoldsRequests verifies that a matching request waits until the fault
+// has acted. A commit does not wait.
+func TestDispatcherHoldsRequests(t *testing.T) {
 	create := history.Record{Request: &history.Request{ID: 1, Verb: "create", Resource: "pods"}}
-	truth := history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{Ref: history.Ref{Resource: "pods", Name: "a"}}}}
+	commit := history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{Ref: history.Ref{Resource: "pods", Name: "a"}}}}
 	for _, test := range []struct {
-		name   string
-		moment scenario.Trigger
-		record history.Record
-		keeps  bool
+		name    string
+		trigger scenario.Trigger
+		record  history.Record
+		held    bool
 	}{
 		{"request", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "create", Phase: scenario.Sent, Nth: 1}}, create, true},
-		{"truth", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, truth, false},
+		{"commit", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, commit, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newTestLookout(t)
-			e := l.expect(&test.moment, nil, false)
-			returned := l.append(test.record)
-			cause := <-e.came
-			if cause.Description != test.moment.String() {
-				t.Errorf("came by %q, want %q", cause.Description, test.moment)
+			d := newTestDispatcher(t)
+			sub := d.subscribe(&test.trigger, nil, false)
+			returned := d.append(test.record)
+			match := <-sub.matched
+			if match.Description != test.trigger.String() {
+				t.Errorf("matched by %q, want %q", match.Description, test.trigger)
 			}
-			if test.keeps {
+			if test.held {
 				select {
 				case <-returned:
-					t.Error("the record did not wait")
+					t.Error("the record was not held")
 				case <-time.After(50 * time.Millisecond):
 				}
-				l.forget(e)
+				d.unsubscribe(sub)
 			}
 			<-returned
-			l.forget(e)
-			l.forget(e)
+			d.unsubscribe(sub)
+			d.unsubscribe(sub)
 		})
 	}
 }
 
-// TestLookoutForgets: what is waited for no more keeps nothing, nor does what has
-// no moment.
-func TestLookoutForgets(t *testing.T) {
-	l := newTestLookout(t)
-	e := l.expect(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
-	l.forget(e)
-	never := l.expect(nil, nil, false)
-	<-l.append(history.Record{Step: &history.Step{Index: 0, Event: history.StepBegun}})
-	for _, e := range []*expected{e, never} {
+// TestUnsubscribe verifies that records do not wait for an ended subscription or for a
+// subscription without a trigger.
+func TestUnsubscribe(t *testing.T) {
+	d := newTestDispatcher(t)
+	sub := d.subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
+	d.unsubscribe(sub)
+	never := d.subscribe(nil, nil, false)
+	<-d.append(history.Record{Step: &history.Step{Index: 0, Event: history.StepBegun}})
+	for _, sub := range []*subscription{sub, never} {
 		select {
-		case cause := <-e.came:
-			t.Errorf("came by %+v", cause)
+		case match := <-sub.matched:
+			t.Errorf("matched by %+v", match)
 		default:
 		}
 	}

@@ -28,125 +28,126 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// namespace is where the workload of a run lives.
+// namespace is the namespace of the workload.
 const namespace = existing.Namespace
 
-// Bounds on how long the parts of a stage may take to stand. They are far above
-// what a slow machine needs: reaching one is an error of its own.
+// The timeouts of the setup steps are far longer than a slow machine needs. Reaching
+// one is an error.
 const (
-	clusterWithin = 2 * time.Minute
-	subjectWithin = 60 * time.Second
-	catchUpWithin = 10 * time.Second
+	clusterTimeout = 2 * time.Minute
+	subjectTimeout = 60 * time.Second
+	catchUpTimeout = 10 * time.Second
 )
 
-// stage is everything that stands while a run goes on.
-type stage struct {
+// testEnvironment is everything that runs during a run: control plane, recorder,
+// observer, fault proxy and subject.
+type testEnvironment struct {
 	*Options
 	dir directory
 
-	cluster  cluster.Cluster
-	admin    kubernetes.Interface
-	recorder *history.Recorder
-	lookout  *lookout // to it go the records of all witnesses
-	monitor  *monitor
-	observer observer
-	proxy    *proxy.Proxy
-	subject  *subject.Subject
-	pods     workload.Pods
+	cluster    cluster.Cluster
+	admin      kubernetes.Interface
+	recorder   *history.Recorder
+	dispatcher *triggerDispatcher // receives the records of the observer, the proxy, the faults and the workload
+	monitor    *monitor
+	observer   observer
+	proxy      *proxy.Proxy
+	subject    *subject.Subject
+	pods       workload.Pods
 
-	outages atomic.Int32 // faults in force that have the control plane out of order
+	outages atomic.Int32 // number of active faults that make the control plane unavailable
 
-	// raised holds how to stop what stands, in the order in which it was raised.
-	raised []func(context.Context) error
+	// teardowns are the functions that stop what is set up, in the order of the setup.
+	teardowns []func(context.Context) error
 }
 
-// observer is the witness of the truth, wherever it watches; see package observe.
+// observer records commits from etcd or from the API server; see package observe.
 type observer interface {
 	CatchUp(ctx context.Context) error
 	Stop()
 }
 
-// raise brings up everything, in the order in which it depends on each other.
-func (s *stage) raise(ctx context.Context) error {
+// setUp sets up all parts in the order of their dependencies.
+func (e *testEnvironment) setUp(ctx context.Context) error {
 	for _, part := range []struct {
 		name  string
-		raise func(context.Context) error
+		setUp func(context.Context) error
 	}{
-		{"guard", s.raiseGuard},
-		{"control plane", s.raiseCluster},
-		{"namespace", s.raiseNamespace},
-		{"history", s.raiseHistory},
-		{"observer", s.raiseObserver},
-		{"fault proxy", s.raiseProxy},
-		{"subject", s.raiseSubject},
-		{"pods' image", s.raisePods},
+		{"guard", e.setUpGuard},
+		{"control plane", e.setUpCluster},
+		{"namespace", e.setUpNamespace},
+		{"history", e.setUpHistory},
+		{"observer", e.setUpObserver},
+		{"fault proxy", e.setUpProxy},
+		{"subject", e.setUpSubject},
+		{"pod image", e.setUpPodImage},
 	} {
-		begun := s.Clock.Now()
-		if err := part.raise(ctx); err != nil {
+		start := e.Clock.Now()
+		if err := part.setUp(ctx); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("interrupted while raising the %s", part.name)
+				return fmt.Errorf("interrupted while setting up the %s", part.name)
 			}
-			return fmt.Errorf("raising the %s: %w", part.name, err)
+			return fmt.Errorf("setting up the %s: %w", part.name, err)
 		}
-		if took := s.Clock.Since(begun); took > 100*time.Millisecond {
-			s.progress("%s up in %.1f s", part.name, took.Seconds())
+		if took := e.Clock.Since(start); took > 100*time.Millisecond {
+			e.progress("%s ready after %.1f s", part.name, took.Seconds())
 		}
 	}
 	return nil
 }
 
-// raiseGuard makes the directory of what must not outlive the run, and sees to
-// it that it does not, be gauntlet killed.
-func (s *stage) raiseGuard(context.Context) error {
-	release, err := process.GuardDirectory(s.dir.state())
+// setUpGuard creates the directory for state that must not outlive the run. A guard
+// process removes it even if gauntlet is killed.
+func (e *testEnvironment) setUpGuard(context.Context) error {
+	release, err := process.GuardDirectory(e.dir.state())
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, func(context.Context) error {
+	e.teardowns = append(e.teardowns, func(context.Context) error {
 		defer release()
-		return os.RemoveAll(s.dir.state())
+		return os.RemoveAll(e.dir.state())
 	})
-	return os.Mkdir(s.dir.state(), 0o700)
+	return os.Mkdir(e.dir.state(), 0o700)
 }
 
-func (s *stage) raiseCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+func (e *testEnvironment) setUpCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	shared := s.Existing
-	shared.Pods = s.Scenario.PodsMax()
-	c, err := StartControlPlane(ctx, s.Provider, ControlPlane{
-		Nodes:         s.Scenario.Cluster.Nodes,
-		PodStartDelay: s.Scenario.Cluster.PodStartDelay,
-		PodStopDelay:  s.Scenario.Cluster.PodStopDelay,
-		Dir:           s.dir.state(),
-		LogDir:        s.dir.logs(),
-		UpstreamDir:   s.UpstreamDir,
-		NodeImage:     s.NodeImage,
-		Existing:      shared,
-		Relays:        s.Scenario.Subject.Replicas,
+	existingOptions := e.Existing
+	existingOptions.Pods = e.Scenario.PodsMax()
+	c, err := StartControlPlane(ctx, e.Provider, ControlPlane{
+		Nodes:         e.Scenario.Cluster.Nodes,
+		PodStartDelay: e.Scenario.Cluster.PodStartDelay,
+		PodStopDelay:  e.Scenario.Cluster.PodStopDelay,
+		Dir:           e.dir.state(),
+		LogDir:        e.dir.logs(),
+		UpstreamDir:   e.UpstreamDir,
+		NodeImage:     e.NodeImage,
+		Existing:      existingOptions,
+		Relays:        e.Scenario.Subject.Replicas,
 	})
 	if err != nil {
 		return err
 	}
-	s.cluster = c
-	s.raised = append(s.raised, c.Stop)
-	s.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
+	e.cluster = c
+	e.teardowns = append(e.teardowns, c.Stop)
+	e.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
 	return err
 }
 
-// raiseNamespace makes the run's namespace and waits for its service account,
-// without which no pod is admitted.
-func (s *stage) raiseNamespace(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+// setUpNamespace creates the run's namespace and waits for its default service account.
+// Without that account, the API server rejects pods.
+func (e *testEnvironment) setUpNamespace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	if _, made := s.cluster.(*existing.Cluster); !made {
-		_, err := s.admin.CoreV1().Namespaces().Create(ctx,
+	if _, exists := e.cluster.(*existing.Cluster); !exists {
+		_, err := e.admin.CoreV1().Namespaces().Create(ctx,
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 		if err != nil {
 			return err
 		}
 	}
-	accounts, err := s.admin.CoreV1().ServiceAccounts(namespace).Watch(ctx,
+	accounts, err := e.admin.CoreV1().ServiceAccounts(namespace).Watch(ctx,
 		metav1.ListOptions{FieldSelector: "metadata.name=default"})
 	if err != nil {
 		return err
@@ -157,156 +158,157 @@ func (s *stage) raiseNamespace(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errors.New("its service account was not made")
+	return errors.New("the watch ended before ServiceAccount " + namespace + "/default existed")
 }
 
-func (s *stage) raiseHistory(context.Context) (err error) {
-	s.monitor = newMonitor()
-	s.monitor.blind = s.Direct
-	s.recorder, err = history.Create(s.dir.history(), history.Start{
-		Scenario:  s.Scenario.Name,
-		Seed:      s.Scenario.Seed,
-		Subject:   s.Target.String(),
-		Provider:  s.Provider,
+func (e *testEnvironment) setUpHistory(context.Context) (err error) {
+	e.monitor = newMonitor()
+	e.monitor.withoutProxy = e.Direct
+	e.recorder, err = history.Create(e.dir.history(), history.Start{
+		Scenario:  e.Scenario.Name,
+		Seed:      e.Scenario.Seed,
+		Subject:   e.Target.String(),
+		Provider:  e.Provider,
 		Namespace: namespace,
-	}, s.Clock, s.monitor.follow)
+	}, e.Clock, e.monitor.observe)
 	if err != nil {
 		return err
 	}
-	s.lookout = newLookout(s.recorder, s.Clock)
-	stop := s.recorder.RecordStalls(s.Clock)
-	s.raised = append(s.raised, func(context.Context) error {
+	e.dispatcher = newTriggerDispatcher(e.recorder, e.Clock)
+	stop := e.recorder.RecordStalls(e.Clock)
+	e.teardowns = append(e.teardowns, func(context.Context) error {
 		stop()
-		return s.recorder.Close()
+		return e.recorder.Close()
 	})
 	return nil
 }
 
-// raiseObserver starts the witness of the truth, at etcd if that is within reach.
-func (s *stage) raiseObserver(ctx context.Context) error {
-	stored, ok := s.cluster.(cluster.EtcdProvider)
+// setUpObserver starts the observer, which follows etcd if etcd is reachable.
+func (e *testEnvironment) setUpObserver(ctx context.Context) error {
+	provider, ok := e.cluster.(cluster.EtcdProvider)
 	if !ok {
 		observer, err := observe.Start(ctx, observe.Options{
-			Config:    s.cluster.Config(cluster.Admin),
+			Config:    e.cluster.Config(cluster.Admin),
 			Namespace: namespace,
 			Resources: observe.Resources,
-			Recorder:  s.lookout,
+			Recorder:  e.dispatcher,
 		})
 		if err != nil {
 			return err
 		}
-		return s.observe(observer)
+		return e.useObserver(observer)
 	}
-	etcd, err := stored.Etcd(ctx)
+	etcd, err := provider.Etcd(ctx)
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, func(context.Context) error { return etcd.Close() })
-	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: s.lookout})
+	e.teardowns = append(e.teardowns, func(context.Context) error { return etcd.Close() })
+	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: e.dispatcher})
 	if err != nil {
 		return err
 	}
-	return s.observe(follower)
+	return e.useObserver(follower)
 }
 
-// observe has the truth witnessed by an observer from here on.
-func (s *stage) observe(by observer) error {
-	s.observer = by
-	s.raised = append(s.raised, func(context.Context) error { by.Stop(); return nil })
+// useObserver makes o the observer of the run.
+func (e *testEnvironment) useObserver(o observer) error {
+	e.observer = o
+	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })
 	return nil
 }
 
-func (s *stage) raiseProxy(ctx context.Context) (err error) {
-	if s.Direct {
+func (e *testEnvironment) setUpProxy(ctx context.Context) (err error) {
+	if e.Direct {
 		return nil
 	}
-	direct := s.cluster.Config(cluster.Subject)
+	direct := e.cluster.Config(cluster.Subject)
 	target, err := url.Parse(direct.Host)
 	if err != nil {
 		return err
 	}
-	s.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
+	e.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
 		Target:   target,
 		TargetCA: direct.CAData,
-		Recorder: s.lookout,
-		Clock:    s.Clock,
+		Recorder: e.dispatcher,
+		Clock:    e.Clock,
 	})
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, s.proxy.Stop)
+	e.teardowns = append(e.teardowns, e.proxy.Stop)
 	return nil
 }
 
-// raiseSubject starts the subject and waits until it leads and watches.
-func (s *stage) raiseSubject(ctx context.Context) (err error) {
-	p, err := providerNamed(s.Provider)
+// setUpSubject starts the subject, and waits until a replica holds the lease and
+// watches all required resources.
+func (e *testEnvironment) setUpSubject(ctx context.Context) (err error) {
+	p, err := providerNamed(e.Provider)
 	if err != nil {
 		return err
 	}
-	replicas, err := p.replicas(ctx, s)
+	replicas, err := p.setUpReplicas(ctx, e)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, subjectWithin)
+	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()
-	s.subject, err = subject.Start(ctx, subject.Options{
-		Target:         s.Target,
+	e.subject, err = subject.Start(ctx, subject.Options{
+		Target:         e.Target,
 		Account:        replicas.account,
 		LeaseNamespace: replicas.leaseNamespace,
-		Replicas:       s.Scenario.Subject.Replicas,
+		Replicas:       e.Scenario.Subject.Replicas,
 		Launch:         replicas.launch,
-		Holder:         s.holder,
-		Admin:          s.admin,
-		Recorder:       s.recorder,
+		Holder:         e.holder,
+		Admin:          e.admin,
+		Recorder:       e.recorder,
 	})
 	if err != nil {
 		return err
 	}
-	s.raised = append(s.raised, s.subject.Stop)
-	if err := s.subject.WaitForLeader(ctx); err != nil {
+	e.teardowns = append(e.teardowns, e.subject.Stop)
+	if err := e.subject.WaitForLeader(ctx); err != nil {
 		return err
 	}
-	return s.monitor.waitWatching(ctx)
+	return e.monitor.waitWatching(ctx)
 }
 
-// raisePods makes sure of what the workload's pods run.
-func (s *stage) raisePods(ctx context.Context) error {
-	s.pods.StartDelay, s.pods.StopDelay = s.Scenario.Cluster.PodStartDelay, s.Scenario.Cluster.PodStopDelay
-	c, ok := s.cluster.(*kind.Cluster)
+// setUpPodImage loads the image of the workload's pods on the nodes of a kind cluster.
+func (e *testEnvironment) setUpPodImage(ctx context.Context) error {
+	e.pods.StartDelay, e.pods.StopDelay = e.Scenario.Cluster.PodStartDelay, e.Scenario.Cluster.PodStopDelay
+	c, ok := e.cluster.(*kind.Cluster)
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	reference, err := loadBinary(ctx, s.dir.state(), image.Spec{
-		Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(s.Gauntlet), "standin"),
+	reference, err := loadBinary(ctx, e.dir.state(), image.Spec{
+		Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(e.Gauntlet), "standin"),
 	}, c.Workers()...)
-	s.pods.Image = reference
+	e.pods.Image = reference
 	return err
 }
 
-// holder names the replica that takes part in elections under an identity.
-func (s *stage) holder(identity string) string {
-	_ = s.recorder.Flush() // what fails the recorder ends the run; here it only has to be seen
-	return s.monitor.holder(identity)
+// holder returns the replica with a leader-election identity.
+func (e *testEnvironment) holder(identity string) string {
+	_ = e.recorder.Flush() // a failure of the recorder ends the run elsewhere
+	return e.monitor.holder(identity)
 }
 
-// route leads a replica to the API server through the fault proxy, unless the
-// run does without.
-func (s *stage) route(replica string, config *rest.Config) error {
-	if s.Direct {
+// route changes a replica's client configuration so that it connects through the fault
+// proxy, unless the run is direct.
+func (e *testEnvironment) route(replica string, config *rest.Config) error {
+	if e.Direct {
 		return nil
 	}
-	return s.proxy.Route(replica, config)
+	return e.proxy.Route(replica, config)
 }
 
-// hold leaves everything standing until the caller has had enough.
-func (s *stage) hold(ctx context.Context) error {
-	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
-	if err := cluster.WriteKubeconfig(path, s.cluster.Config(cluster.Admin)); err != nil {
+// keepUp calls KeepUp with the path of an admin kubeconfig.
+func (e *testEnvironment) keepUp(ctx context.Context) error {
+	path := filepath.Join(e.dir.state(), "admin.kubeconfig")
+	if err := cluster.WriteKubeconfig(path, e.cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	s.KeepUp(ctx, path)
+	e.KeepUp(ctx, path)
 	return nil
 }

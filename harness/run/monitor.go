@@ -15,71 +15,70 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// watched is what a replica must watch before the chaos begins, and before the
-// subject can be said to have settled: with less, it is still starting.
-var watched = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
+// requiredWatches are the resources that the leader must watch before the chaos phase
+// and at convergence. A leader with fewer watches is still starting.
+var requiredWatches = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
-// monitor follows the history while it is written, and tells the run when to go
-// on. It judges nothing: its opinion decides how long a run takes, never what its
-// verdict is.
+// monitor observes the history while it is recorded, and tells the run when to
+// continue. It determines how long a run takes, never its verdict.
 type monitor struct {
 	settled *check.Settled
-	// blind: the run does without the proxy, so that of the subject nothing is seen.
-	blind bool
+	// withoutProxy means that the history has no requests of the subject.
+	withoutProxy bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and replaced, with every record that matters
-	// watches is the requests for one that are not yet answered; watching, what each
-	// replica watches, by its name; holders, the replicas by the identity under
-	// which each takes part in elections. All are of lives that go on.
-	watches  map[uint64]watchRequest
-	watching map[string]map[string]bool
-	holders  map[string]string
-	writes   int // of the subject, but for leases and events
+	changed chan struct{} // closed and replaced at every relevant record
+	// pendingWatches are watch requests without a response, by ID. watchedResources are
+	// the resources that each replica watches. holders maps the leader-election
+	// identity of a replica to its name. All three contain only running replicas.
+	pendingWatches   map[uint64]watchRequest
+	watchedResources map[string]map[string]bool
+	holders          map[string]string
+	writes           int // writes of the subject, except to leases and events
 }
 
-// watchRequest is a watch that a replica has asked for.
+// watchRequest is a watch request of a replica.
 type watchRequest struct{ replica, resource string }
 
 func newMonitor() *monitor {
 	return &monitor{
-		settled:  check.NewSettled(),
-		changed:  make(chan struct{}),
-		watches:  map[uint64]watchRequest{},
-		watching: map[string]map[string]bool{},
-		holders:  map[string]string{},
+		settled:          check.NewSettled(),
+		changed:          make(chan struct{}),
+		pendingWatches:   map[uint64]watchRequest{},
+		watchedResources: map[string]map[string]bool{},
+		holders:          map[string]string{},
 	}
 }
 
-// follow takes in the next record.
-func (m *monitor) follow(r *history.Record) {
+// observe processes the next record.
+func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case r.Request != nil && r.Request.Verb == "watch":
-		m.watches[r.Request.ID] = watchRequest{r.Request.Subject, r.Request.Resource}
+		m.pendingWatches[r.Request.ID] = watchRequest{r.Request.Subject, r.Request.Resource}
 		return
 	case r.Request != nil && r.Request.Resource == leaseResource:
-		m.followLease(r.Request)
+		m.observeLease(r.Request)
 		return
 	case r.Request != nil && r.Request.IsWrite():
 		m.writes++
 	case r.Response != nil:
-		request, ok := m.watches[r.Response.ID]
+		request, ok := m.pendingWatches[r.Response.ID]
 		if !ok {
 			return
 		}
-		delete(m.watches, r.Response.ID)
+		delete(m.pendingWatches, r.Response.ID)
 		if !r.Response.OK() {
 			return
 		}
-		if m.watching[request.replica] == nil {
-			m.watching[request.replica] = map[string]bool{}
+		if m.watchedResources[request.replica] == nil {
+			m.watchedResources[request.replica] = map[string]bool{}
 		}
-		m.watching[request.replica][request.resource] = true
+		m.watchedResources[request.replica][request.resource] = true
 	case r.Process != nil:
-		m.followProcess(r.Process)
+		m.observeProcess(r.Process)
 	case r.Commit == nil:
 		return
 	}
@@ -89,8 +88,9 @@ func (m *monitor) follow(r *history.Record) {
 
 const leaseResource = "leases.coordination.k8s.io"
 
-// followLease learns from what a replica writes into a lease who it is there.
-func (m *monitor) followLease(r *history.Request) {
+// observeLease learns the leader-election identity of a replica from its writes to the
+// lease.
+func (m *monitor) observeLease(r *history.Request) {
 	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
 		return
 	}
@@ -99,34 +99,35 @@ func (m *monitor) followLease(r *history.Request) {
 			HolderIdentity string `json:"holderIdentity"`
 		} `json:"spec"`
 	}
-	// A lease that cannot be read makes nobody a holder.
+	// A lease that cannot be decoded names no holder.
 	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
 		m.holders[lease.Spec.HolderIdentity] = r.Subject
 	}
 }
 
-// followProcess forgets what went with a life that is over.
-func (m *monitor) followProcess(p *history.Process) {
+// observeProcess removes the state of a replica that has ended.
+func (m *monitor) observeProcess(p *history.Process) {
 	switch p.Event {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
 		return
 	}
-	delete(m.watching, p.Name)
-	maps.DeleteFunc(m.watches, func(_ uint64, w watchRequest) bool { return w.replica == p.Name })
+	delete(m.watchedResources, p.Name)
+	maps.DeleteFunc(m.pendingWatches, func(_ uint64, w watchRequest) bool { return w.replica == p.Name })
 	maps.DeleteFunc(m.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// holder names the replica that takes part in elections under an identity, ""
-// if none that lives is known to.
+// holder returns the running replica with a leader-election identity, "" if there is
+// none.
 func (m *monitor) holder(identity string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.holders[identity]
 }
 
-// waitFor returns true once done does, false when ctx ends first. It asks again
-// after every record that matters, and every so often, as time alone may do.
-func (m *monitor) waitFor(ctx context.Context, done func() bool) bool {
+// waitUntil waits until done returns true, and reports whether it did before ctx ended.
+// It calls done after every relevant record and every 100 ms, because done may depend
+// on the time.
+func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -145,26 +146,26 @@ func (m *monitor) waitFor(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitWatching returns when a replica watches what it must.
+// waitWatching waits until a replica watches all required resources.
 func (m *monitor) waitWatching(ctx context.Context) error {
-	if m.waitFor(ctx, func() bool { return len(m.unwatched()) == 0 }) {
+	if m.waitUntil(ctx, func() bool { return len(m.unwatched()) == 0 }) {
 		return nil
 	}
-	return fmt.Errorf("the subject leads but does not watch %s", strings.Join(m.unwatched(), ", "))
+	return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(m.unwatched(), ", "))
 }
 
-// unwatched is what the replica that watches most does not watch: only one that
-// leads watches at all.
+// unwatched returns the required resources that the leader does not watch. The leader
+// is the replica with the most watches; the others have none.
 func (m *monitor) unwatched() []string {
-	if m.blind {
+	if m.withoutProxy {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	least := watched
-	for _, watching := range m.watching {
+	least := requiredWatches
+	for _, watching := range m.watchedResources {
 		var missing []string
-		for _, resource := range watched {
+		for _, resource := range requiredWatches {
 			if !watching[resource] {
 				missing = append(missing, resource)
 			}
@@ -176,25 +177,25 @@ func (m *monitor) unwatched() []string {
 	return least
 }
 
-// waitConverged returns true when a replica is at work and everything has
-// converged, false when ctx ends first.
+// waitConverged waits until a leader is running and everything has converged. It
+// returns false if ctx ends first.
 func (m *monitor) waitConverged(ctx context.Context) bool {
-	return m.waitFor(ctx, func() bool { return len(m.unwatched()) == 0 && len(m.settled.Pending()) == 0 })
+	return m.waitUntil(ctx, func() bool { return len(m.unwatched()) == 0 && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet returns true when the subject has written nothing for d, and false
-// at its first write, when something is pending again, or when ctx ends.
+// waitQuiet returns true when the subject has written nothing for d. It returns false
+// at a write, when something no longer is converged, or when ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
-	before, begun := m.writes, clock.Now()
+	before, start := m.writes, clock.Now()
 	m.mu.Unlock()
-	stirred := false
-	m.waitFor(ctx, func() bool {
+	disturbed := false
+	m.waitUntil(ctx, func() bool {
 		m.mu.Lock()
-		stirred = m.writes > before
+		disturbed = m.writes > before
 		m.mu.Unlock()
-		stirred = stirred || len(m.settled.Pending()) > 0
-		return stirred || clock.Since(begun) >= d
+		disturbed = disturbed || len(m.settled.Pending()) > 0
+		return disturbed || clock.Since(start) >= d
 	})
-	return !stirred && ctx.Err() == nil
+	return !disturbed && ctx.Err() == nil
 }

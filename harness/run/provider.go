@@ -14,28 +14,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// provider is a kind of control plane that a run can have.
+// provider is one way to get a control plane for a run.
 type provider struct {
 	name string
-	// podsPerNode is how many pods of a workload a node takes; 0 is any number.
+	// podsPerNode is the number of workload pods that fit on a node; 0 means any
+	// number.
 	podsPerNode int
-	// missing is what keeps a run on it from being carried out, as far as can be
-	// told before anything is started.
-	missing func(*Options) error
-	start   func(context.Context, ControlPlane) (cluster.Cluster, error)
-	// replicas makes what a subject on it is made of.
-	replicas func(context.Context, *stage) (replicas, error)
+	// preflight reports what prevents a run, as far as that is known before anything
+	// starts.
+	preflight func(*Options) error
+	start     func(context.Context, ControlPlane) (cluster.Cluster, error)
+	// setUpReplicas prepares the replicas of the subject.
+	setUpReplicas func(context.Context, *testEnvironment) (replicaSetup, error)
 }
 
-// providers is the table of all.
+// providers contains all providers.
 var providers = []provider{
 	{
 		name: "embedded",
-		missing: func(o *Options) error {
+		preflight: func(o *Options) error {
 			_, err := localExecutable(o)
 			return err
 		},
-		replicas: localReplicas,
+		setUpReplicas: localReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := embedded.Start(ctx, embedded.Options{
 				Nodes:         p.Nodes,
@@ -46,23 +47,23 @@ var providers = []provider{
 				BinDir:        p.UpstreamDir,
 			})
 			if err != nil {
-				return nil, err // a nil *embedded.Cluster is no nil Cluster
+				return nil, err // do not return c: a nil *embedded.Cluster is not a nil Cluster
 			}
 			return c, nil
 		},
 	},
 	{
-		name:        "kind",
-		podsPerNode: 90, // of a kubelet's 110; the rest is for the control plane and the subject
-		missing:     podsMissing,
-		replicas:    podReplicas,
+		name:          "kind",
+		podsPerNode:   90, // of a kubelet's 110; system pods and the subject use the rest
+		preflight:     podsPreflight,
+		setUpReplicas: podReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := kind.Start(ctx, kind.Options{
 				Workers: workers(p.Nodes),
 				Image:   p.NodeImage,
 				Dir:     p.Dir,
 				LogDir:  p.LogDir,
-				Keep:    p.Keep,
+				Keep:    p.Standing,
 				Ports:   pods.Ports(p.Relays),
 			})
 			if err != nil {
@@ -72,9 +73,9 @@ var providers = []provider{
 		},
 	},
 	{
-		name:     faults.Existing,
-		missing:  sharedMissing,
-		replicas: sharedReplicas,
+		name:          faults.Existing,
+		preflight:     existingPreflight,
+		setUpReplicas: existingReplicas,
 		start: func(ctx context.Context, p ControlPlane) (cluster.Cluster, error) {
 			c, err := existing.Start(ctx, p.Existing)
 			if err != nil {
@@ -85,8 +86,8 @@ var providers = []provider{
 	},
 }
 
-// workers is how many workers a kind cluster has for a number of nodes that take
-// pods: the control plane's node is one when it is alone.
+// workers returns the number of kind worker nodes for a number of schedulable nodes.
+// With one node, the control-plane node takes the pods.
 func workers(nodes int) int {
 	if nodes == 1 {
 		return 0
@@ -94,7 +95,7 @@ func workers(nodes int) int {
 	return nodes
 }
 
-// Providers are the names of the kinds of control plane.
+// Providers returns the names of all providers.
 func Providers() []string {
 	var names []string
 	for _, p := range providers {
@@ -103,8 +104,8 @@ func Providers() []string {
 	return names
 }
 
-// Versions are those of what a run on a provider's control plane runs on, as far
-// as they are known beforehand.
+// Versions returns the versions of a provider's control plane, as far as they are known
+// before a run.
 func Versions(provider, upstreamDir string, o existing.Options) (map[string]string, error) {
 	if provider != faults.Existing {
 		return embedded.Versions(upstreamDir), nil

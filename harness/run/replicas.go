@@ -22,22 +22,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// replicas is how the replicas of a subject run on a control plane.
-type replicas struct {
+// replicaSetup says how the replicas of a subject run.
+type replicaSetup struct {
 	launch         subject.Launcher
-	account        rbacv1.Subject // who they are to the API server
-	leaseNamespace string         // where they elect
+	account        rbacv1.Subject // identity of the replicas at the API server
+	leaseNamespace string         // namespace of the leader-election lease
 }
 
-// settingsOf is what a scenario asks of its subject, which elects in a namespace.
-func settingsOf(asked scenario.Subject, leaseNamespace string) subject.Settings {
+// settingsOf returns the subject's settings from a scenario.
+func settingsOf(spec scenario.Subject, leaseNamespace string) subject.Settings {
 	return subject.Settings{
-		QPS: asked.QPS, Burst: asked.Burst, Concurrency: asked.Concurrency, LeaseDuration: asked.LeaseDuration,
+		QPS: spec.QPS, Burst: spec.Burst, Concurrency: spec.Concurrency, LeaseDuration: spec.LeaseDuration,
 		LeaseNamespace: leaseNamespace,
 	}
 }
 
-// localExecutable is what the processes of a subject run, with its needs there.
+// localExecutable returns the path of the executable that replicas run on this machine.
+// It fails if an upstream binary is missing.
 func localExecutable(o *Options) (string, error) {
 	binaries, err := embedded.FindBinaries(o.UpstreamDir)
 	if err != nil {
@@ -46,81 +47,82 @@ func localExecutable(o *Options) (string, error) {
 	return o.Target.Executable(o.Ours, binaries.KubeControllerManager)
 }
 
-// localReplicas are processes of this machine.
-func localReplicas(_ context.Context, s *stage) (replicas, error) {
-	executable, err := localExecutable(s.Options)
+// localReplicas returns the setup for replicas that are processes of this machine.
+func localReplicas(_ context.Context, e *testEnvironment) (replicaSetup, error) {
+	executable, err := localExecutable(e.Options)
 	if err != nil {
-		return replicas{}, err
+		return replicaSetup{}, err
 	}
-	return s.localReplicas(executable, subject.User(), subject.LeaseNamespace), nil
+	return e.localReplicas(executable, subject.User(), subject.LeaseNamespace), nil
 }
 
-func (s *stage) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicas {
-	return replicas{
+func (e *testEnvironment) localReplicas(executable string, account rbacv1.Subject, leaseNamespace string) replicaSetup {
+	return replicaSetup{
 		launch: subject.Local{
 			Executable:  executable,
-			Settings:    settingsOf(s.Scenario.Subject, leaseNamespace),
-			Cluster:     s.cluster,
-			Route:       s.route,
+			Settings:    settingsOf(e.Scenario.Subject, leaseNamespace),
+			Cluster:     e.cluster,
+			Route:       e.route,
 			ServesDebug: true,
-			StateDir:    s.dir.state(),
-			LogDir:      s.dir.logs(),
+			StateDir:    e.dir.state(),
+			LogDir:      e.dir.logs(),
 		}.Launcher(),
 		account:        account,
 		leaseNamespace: leaseNamespace,
 	}
 }
 
-// podReplicas are pods of a kind cluster, each behind a relay.
-func podReplicas(ctx context.Context, s *stage) (replicas, error) {
-	c, ok := s.cluster.(*kind.Cluster)
+// podReplicas returns the setup for replicas that are pods of a kind cluster. Each pod
+// contains a relay to the fault proxy.
+func podReplicas(ctx context.Context, e *testEnvironment) (replicaSetup, error) {
+	c, ok := e.cluster.(*kind.Cluster)
 	if !ok {
-		return replicas{}, fmt.Errorf("a subject in pods needs a kind cluster, not a %T", s.cluster)
+		return replicaSetup{}, fmt.Errorf("expected a kind cluster for a subject in pods, found %T", e.cluster)
 	}
 	var target, relay pods.Image
 	loads, ctx := errgroup.WithContext(ctx)
 	loads.Go(func() (err error) {
-		target, err = loadTarget(ctx, c, s.Target, s.Ours, s.dir.state())
+		target, err = loadTarget(ctx, c, e.Target, e.Ours, e.dir.state())
 		return err
 	})
 	loads.Go(func() (err error) {
-		relay.Reference, err = loadBinary(ctx, s.dir.state(), image.Spec{
-			Reference: "localhost/gauntlet/relay:run", Binary: s.Gauntlet, Args: []string{"relay"},
+		relay.Reference, err = loadBinary(ctx, e.dir.state(), image.Spec{
+			Reference: "localhost/gauntlet/relay:run", Binary: e.Gauntlet, Args: []string{"relay"},
 		}, c.ControlPlane())
 		return err
 	})
 	if err := loads.Wait(); err != nil {
-		return replicas{}, err
+		return replicaSetup{}, err
 	}
-	return replicas{
+	return replicaSetup{
 		launch: pods.Launcher(pods.Options{
-			Subject: target, Settings: settingsOf(s.Scenario.Subject, subject.LeaseNamespace), Admin: s.admin, Node: c.ControlPlane(), Clock: s.Clock,
+			Subject: target, Settings: settingsOf(e.Scenario.Subject, subject.LeaseNamespace), Admin: e.admin, Node: c.ControlPlane(), Clock: e.Clock,
 		}, pods.RelayOptions{
-			Image: relay, Route: s.route,
+			Image: relay, Route: e.route,
 			Lost: func(replica string, err error) {
-				s.recorder.Append(history.Record{Gap: &history.Gap{Source: replica + "'s way to the proxy", Detail: err.Error()}})
+				e.recorder.Append(history.Record{Gap: &history.Gap{Source: replica + "'s connection to the fault proxy", Detail: err.Error()}})
 			},
-		}, s.dir.logs()),
+		}, e.dir.logs()),
 		account:        pods.Account(),
 		leaseNamespace: subject.LeaseNamespace,
 	}, nil
 }
 
-// podsMissing is what keeps a subject from running in pods, as far as can be told
-// before there is a cluster.
-func podsMissing(o *Options) error {
+// podsPreflight reports what prevents a subject in pods, as far as that is known before
+// there is a cluster.
+func podsPreflight(o *Options) error {
 	if o.Direct {
-		return errors.New("on kind a subject has no way to the API server but the fault proxy")
+		return errors.New("on kind, the subject reaches the API server only through the fault proxy; a direct run needs another provider")
 	}
 	if _, ok := o.Target.Image(); ok || o.Target == subject.Upstream {
-		return nil // what the engine or the node has will be seen there
+		return nil // the start checks whether the container engine or the node has the image
 	}
 	_, err := o.Target.Executable(o.Ours, "")
 	return err
 }
 
-// loadTarget puts the image of a target onto a cluster's control plane, if it is
-// not there already. What it has to write it writes into dir.
+// loadTarget loads the image of a target on the cluster's control-plane node, if it is
+// not there yet. It writes temporary files to dir.
 func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, ours, dir string) (pods.Image, error) {
 	if target == subject.Upstream {
 		return upstreamImage(ctx, c)
@@ -129,7 +131,7 @@ func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, our
 		archive := filepath.Join(dir, "image.tar")
 		defer os.Remove(archive)
 		has, err := kind.SaveImage(ctx, reference, archive)
-		if err == nil && has { // else it is the node's, or the pod will say that it is not
+		if err == nil && has { // otherwise the node may have the image; if not, the pod's start fails
 			err = c.ControlPlane().LoadImage(ctx, archive)
 		}
 		return pods.Image{Reference: reference}, err
@@ -142,8 +144,7 @@ func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, our
 	return pods.Image{Reference: reference}, err
 }
 
-// upstreamImage is the one that the cluster's own kube-controller-manager runs
-// from.
+// upstreamImage returns the image of the cluster's own kube-controller-manager.
 func upstreamImage(ctx context.Context, c *kind.Cluster) (pods.Image, error) {
 	admin, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -151,17 +152,18 @@ func upstreamImage(ctx context.Context, c *kind.Cluster) (pods.Image, error) {
 	}
 	node, err := admin.CoreV1().Nodes().Get(ctx, c.ControlPlane().Name(), metav1.GetOptions{})
 	if err != nil {
-		return pods.Image{}, fmt.Errorf("asking for the images of the control plane's node: %w", err)
+		return pods.Image{}, fmt.Errorf("reading the images of node %s: %w", c.ControlPlane().Name(), err)
 	}
 	reference, err := kind.ControllerManagerImage(node)
 	return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
 }
 
-// loadBinary makes an image of a binary, puts it onto nodes, and returns its name.
+// loadBinary builds an image with a binary, loads it on nodes, and returns its
+// reference.
 func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...*kind.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {
-		return "", fmt.Errorf("making the image %s: %w", spec.Reference, err)
+		return "", fmt.Errorf("building the image %s: %w", spec.Reference, err)
 	}
 	defer os.Remove(archive.Name())
 	if err := errors.Join(image.Write(archive, spec), archive.Close()); err != nil {

@@ -1,16 +1,17 @@
-// Package run carries out one scenario on one subject. It is the procedure of
-// the harness and the one package that knows every stage of it:
+// Package run runs one scenario against one subject. It is the procedure of the
+// harness, and the only package that knows all its parts:
 //
-//	prepare   a run directory with what is asked in it
-//	raise     control plane, history, observer, fault proxy, subject
-//	chaos     what users do, while things go wrong
-//	settle    heal everything; wait until the subject has converged and is quiet
-//	look      at how everything stands, for who wants to know why it failed
-//	lower     stop everything, in the opposite order
-//	judge     from the recorded history alone
+//	scenario     write scenario.yaml and environment.json to the run directory
+//	environment  set up the control plane, recorder, observer, proxy and subject
+//	chaos        run the workload and the faults, while the observer records
+//	settle       heal all faults; wait until the subject has converged and is quiet
+//	snapshot     collect diagnostics before anything stops
+//	tear down    stop everything in reverse order
+//	check        run the checks on the recorded history
+//	report       write verdicts.json, junit.xml, summary.md and report.html
 //
-// A run that breaks off half-way is judged all the same: what its history shows
-// broken is broken, and what it does not show is unknown.
+// A run that is aborted is checked too. A violation in its history is a failure; a
+// guarantee that the history cannot show is unknown.
 package run
 
 import (
@@ -18,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -29,68 +31,68 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says what to run, on what, and where to keep it.
+// Options says what to run, where, and where to write the results.
 type Options struct {
-	Scenario *scenario.Scenario // its Seed is the run's, and set
+	Scenario *scenario.Scenario // with its Seed set
 	Target   subject.Target
 	Provider string // one of Providers()
-	// Out is the directory that the run directory is made in.
+	// Out is the parent directory of the run directory.
 	Out string
-	// Ours is the executable of controllers/.
+	// Ours is the path of the workload-controller-manager, built from controllers/.
 	Ours string
-	// Gauntlet is the executable of gauntlet, static if the subject runs in pods:
-	// its command `relay` then stands beside it. Real pods run the program
-	// `standin`, which lies beside gauntlet.
+	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, it
+	// must be statically linked, because its command `relay` runs beside the subject.
+	// The program `standin`, which the workload's pods run on kind, must be in the same
+	// directory.
 	Gauntlet string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
-	// cache that harness/upstream fills.
+	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
+	// run uses the cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node; empty is the provider's choice.
+	// NodeImage is the image of a kind node. If it is empty, the provider chooses one.
 	NodeImage string
-	// Existing says which cluster to use that somebody else made, and how.
+	// Existing selects an existing cluster and says how to use it.
 	Existing existing.Options
-	// Direct leaves the fault proxy out, for measuring what it costs. A scenario
-	// with faults cannot be run so.
+	// Direct omits the fault proxy, to measure its overhead. It does not allow
+	// scenarios with faults.
 	Direct bool
-	// KeepUp, if set, is called when the run is over and everything still stands;
-	// the control plane goes when it returns.
+	// KeepUp, if set, is called after the run, before anything is torn down. The
+	// tear-down begins when it returns.
 	KeepUp func(ctx context.Context, kubeconfig string)
-	// Progress, if set, is told what the run is doing. It must be quick.
+	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
 	Clock    clock.WithTicker
-	Revision string            // of gauntlet
-	Versions map[string]string // of the control plane's parts
+	Revision string            // revision of gauntlet
+	Versions map[string]string // versions of the control plane's components
 }
 
-// Run carries out a scenario, judges it and writes its reports. The error says
-// what kept the run from being carried out to its end; what its history shows up
-// to there is judged all the same, unless there is none.
+// Run runs a scenario, checks its history and writes the reports. The error says why
+// the run was aborted. An aborted run is checked too, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	dir, err := prepare(&o)
+	dir, err := createRunDirectory(&o)
 	if err != nil {
 		return nil, err
 	}
-	begun, seen, err := perform(ctx, &o, dir)
-	if !begun {
-		return nil, fmt.Errorf("%w\n(the logs are in %s)", err, dir.logs())
+	recorded, diagnostics, runErr := recordHistory(ctx, &o, dir)
+	if !recorded {
+		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, dir.logs())
 	}
-	o.progress("judging")
-	judged, draft, judgeErr := judge(string(dir))
-	if judgeErr != nil {
-		return nil, errors.Join(err, fmt.Errorf("judging %s: %w", dir, judgeErr))
+	o.progress("checking the history")
+	result, draft, err := checkDirectory(string(dir))
+	if err != nil {
+		return nil, errors.Join(runErr, fmt.Errorf("checking %s: %w", dir, err))
 	}
-	if seen.wanted(judged) {
-		if err := seen.write(dir.diagnostics()); err != nil {
-			o.progress("keeping the diagnostics: %v", err)
+	if diagnostics.neededFor(result) {
+		if err := diagnostics.write(dir.diagnostics()); err != nil {
+			o.progress("writing the diagnostics: %v", err)
 		}
 	}
-	return judged, errors.Join(err, reports.WriteRun(*judged, draft))
+	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
 }
 
-// Preflight reports what would keep a run from being carried out that can be
-// told before anything is started: a provider that cannot do what is asked, or
-// executables that are not there.
+// Preflight reports what prevents the run, as far as that is known before anything
+// starts. Examples are a provider that does not support a fault, and a missing
+// executable.
 func (o *Options) Preflight() error {
 	p, err := providerNamed(o.Provider)
 	if err != nil {
@@ -99,55 +101,56 @@ func (o *Options) Preflight() error {
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
-	return p.missing(o)
+	return p.preflight(o)
 }
 
-// perform makes the history of a run, and reports whether it came to begin one, and
-// how it stood at its end.
-func perform(ctx context.Context, o *Options, dir directory) (begun bool, seen *snapshot, err error) {
-	s := &stage{Options: o, dir: dir}
-	defer func() { err = errors.Join(err, s.lower(ctx, err)) }()
-	if err := s.raise(ctx); err != nil {
-		return s.recorder != nil, nil, err
+// recordHistory sets up the environment, runs the phases and tears the environment
+// down. It reports whether there is a history, and returns a snapshot from the end of
+// the run.
+func recordHistory(ctx context.Context, o *Options, dir directory) (recorded bool, diagnostics *snapshot, err error) {
+	e := &testEnvironment{Options: o, dir: dir}
+	defer func() { err = errors.Join(err, e.tearDown(ctx, err)) }()
+	if err := e.setUp(ctx); err != nil {
+		return e.recorder != nil, nil, err
 	}
-	err = s.live(ctx)
-	return true, s.look(ctx, err), err
+	err = e.runPhases(ctx)
+	return true, e.takeSnapshot(ctx, err), err
 }
 
-// live is the part of the run that is judged.
-func (s *stage) live(ctx context.Context) error {
-	ctx, cancel := s.supervise(ctx)
+// runPhases runs the phases whose history is checked: chaos and settle.
+func (e *testEnvironment) runPhases(ctx context.Context) error {
+	ctx, cancel := e.supervise(ctx)
 	defer cancel()
-	if err := s.chaos(ctx); err != nil {
-		return s.because(ctx, err)
+	if err := e.runChaos(ctx); err != nil {
+		return e.endReason(ctx, err)
 	}
-	if err := s.settle(ctx); err != nil {
-		return s.because(ctx, err)
+	if err := e.settle(ctx); err != nil {
+		return e.endReason(ctx, err)
 	}
-	if s.KeepUp != nil {
-		return s.hold(ctx)
+	if e.KeepUp != nil {
+		return e.keepUp(ctx)
 	}
 	return nil
 }
 
-// errSubjectDied ends a run early. It is a finding, not a failure of the run:
-// the history shows it.
-var errSubjectDied = errors.New("the subject died")
+// errSubjectDied aborts a run. It is a finding and not an error of the run, because the
+// history shows it.
+var errSubjectDied = errors.New("the subject ended unexpectedly")
 
-// errInterrupted ends a run that somebody has had enough of.
+// errInterrupted aborts a run at the user's request.
 var errInterrupted = errors.New("interrupted")
 
-// supervise returns a context that ends when something that the run stands on
-// does: a part of the control plane, the recorder, the subject.
-func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+// supervise returns a context that is canceled when the control plane, the recorder or
+// the subject fails.
+func (e *testEnvironment) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-s.cluster.Failed():
-			cancel(s.cluster.Err())
-		case <-s.recorder.Failed():
-			cancel(s.recorder.Flush())
-		case <-s.subject.Failed():
+		case <-e.cluster.Failed():
+			cancel(e.cluster.Err())
+		case <-e.recorder.Failed():
+			cancel(e.recorder.Flush())
+		case <-e.subject.Failed():
 			cancel(errSubjectDied)
 		case <-ctx.Done():
 		}
@@ -155,13 +158,13 @@ func (s *stage) supervise(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// because replaces the error of a stage that was broken off by the reason.
-func (s *stage) because(ctx context.Context, err error) error {
+// endReason returns the reason for which a phase was aborted, or err if it was not.
+func (e *testEnvironment) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
 	case errors.Is(cause, errSubjectDied):
-		s.progress("%v", s.subject.Err())
+		e.progress("%v", e.subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
 		return errInterrupted
@@ -170,9 +173,9 @@ func (s *stage) because(ctx context.Context, err error) error {
 	}
 }
 
-// mark records that a phase begins.
-func (s *stage) mark(phase history.PhaseName) {
-	s.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
+// beginPhase records the beginning of a phase.
+func (e *testEnvironment) beginPhase(phase history.PhaseName) {
+	e.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
 func (o *Options) progress(format string, args ...any) {
@@ -181,43 +184,44 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// lowerWithin bounds the teardown, which goes on when the run was cancelled.
-const lowerWithin = 30 * time.Second
+// tearDownTimeout bounds the tear-down, which also runs after the run's context is
+// canceled.
+const tearDownTimeout = 30 * time.Second
 
-// lower stops what was raised, last first. A run that broke off says so in its
-// history.
-func (s *stage) lower(ctx context.Context, broken error) error {
+// tearDown stops everything that setUp started, in reverse order. If the run was
+// aborted, it records a gap with the reason.
+func (e *testEnvironment) tearDown(ctx context.Context, runErr error) error {
 	ctx = context.WithoutCancel(ctx)
-	if broken != nil && !errors.Is(broken, errInterrupted) {
-		s.exportLogs(ctx)
+	if runErr != nil && !errors.Is(runErr, errInterrupted) {
+		e.exportLogs(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lowerWithin)
+	ctx, cancel := context.WithTimeout(ctx, tearDownTimeout)
 	defer cancel()
-	if broken != nil && s.recorder != nil {
-		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: broken.Error()}})
+	if runErr != nil && e.recorder != nil {
+		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
 	}
-	var all []error
-	for i := len(s.raised) - 1; i >= 0; i-- {
-		all = append(all, s.raised[i](ctx))
+	var errs []error
+	for _, stop := range slices.Backward(e.teardowns) {
+		errs = append(errs, stop(ctx))
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// exportWithin bounds the export of logs: they are for who wants to know more.
-const exportWithin = 20 * time.Second
+// exportLogsTimeout bounds the export of logs, which are only diagnostics.
+const exportLogsTimeout = 20 * time.Second
 
-// exportLogs has a control plane that can write all that there is to know of it,
-// while it still stands. One that has failed does so by itself.
-func (s *stage) exportLogs(ctx context.Context) {
-	exporter, ok := s.cluster.(interface {
+// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
+// that has failed exports its logs by itself.
+func (e *testEnvironment) exportLogs(ctx context.Context) {
+	exporter, ok := e.cluster.(interface {
 		ExportLogs(ctx context.Context, dir string) error
 	})
-	if !ok || s.cluster.Err() != nil {
+	if !ok || e.cluster.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportWithin, fmt.Errorf("not within %s", exportWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
 	defer cancel()
-	if err := exporter.ExportLogs(ctx, filepath.Join(s.dir.logs(), s.Provider)); err != nil {
-		s.progress("%v", err)
+	if err := exporter.ExportLogs(ctx, filepath.Join(e.dir.logs(), e.Provider)); err != nil {
+		e.progress("%v", err)
 	}
 }

@@ -22,11 +22,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// The tests of this file run on a real control plane, which `make upstream`
-// builds, with our controllers, which `make build` builds.
+// The tests in this file need a real control plane, which `make upstream` builds, and
+// our controllers, which `make build` builds.
 
-// helperVariable makes the test binary a small gauntlet that makes a run in the
-// directory the variable names.
+// helperVariable makes the test binary run a scenario in the directory that it names.
 const helperVariable = "GAUNTLET_RUN_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -34,19 +33,20 @@ func TestMain(m *testing.M) {
 	if out == "" {
 		os.Exit(m.Run())
 	}
-	asked, err := scenario.Parse("long", []byte(long))
+	spec, err := scenario.Parse("long", []byte(longScenario))
 	if err != nil {
 		panic(err)
 	}
-	_, err = Run(context.Background(), options(asked, subject.Ours, out, func(message string) { fmt.Println(message) }))
+	_, err = Run(context.Background(), options(spec, subject.Ours, out, func(message string) { fmt.Println(message) }))
 	fmt.Println(err)
 }
 
-// short is a run that has a bit of everything; long does not end by itself.
+// shortScenario contains several kinds of steps and a fault. longScenario does not end
+// by itself.
 const (
-	short = `
+	shortScenario = `
 name: short
-description: a few pods, some of which cannot be created
+description: a few pods, some of whose creates fail
 seed: 7
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 6}
@@ -56,9 +56,9 @@ workload:
 faults:
   - api-error: {verb: create, resource: pods, code: 500, every: 3}
 settle: {within: 30s, quiet: 1s}
-exercises: [slow-start, expectations, converged, quiet]
+exercises: [slow-start, expectations, converged, no-writes-when-settled]
 `
-	long = `
+	longScenario = `
 name: long
 description: an endless wait
 workload:
@@ -71,9 +71,9 @@ faults:
 `
 )
 
-func options(asked *scenario.Scenario, target subject.Target, out string, progress func(string)) Options {
+func options(spec *scenario.Scenario, target subject.Target, out string, progress func(string)) Options {
 	return Options{
-		Scenario: asked,
+		Scenario: spec,
 		Target:   target,
 		Provider: "embedded",
 		Out:      out,
@@ -86,47 +86,46 @@ func options(asked *scenario.Scenario, target subject.Target, out string, progre
 
 func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	asked, err := scenario.Parse("test.yaml", []byte(text))
+	spec, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return asked
+	return spec
 }
 
 func TestRun(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
-			judged, err := Run(t.Context(), options(parse(t, short), target, t.TempDir(), func(m string) { t.Log(m) }))
+			result, err := Run(t.Context(), options(parse(t, shortScenario), target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if judged.Verdict != check.Pass {
-				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+			if result.Verdict != check.Pass {
+				t.Errorf("verdict %s (%s), want pass", result.Verdict, result.Reason)
 			}
-			again, err := Check(judged.Directory)
+			again, err := Check(result.Directory)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(judged, again); diff != "" {
-				t.Errorf("judged again (-first +second):\n%s", diff)
+			if diff := cmp.Diff(result, again); diff != "" {
+				t.Errorf("second check (-first +second):\n%s", diff)
 			}
 			for _, name := range []string{"scenario.yaml", "environment.json", "history.jsonl", "verdicts.json", "junit.xml", "summary.md", "report.html", "logs/subject-0.log"} {
-				if _, err := os.Stat(filepath.Join(judged.Directory, name)); err != nil {
+				if _, err := os.Stat(filepath.Join(result.Directory, name)); err != nil {
 					t.Error(err)
 				}
 			}
-			if asked, err := scenario.Load(filepath.Join(judged.Directory, "scenario.yaml")); err != nil || asked.Seed != 7 {
-				t.Errorf("the saved scenario: seed %v, error %v; want seed 7", asked, err)
+			if spec, err := scenario.Load(filepath.Join(result.Directory, "scenario.yaml")); err != nil || spec.Seed != 7 {
+				t.Errorf("the saved scenario: seed %v, error %v; want seed 7", spec, err)
 			}
-			nothingLeft(t, judged.Directory)
-			noCredentials(t, judged.Directory)
+			requireNothingLeft(t, result.Directory)
+			requireNoCredentials(t, result.Directory)
 		})
 	}
 }
 
-// TestRestart: the leader ends, by force or asked to, once or again and again, and
-// another life of it or another replica takes over what it left undone; that it ended
-// is not held against the subject.
+// TestRestart verifies that another instance or replica continues the work of a leader
+// that the run kills or terminates. Such an end is no failure of the subject.
 func TestRestart(t *testing.T) {
 	for _, test := range []struct {
 		target   subject.Target
@@ -140,9 +139,9 @@ func TestRestart(t *testing.T) {
 		{subject.Upstream, 2, "how: kill, downtime: 200ms", 1},
 	} {
 		t.Run(fmt.Sprintf("%s with %d that ends %d times", test.target, test.replicas, test.ends), func(t *testing.T) {
-			asked := parse(t, fmt.Sprintf(`
+			spec := parse(t, fmt.Sprintf(`
 name: restart
-description: the leader ends while there is something to do
+description: the leader ends while the controllers have work
 subject: {replicas: %d, leaseDuration: 6s}
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 5}
@@ -154,24 +153,24 @@ faults:
   - restart: {%s}
     from: 500ms
 settle: {within: 30s, quiet: 1s}
-exercises: [alive, converged, quiet]
+exercises: [process-alive, converged, no-writes-when-settled]
 `, test.replicas, test.params))
-			judged, err := Run(t.Context(), options(asked, test.target, t.TempDir(), func(m string) { t.Log(m) }))
+			result, err := Run(t.Context(), options(spec, test.target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if judged.Verdict != check.Pass {
-				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+			if result.Verdict != check.Pass {
+				t.Errorf("verdict %s (%s), want pass", result.Verdict, result.Reason)
 			}
-			wantEnded(t, judged.Directory, test.replicas, test.ends)
-			nothingLeft(t, judged.Directory)
+			requireEnded(t, result.Directory, test.replicas, test.ends)
+			requireNothingLeft(t, result.Directory)
 		})
 	}
 }
 
-// wantEnded demands that one replica was ended so many times and began anew each
-// time, and that requests were sent after that by whoever could.
-func wantEnded(t *testing.T, dir string, replicas, times int) {
+// requireEnded requires that exactly one replica ended the given number of times,
+// restarted each time, and that creates followed.
+func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
 	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
 	for record, err := range history.ReadFile(filepath.Join(dir, "history.jsonl")) {
@@ -181,11 +180,11 @@ func wantEnded(t *testing.T, dir string, replicas, times int) {
 		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
 			for replica, n := range ends {
 				if n != times || starts[replica] != times+1 {
-					t.Errorf("%s ended %d times and started %d times, want %d and one more", replica, n, starts[replica], times)
+					t.Errorf("%s ended %d times and started %d times; want %d ends and one more start", replica, n, starts[replica], times)
 				}
 			}
 			if len(ends) != 1 || len(starts) != replicas || !wroteAfter {
-				t.Errorf("ended %v, started %v, creates after it: %t; want one of %d, and creates", ends, starts, wroteAfter, replicas)
+				t.Errorf("ended %v, started %v, creates after an end: %t; want one ended of %d replicas, and creates", ends, starts, wroteAfter, replicas)
 			}
 			return
 		case record.Process != nil && record.Process.Event == history.ProcessStarted:
@@ -196,10 +195,11 @@ func wantEnded(t *testing.T, dir string, replicas, times int) {
 			wroteAfter = wroteAfter || len(ends) > 0
 		}
 	}
-	t.Error("the run has no end")
+	t.Error("the history has no end phase")
 }
 
-// A subject that ends by itself is a finding, told with what it said last.
+// TestSubjectThatWillNotStart verifies that the error of a subject that ends at its
+// start contains the end of its log.
 func TestSubjectThatWillNotStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755); err != nil {
@@ -210,21 +210,21 @@ func TestSubjectThatWillNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	judged, err := Run(t.Context(), options(parse(t, short), target, out, nil))
-	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "raising the subject") {
+	result, err := Run(t.Context(), options(parse(t, shortScenario), target, out, nil))
+	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "setting up the subject") {
 		t.Errorf("error %v, want one with the end of the subject's log", err)
 	}
-	if judged == nil || judged.Verdict == check.Pass {
-		t.Errorf("got %+v, want a verdict that is no pass", judged)
+	if result == nil || result.Verdict == check.Pass {
+		t.Errorf("got %+v, want a verdict other than pass", result)
 	}
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
 func TestInterruptedRun(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	out := t.TempDir()
-	judged, err := Run(ctx, options(parse(t, long), subject.Ours, out, func(message string) {
+	result, err := Run(ctx, options(parse(t, longScenario), subject.Ours, out, func(message string) {
 		if strings.HasPrefix(message, "chaos") {
 			time.AfterFunc(500*time.Millisecond, interrupt)
 		}
@@ -232,13 +232,13 @@ func TestInterruptedRun(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("error %v, want one that says interrupted", err)
 	}
-	if judged == nil || judged.Verdict != check.Unknown {
-		t.Errorf("got %+v, want the verdict unknown", judged)
+	if result == nil || result.Verdict != check.Unknown {
+		t.Errorf("got %+v, want verdict unknown", result)
 	}
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
-// Nothing of a run outlives gauntlet, not even after SIGKILL.
+// TestKilledRun verifies that nothing of a run outlives gauntlet, even after SIGKILL.
 func TestKilledRun(t *testing.T) {
 	out := t.TempDir()
 	gauntlet := exec.CommandContext(t.Context(), os.Args[0])
@@ -250,27 +250,26 @@ func TestKilledRun(t *testing.T) {
 	if err := gauntlet.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	for chunk := make([]byte, 1024); !strings.Contains(said.String(), "chaos"); {
+	var printed bytes.Buffer
+	for chunk := make([]byte, 1024); !strings.Contains(printed.String(), "chaos"); {
 		n, err := output.Read(chunk)
-		said.Write(chunk[:n])
+		printed.Write(chunk[:n])
 		if err != nil {
-			t.Fatalf("the run ended before its chaos: %v\n%s", err, said.String())
+			t.Fatalf("the run ended before the chaos phase: %v\n%s", err, printed.String())
 		}
 	}
 	if len(processesOf(t, out)) == 0 {
-		t.Fatal("no process names the run directory: this test would see nothing left behind")
+		t.Fatal("no process has the run directory in its command line, so this test would detect nothing")
 	}
 	if err := gauntlet.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = gauntlet.Wait() // it was killed
-	nothingLeft(t, out)
+	requireNothingLeft(t, out)
 }
 
-// nothingLeft waits until no process of the runs below dir is there, and none of
-// their state.
-func nothingLeft(t *testing.T, dir string) {
+// requireNothingLeft waits until no process and no state of the runs below dir is left.
+func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -293,7 +292,7 @@ func nothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// processesOf returns the command lines that name something below dir.
+// processesOf returns the command lines of processes that name a path below dir.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -303,19 +302,19 @@ func processesOf(t *testing.T, dir string) []string {
 	var all []string
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(line, []byte(dir+"/")) { // an error: it has ended
+		if err == nil && bytes.Contains(line, []byte(dir+"/")) { // an error means that the process has ended
 			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
 	return all
 }
 
-// credential is what credentials look like: keys in PEM, plain or in base64 as
-// kubeconfigs have them, tokens of service accounts, headers, Secrets.
+// credential matches credentials: private keys in PEM, plain or in base64, service
+// account tokens, authorization headers and Secrets.
 var credential = regexp.MustCompile(`PRIVATE KEY|LS0tLS1CRUdJTi[A-Za-z0-9+/]*|client-key-data|eyJ[\w-]{8,}\.[\w-]{8,}\.|Bearer |token:|"?kind"?: ?"?Secret\b`)
 
-// noCredentials searches a run directory for what must not be there.
-func noCredentials(t *testing.T, dir string) {
+// requireNoCredentials requires that no file in a run directory contains a credential.
+func requireNoCredentials(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

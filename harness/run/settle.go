@@ -8,50 +8,50 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// settle waits, with every fault healed, until the subject has converged and
-// then written nothing for as long as the scenario demands, and records the end.
-// That the bound passes first is for the checks to judge, no error.
-func (s *stage) settle(ctx context.Context) error {
-	s.mark(history.PhaseSettle)
-	s.progress("all faults healed, up to %s to converge", s.Scenario.Settle.Within)
-	begun := s.Clock.Now()
-	// What users did last is to be seen before anything is said of it. What is not
-	// seen yet may still come: only what has not by the end is a gap.
-	if missing := s.catchUp(ctx); ctx.Err() != nil {
+// settle waits until the subject has converged and has then written nothing for
+// settle.quiet. It records the phases and the end of the observation. If the time limit
+// passes first, settle returns nil; the checks decide.
+func (e *testEnvironment) settle(ctx context.Context) error {
+	e.beginPhase(history.PhaseSettle)
+	e.progress("all faults healed; waiting up to %s for convergence", e.Scenario.Settle.Within)
+	start := e.Clock.Now()
+	// The last user operations must be recorded before convergence means anything.
+	// Missing commits may still arrive; only those missing at the end are a gap.
+	if missing := e.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err()
 	} else if missing != nil {
-		s.progress("not everything is seen yet: %v", missing)
+		e.progress("not all commits are recorded yet: %v", missing)
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+	bounded, cancel := context.WithTimeout(ctx, e.Scenario.Settle.Within)
 	defer cancel()
-	for quiet := false; !quiet && s.monitor.waitConverged(bounded); {
-		s.mark(history.PhaseQuiet)
-		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
+	for quiet := false; !quiet && e.monitor.waitConverged(bounded); {
+		e.beginPhase(history.PhaseQuiet)
+		quiet = e.monitor.waitQuiet(ctx, e.Clock, e.Scenario.Settle.Quiet)
 		if !quiet && bounded.Err() != nil {
-			// It has had its time. What it writes from here on is judged.
-			s.mark(history.PhaseQuiet)
-			s.sleep(ctx, s.Scenario.Settle.Quiet, nil)
+			// The time limit has passed. The checks report any further write.
+			e.beginPhase(history.PhaseQuiet)
+			e.sleep(ctx, e.Scenario.Settle.Quiet, nil)
 			break
 		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.progress("settled after %.1f s", s.Clock.Since(begun).Seconds())
-	if missing := s.catchUp(ctx); ctx.Err() != nil {
-		return ctx.Err() // it was broken off, and says nothing of the witness
+	e.progress("settled after %.1f s", e.Clock.Since(start).Seconds())
+	if missing := e.catchUp(ctx); ctx.Err() != nil {
+		return ctx.Err() // the catch-up was aborted, so missing commits prove nothing
 	} else if missing != nil {
-		s.recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "at the end: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
+		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
-	s.mark(history.PhaseEnd)
-	return s.recorder.Flush()
+	e.beginPhase(history.PhaseEnd)
+	return e.recorder.Flush()
 }
 
-// catchUp returns when the history, and the monitor, have all that is there by now,
-// or with what is missing when its time is up. A recorder that fails ends the run by
-// itself.
-func (s *stage) catchUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+// catchUp waits until the history contains everything committed so far. When
+// catchUpTimeout is over, it returns an error that says what is missing. A failure of
+// the recorder ends the run elsewhere.
+func (e *testEnvironment) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
-	return errors.Join(s.observer.CatchUp(ctx), s.recorder.Flush())
+	return errors.Join(e.observer.CatchUp(ctx), e.recorder.Flush())
 }

@@ -15,74 +15,75 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// witness catches up as often as it has an answer for.
-type witness struct{ answers []func() error }
+// fakeObserver returns the next answer at each CatchUp.
+type fakeObserver struct{ answers []func() error }
 
-func (w *witness) CatchUp(context.Context) error {
+func (w *fakeObserver) CatchUp(context.Context) error {
 	answer := w.answers[0]
 	w.answers = w.answers[1:]
 	return answer()
 }
 
-func (w *witness) Stop() {}
+func (w *fakeObserver) Stop() {}
 
-// TestSettleGaps: what a witness has not seen when settling begins may still come;
-// what it has not seen by the end is a gap, unless the run was broken off meanwhile.
+// TestSettleGaps verifies that commits missing at the start of settling are no gap,
+// because they may still arrive. Commits missing at the end are a gap, unless the run
+// was aborted.
 func TestSettleGaps(t *testing.T) {
-	seen, late := func() error { return nil }, func() error { return errors.New("web has not been seen") }
+	complete, missing := func() error { return nil }, func() error { return errors.New("services n/web at version 7") }
 	for _, test := range []struct {
 		name        string
 		first, last func() error
-		breaks      int // the catch-up during which the subject dies; 0 is none
+		abortAt     int // the catch-up during which the run is canceled; 0 is none
 		want        []string
 	}{
-		{name: "all is seen", first: seen, last: seen, want: []string{"settle", "quiet", "end"}},
-		{name: "late", first: late, last: seen, want: []string{"settle", "quiet", "end"}},
-		{name: "never", first: late, last: late, want: []string{"settle", "quiet", "gap at the end: web has not been seen", "end"}},
-		{name: "broken off at first", first: late, breaks: 1, want: []string{"settle"}},
-		{name: "broken off at last", first: seen, last: late, breaks: 2, want: []string{"settle", "quiet"}},
+		{name: "complete", first: complete, last: complete, want: []string{"settle", "quiet", "end"}},
+		{name: "missing", first: missing, last: complete, want: []string{"settle", "quiet", "end"}},
+		{name: "missing at the end", first: missing, last: missing, want: []string{"settle", "quiet", "gap missing at the end of the run: services n/web at version 7", "end"}},
+		{name: "aborted at the first catch-up", first: missing, abortAt: 1, want: []string{"settle"}},
+		{name: "aborted at the last catch-up", first: complete, last: missing, abortAt: 2, want: []string{"settle", "quiet"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			breaking := func(n int, answer func() error) func() error {
+			aborting := func(n int, answer func() error) func() error {
 				return func() error {
-					if n == test.breaks {
+					if n == test.abortAt {
 						cancel()
 					}
 					return answer()
 				}
 			}
-			var told []string
+			var recorded []string
 			recorder, err := history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{}, func(r *history.Record) {
 				switch {
 				case r.Phase != nil:
-					told = append(told, string(r.Phase.Name))
+					recorded = append(recorded, string(r.Phase.Name))
 				case r.Gap != nil:
-					told = append(told, fmt.Sprintf("gap %s", r.Gap.Detail))
+					recorded = append(recorded, fmt.Sprintf("gap %s", r.Gap.Detail))
 				}
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{
+			s := &testEnvironment{
 				Options:  &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
 				recorder: recorder, monitor: newMonitor(),
-				observer: &witness{answers: []func() error{breaking(1, test.first), breaking(2, test.last)}},
+				observer: &fakeObserver{answers: []func() error{aborting(1, test.first), aborting(2, test.last)}},
 			}
 			s.Scenario.Settle.Within, s.Scenario.Settle.Quiet = time.Minute, time.Millisecond
-			for i, resource := range watched {
+			for i, resource := range requiredWatches {
 				id := uint64(i + 1)
-				s.monitor.follow(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-				s.monitor.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+				s.monitor.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+				s.monitor.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 			}
-			if err := s.settle(ctx); (err != nil) != (test.breaks > 0) {
+			if err := s.settle(ctx); (err != nil) != (test.abortAt > 0) {
 				t.Errorf("error %v", err)
 			}
 			if err := recorder.Close(); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(test.want, told); diff != "" {
+			if diff := cmp.Diff(test.want, recorded); diff != "" {
 				t.Errorf("phases and gaps (-want +got):\n%s", diff)
 			}
 		})

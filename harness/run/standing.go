@@ -20,90 +20,92 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// StandingSubject is a subject that stays on a control plane for others to use: with no
-// fault proxy before it but the caller's own, and nothing of it recorded.
+// StandingSubject is a subject on a standing cluster. There is no fault proxy, unless
+// Route adds one, and no history.
 type StandingSubject struct {
 	Target   subject.Target
 	Replicas int // 1 to scenario.SubjectsMax
-	// Ours is the executable of controllers/.
+	// Ours is the path of the workload-controller-manager, built from controllers/.
 	Ours string
-	// Route bends the configuration of a replica, which leads straight to the API
-	// server; nil leaves it as it is. In pods there is no other way.
+	// Route may change the client configuration of a replica, which connects directly
+	// to the API server; nil leaves it unchanged. It does not apply to replicas in
+	// pods.
 	Route func(replica string, config *rest.Config) error
 }
 
-// residentWithin bounds the start of a resident, its image not counted.
-const residentWithin = 2 * time.Minute
+// standingSubjectTimeout bounds the start of a standing subject, without the load of
+// its image.
+const standingSubjectTimeout = 2 * time.Minute
 
-// Install starts the resident on a control plane that has none, and returns when
-// it leads. On kind it stands by itself, in pods that are started again when they
-// end. Elsewhere it is processes of the caller's, which is to stop the subject
-// that is returned.
-func (r StandingSubject) Install(ctx context.Context, c cluster.Cluster, p ControlPlane) (*subject.Subject, error) {
+// Install starts the subject on a control plane that has none, and waits until a
+// replica holds the lease. On kind, the replicas are pods that the kubelet restarts,
+// and the result is nil. Elsewhere they are child processes, and the caller must stop
+// the returned subject.
+func (s StandingSubject) Install(ctx context.Context, c cluster.Cluster, p ControlPlane) (*subject.Subject, error) {
 	admin, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return nil, err
 	}
 	if onKind, ok := c.(*kind.Cluster); ok {
-		err = r.deploy(ctx, onKind, admin, p)
+		err = s.deploy(ctx, onKind, admin, p)
 		if err != nil {
-			err = fmt.Errorf("deploying the subject %s: %w", r.Target, err)
+			err = fmt.Errorf("deploying the subject %s: %w", s.Target, err)
 		}
 		return nil, err
 	}
-	s, err := r.start(ctx, c, admin, p)
+	running, err := s.start(ctx, c, admin, p)
 	if err != nil {
-		err = fmt.Errorf("starting the subject %s: %w", r.Target, err)
+		err = fmt.Errorf("starting the subject %s: %w", s.Target, err)
 	}
-	return s, err
+	return running, err
 }
 
-// deploy puts the resident into the cluster's pods.
-func (r StandingSubject) deploy(ctx context.Context, c *kind.Cluster, admin kubernetes.Interface, p ControlPlane) error {
-	image, err := loadTarget(ctx, c, r.Target, r.Ours, p.Dir)
+// deploy runs the subject in pods of the cluster.
+func (s StandingSubject) deploy(ctx context.Context, c *kind.Cluster, admin kubernetes.Interface, p ControlPlane) error {
+	image, err := loadTarget(ctx, c, s.Target, s.Ours, p.Dir)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, residentWithin, fmt.Errorf("not within %s", residentWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, standingSubjectTimeout, fmt.Errorf("timed out after %s", standingSubjectTimeout))
 	defer cancel()
-	if err := subject.Grant(ctx, admin, r.Target, pods.Account(), subject.LeaseNamespace); err != nil {
+	if err := subject.Grant(ctx, admin, s.Target, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err
 	}
 	err = pods.Deploy(ctx, pods.Options{
 		Subject: image, Settings: settingsOf(scenario.DefaultSubject(), subject.LeaseNamespace), Admin: admin, Node: c.ControlPlane(), Clock: clock.RealClock{},
-	}, r.Replicas, c.Config(cluster.Subject).CAData)
+	}, s.Replicas, c.Config(cluster.Subject).CAData)
 	if err != nil {
 		return err
 	}
 	const interval = 100 * time.Millisecond
-	return cluster.Poll(ctx, interval, "it to lead", func(ctx context.Context) error { return subject.CheckLeaseHeld(ctx, admin, subject.LeaseNamespace) })
+	return cluster.Poll(ctx, interval, "a replica to hold the lease", func(ctx context.Context) error { return subject.CheckLeaseHeld(ctx, admin, subject.LeaseNamespace) })
 }
 
-// start runs the resident as processes of this machine. On a cluster that is not the
-// caller's own it is the caller's to take back what they were granted.
-func (r StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kubernetes.Interface, p ControlPlane) (*subject.Subject, error) {
+// start runs the subject as processes of this machine. On an existing cluster, the
+// caller must revoke the granted permissions.
+func (s StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kubernetes.Interface, p ControlPlane) (*subject.Subject, error) {
 	binaries, err := embedded.FindBinaries(p.UpstreamDir)
 	if err != nil {
 		return nil, err
 	}
-	executable, err := r.Target.Executable(r.Ours, binaries.KubeControllerManager)
+	executable, err := s.Target.Executable(s.Ours, binaries.KubeControllerManager)
 	if err != nil {
 		return nil, err
 	}
 	account, namespace := subject.User(), subject.LeaseNamespace
-	if _, shared := c.(*existing.Cluster); shared {
+	if _, exists := c.(*existing.Cluster); exists {
 		account, namespace = existing.Account(), existing.Namespace
 	}
-	route := r.Route
+	route := s.Route
 	if route == nil {
 		route = func(string, *rest.Config) error { return nil }
 	}
-	ctx, cancel := context.WithTimeout(ctx, residentWithin)
+	ctx, cancel := context.WithTimeout(ctx, standingSubjectTimeout)
 	defer cancel()
-	s, err := subject.Start(ctx, subject.Options{
-		Target:   r.Target,
+	running, err := subject.Start(ctx, subject.Options{
+		Target:   s.Target,
 		Account:  account,
-		Replicas: r.Replicas,
+		Replicas: s.Replicas,
 		Launch: subject.Local{
 			Executable: executable, Settings: settingsOf(scenario.DefaultSubject(), namespace), Cluster: c,
 			Route:    route,
@@ -112,18 +114,18 @@ func (r StandingSubject) start(ctx context.Context, c cluster.Cluster, admin kub
 		Holder:         func(string) string { return "" },
 		LeaseNamespace: namespace,
 		Admin:          admin,
-		Recorder:       unrecorded{},
+		Recorder:       discardRecorder{},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.WaitForLeader(ctx); err != nil {
-		return nil, errors.Join(err, s.Stop(ctx))
+	if err := running.WaitForLeader(ctx); err != nil {
+		return nil, errors.Join(err, running.Stop(ctx))
 	}
-	return s, nil
+	return running, nil
 }
 
-// unrecorded is a recorder where there is no history.
-type unrecorded struct{}
+// discardRecorder discards records, because a standing subject has no history.
+type discardRecorder struct{}
 
-func (unrecorded) Append(history.Record) {}
+func (discardRecorder) Append(history.Record) {}

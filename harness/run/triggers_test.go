@@ -9,19 +9,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// runMoments makes a run on both subjects that must pass, and hands its records on.
-func runMoments(t *testing.T, text string, look func(*testing.T, []*history.Record)) {
+// runWithTriggers runs a scenario on both subjects, requires that it passes, and passes
+// its records to look.
+func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history.Record)) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
-			judged, err := Run(t.Context(), options(parse(t, text), target, t.TempDir(), func(m string) { t.Log(m) }))
+			result, err := Run(t.Context(), options(parse(t, text), target, t.TempDir(), func(m string) { t.Log(m) }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if judged.Verdict != check.Pass {
-				t.Errorf("verdict %s (%s), want pass", judged.Verdict, judged.Reason)
+			if result.Verdict != check.Pass {
+				t.Errorf("verdict %s (%s), want pass", result.Verdict, result.Reason)
 			}
 			var records []*history.Record
-			for record, err := range history.ReadFile(filepath.Join(judged.Directory, "history.jsonl")) {
+			for record, err := range history.ReadFile(filepath.Join(result.Directory, "history.jsonl")) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -32,11 +33,11 @@ func runMoments(t *testing.T, text string, look func(*testing.T, []*history.Reco
 	}
 }
 
-// TestCrash: the subject is killed when the API server has committed its third
-// create, and before a ReplicaSet of its reaches the API server: between the moment
-// and its end nothing of the subject's is answered.
+// TestCrash verifies two crashes: between a commit and its response, and before a
+// request reaches the API server. No request of the subject is answered between the
+// trigger and the crash.
 func TestCrash(t *testing.T) {
-	runMoments(t, `
+	runWithTriggers(t, `
 name: crash
 description: a crash at a create, before its answer
 seed: 3
@@ -68,27 +69,27 @@ settle: {within: 60s, quiet: 1s}
 			}
 		}
 		if len(injected) != 2 || crashes != 2 {
-			t.Fatalf("of %d crashes, the subject was killed at %d; want 2", len(injected), crashes)
+			t.Fatalf("%d faults injected, subject killed %d times; want 2 and 2", len(injected), crashes)
 		}
 		committed, sent := answers[injected[0].Fault.Request], answers[injected[1].Fault.Request]
 		if committed == nil || committed.Response.ServerCode != 201 || committed.Seq > injected[0].Seq {
-			t.Errorf("at the first moment, the request had the answer %+v; want 201 of the API server", committed)
+			t.Errorf("response to the request of the first crash: %+v; want 201 from the API server", committed)
 		}
 		if sent == nil || sent.Response.Reached {
-			t.Errorf("the request of the second moment has the answer %+v; want none, as it does not reach the API server", sent)
+			t.Errorf("response to the request of the second crash: %+v; want one that did not reach the API server", sent)
 		}
 	})
 }
 
-// TestFreeze: from a moment to another the leader does nothing at all, another one
-// takes over, and the first then goes on, or is started again if it ends.
+// TestFreeze verifies that a paused leader writes nothing and another replica takes
+// over. The first one then resumes, or restarts if it ends.
 func TestFreeze(t *testing.T) {
 	if testing.Short() {
-		t.Skip("now and then, on upstream, it wakes before another takes over; why is not known yet")
+		t.Skip("flaky on upstream: the paused replica sometimes resumes before another one takes over")
 	}
-	runMoments(t, `
+	runWithTriggers(t, `
 name: freeze
-description: the leader stands still until another has taken over
+description: the leader is paused until another replica has taken over
 seed: 3
 subject: {replicas: 2, leaseDuration: 3s}
 workload:
@@ -101,21 +102,21 @@ faults:
     for: 30s
 settle: {within: 60s, quiet: 1s}
 `, func(t *testing.T, records []*history.Record) {
-		frozen, others := "", 0
-		woke := false
+		paused, others := "", 0
+		resumed := false
 		for _, r := range records {
 			switch {
 			case r.Process != nil && r.Process.Event == history.ProcessPaused:
-				frozen = r.Process.Name
+				paused = r.Process.Name
 			case r.Process != nil && r.Process.Event == history.ProcessResumed:
-				woke = r.Process.Name == frozen
-				frozen = ""
-			case frozen != "" && r.Request != nil && r.Request.Subject != frozen && r.Request.IsWrite():
+				resumed = r.Process.Name == paused
+				paused = ""
+			case paused != "" && r.Request != nil && r.Request.Subject != paused && r.Request.IsWrite():
 				others++
 			}
 		}
-		if !woke || others == 0 {
-			t.Errorf("it woke: %t; others wrote %d times while it stood still, want some", woke, others)
+		if !resumed || others == 0 {
+			t.Errorf("resumed: %t; other replicas wrote %d times during the pause, want at least 1", resumed, others)
 		}
 	})
 }

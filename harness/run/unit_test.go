@@ -29,12 +29,12 @@ func TestLibraryIsValid(t *testing.T) {
 func TestValidate(t *testing.T) {
 	const base = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	for _, test := range []struct{ name, add, want string }{
-		{"an unknown fault", "faults:\n  - api-eror: {verb: create}\n",
+		{"unknown fault", "faults:\n  - api-eror: {verb: create}\n",
 			`test.yaml:6:5: api-eror: unknown kind of fault "api-eror"; expected one of api-error, `},
-		{"a fault that matches nothing known", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
+		{"unknown resource", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
 			`test.yaml:6:41: api-error.resource: unknown value "podz"; expected one of configmaps`},
-		{"an unknown check", "exercises: [quiet, speed]\n",
-			`test.yaml:5:20: exercises[1]: no check "speed": expected one of ownership,`},
+		{"unknown check", "exercises: [no-writes-when-settled, speed]\n",
+			`test.yaml:5:37: exercises[1]: unknown check "speed"; expected one of ownership,`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Validate(parse(t, base+test.add))
@@ -58,9 +58,9 @@ func TestRunDirectories(t *testing.T) {
 	}
 	for _, want := range []string{
 		"20260102T030405-burst-exec-run.test-seed5",
-		"20260102T030405-burst-exec-run.test-seed5-2", // the same second: nothing is taken over
+		"20260102T030405-burst-exec-run.test-seed5-2", // the same second: a new directory
 	} {
-		dir, err := claim(out, runName(&o))
+		dir, err := createDirectory(out, runName(&o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestRunDirectories(t *testing.T) {
 	}
 }
 
-func TestJudgeRefusesWhatIsNoRun(t *testing.T) {
+func TestCheckRejectsOtherDirectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,8 @@ func TestJudgeRefusesWhatIsNoRun(t *testing.T) {
 	}
 }
 
-// follow hands a monitor a record that stirs it and one that does not.
+// TestMonitorWaitsForWatches verifies that waitWatching waits for all required watches
+// and names the missing ones.
 func TestMonitorWaitsForWatches(t *testing.T) {
 	m := newMonitor()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -94,38 +95,39 @@ func TestMonitorWaitsForWatches(t *testing.T) {
 	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps, deployments.apps, services, endpoints") {
 		t.Errorf("error %v, want one that names what is not watched", err)
 	}
-	for i, resource := range watched {
+	for i, resource := range requiredWatches {
 		id := uint64(i + 1)
-		m.follow(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-		m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 	}
 	if err := m.waitWatching(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestMonitorFollowsLives: what a replica watched and held went with its life.
-func TestMonitorFollowsLives(t *testing.T) {
+// TestMonitorForgetsEndedReplicas verifies that the monitor forgets the watches and the
+// identity of a replica that has ended.
+func TestMonitorForgetsEndedReplicas(t *testing.T) {
 	m := newMonitor()
 	begin := func(replica, identity string, ids uint64) {
-		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
-		m.follow(&history.Record{Request: &history.Request{
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
+		m.observe(&history.Record{Request: &history.Request{
 			ID: ids, Subject: replica, Verb: "update", Resource: leaseResource,
 			Object: &history.Object{Body: []byte(`{"spec":{"holderIdentity":"` + identity + `"}}`)},
 		}})
-		for i, resource := range watched {
+		for i, resource := range requiredWatches {
 			id := ids + uint64(i) + 1
-			m.follow(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
-			m.follow(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+			m.observe(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
+			m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 		}
 	}
 	end := func(replica string) {
-		m.follow(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
 	}
-	expect := func(when string, attended bool, holders ...string) {
+	expect := func(when string, wantLeader bool, holders ...string) {
 		t.Helper()
-		if got := len(m.unwatched()) == 0; got != attended {
-			t.Errorf("%s: somebody watches everything: %t; want %t", when, got, attended)
+		if got := len(m.unwatched()) == 0; got != wantLeader {
+			t.Errorf("%s: a leader watches all resources: %t; want %t", when, got, wantLeader)
 		}
 		for i, identity := range []string{"a", "b"} {
 			if got := m.holder(identity); got != holders[i] {
@@ -133,15 +135,15 @@ func TestMonitorFollowsLives(t *testing.T) {
 			}
 		}
 	}
-	expect("at first", false, "", "")
+	expect("before the start", false, "", "")
 	begin("subject-0", "a", 100)
 	expect("with a leader", true, "subject-0", "")
 	end("subject-0")
 	expect("after its end", false, "", "")
 	begin("subject-1", "b", 200)
-	m.follow(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
-	expect("with another", true, "", "subject-1")
-	m.blind = true
+	m.observe(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	expect("with another leader", true, "", "subject-1")
+	m.withoutProxy = true
 	end("subject-1")
 	expect("without the proxy", true, "", "")
 }
@@ -154,18 +156,18 @@ func TestMonitorQuiet(t *testing.T) {
 		record *history.Record
 		want   bool
 	}{
-		{"a write ends it", write, false},
-		{"a lease does not", lease, true},
+		{"a write", write, false},
+		{"a write to a lease", lease, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMonitor()
 			quiet := make(chan bool)
-			begun := make(chan struct{})
+			started := make(chan struct{})
 			go func() {
-				close(begun)
+				close(started)
 				quiet <- m.waitQuiet(t.Context(), clock.RealClock{}, 300*time.Millisecond)
 			}()
-			<-begun
+			<-started
 			ticker := time.NewTicker(20 * time.Millisecond)
 			defer ticker.Stop()
 			for {
@@ -176,44 +178,46 @@ func TestMonitorQuiet(t *testing.T) {
 					}
 					return
 				case <-ticker.C:
-					m.follow(test.record)
+					m.observe(test.record)
 				}
 			}
 		})
 	}
 }
 
-func TestRandomIsTheFaultsOwn(t *testing.T) {
+func TestFaultRandomIsIndependent(t *testing.T) {
 	draw := func(index int, faults ...string) uint64 {
-		asked := &scenario.Scenario{Seed: 3}
+		spec := &scenario.Scenario{Seed: 3}
 		for _, name := range faults {
-			asked.Faults = append(asked.Faults, scenario.Fault{Name: name})
+			spec.Faults = append(spec.Faults, scenario.Fault{Name: name})
 		}
-		return (&stage{Options: &Options{Scenario: asked}}).random(index).Uint64()
+		return (&testEnvironment{Options: &Options{Scenario: spec}}).faultRandom(index).Uint64()
 	}
 	if draw(0, "a", "b") != draw(0, "a") {
-		t.Error("a fault behind it changes what a fault draws")
+		t.Error("a later fault changes the random values of a fault")
 	}
 	if draw(0, "a", "a") == draw(1, "a", "a") {
-		t.Error("two faults of one kind draw the same")
+		t.Error("two faults of one kind draw the same values")
 	}
 }
 
-// A fault is refused, and where it stands said, on clusters where it cannot be.
+// TestSupported verifies that an unsupported fault is rejected with its position in the
+// scenario.
 func TestSupported(t *testing.T) {
-	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
-	if err := Supported(asked, "embedded"); err != nil {
+	spec := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
+	if err := Supported(spec, "embedded"); err != nil {
 		t.Error(err)
 	}
-	const want = "test.yaml:6:5: api-error: cannot happen on cloud; expected --provider=embedded or kind"
-	if err := Supported(asked, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+	const want = "test.yaml:6:5: api-error: not supported by provider cloud; expected --provider=embedded or kind"
+	if err := Supported(spec, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
 
-// A fault that only some of its kind can be is refused by its parameters.
-func TestSupportedByRoom(t *testing.T) {
-	asked, err := scenario.Parse("x.yaml", []byte(`name: x
+// TestSupportedByPodCapacity verifies that a scenario with too many pods for the nodes
+// is rejected.
+func TestSupportedByPodCapacity(t *testing.T) {
+	spec, err := scenario.Parse("x.yaml", []byte(`name: x
 description: y
 cluster: {nodes: 2}
 workload:
@@ -222,11 +226,11 @@ workload:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Supported(asked, "embedded"); err != nil {
+	if err := Supported(spec, "embedded"); err != nil {
 		t.Error(err)
 	}
-	want := "x.yaml:3:18: cluster.nodes: 181 pods at once on 2 nodes of kind, which take 180; expected more nodes or fewer pods"
-	if err := Supported(asked, "kind"); err == nil || err.Error() != want {
+	want := "x.yaml:3:18: cluster.nodes: the workload needs 181 pods at the same time, but 2 nodes of provider kind hold 180; add nodes or remove pods"
+	if err := Supported(spec, "kind"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -248,9 +252,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: cannot happen on existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: cannot happen on existing: collapse: a real kubelet says itself how pods are; expected embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: cannot happen on existing: succeed: a real kubelet says itself how pods are; expected embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: collapse: a real kubelet says itself how pods are; expected embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: succeed: a real kubelet says itself how pods are; expected embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)
@@ -258,8 +262,8 @@ func TestSupportedByParameters(t *testing.T) {
 	}
 }
 
-// The providers that faults name are those that there are.
-func TestFaultsNameProviders(t *testing.T) {
+// TestFaultProvidersExist verifies that the catalog names only existing providers.
+func TestFaultProvidersExist(t *testing.T) {
 	for _, kind := range catalog.All {
 		for _, name := range kind.Providers {
 			if _, err := providerNamed(name); err != nil {
@@ -270,22 +274,22 @@ func TestFaultsNameProviders(t *testing.T) {
 }
 
 func TestPreflightOnKind(t *testing.T) {
-	asked := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
+	spec := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
 	image, err := subject.ParseTarget("image:example.com/manager:v1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		options Options
-		want    string // empty: nothing is in the way
+		want    string // empty: no error
 	}{
 		{Options{Target: subject.Upstream}, ""},
 		{Options{Target: image}, ""},
 		{Options{Target: subject.Ours, Ours: filepath.Join(t.TempDir(), "none")}, "make build"},
-		{Options{Target: subject.Upstream, Direct: true}, "no way to the API server but the fault proxy"},
+		{Options{Target: subject.Upstream, Direct: true}, "reaches the API server only through the fault proxy"},
 	} {
 		o := test.options
-		o.Scenario, o.Provider = asked, "kind"
+		o.Scenario, o.Provider = spec, "kind"
 		if err := o.Preflight(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", o.Target, err, test.want)
 		}
@@ -300,7 +304,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
+func TestReproduceCommand(t *testing.T) {
 	for _, test := range []struct {
 		dir         directory
 		environment Environment
@@ -319,7 +323,7 @@ func TestAgain(t *testing.T) {
 			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7 --node-image=kindest/node:v1.36.3",
 		},
 	} {
-		if got := again(test.dir, &test.environment); got != test.want {
+		if got := reproduceCommand(test.dir, &test.environment); got != test.want {
 			t.Errorf("\n got %s\nwant %s", got, test.want)
 		}
 	}

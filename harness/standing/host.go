@@ -18,101 +18,104 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
-// HostCommand is the name of the command that a keeper runs as: gauntlet must
-// have it, and call [Keeper] with its arguments.
-const HostCommand = "keep-embedded"
+// HostCommand is the hidden command of the host process. gauntlet must implement it by
+// calling [Host].
+const HostCommand = "host-embedded"
 
 const (
 	kubeconfigFile = "kubeconfig"
-	// keeperReady is what a keeper says once its cluster is ready.
-	keeperReady = "ready\n"
-	// endWithin bounds the end of a keeper: that of its cluster takes seconds.
-	endWithin = 30 * time.Second
+	// hostReady is the line that a host process prints when its cluster is ready.
+	hostReady = "ready\n"
+	// hostEndTimeout bounds the end of a host process, which stops its cluster within
+	// seconds.
+	hostEndTimeout = 30 * time.Second
 )
 
-// upEmbedded starts a keeper and returns when its cluster is ready.
-func upEmbedded(ctx context.Context, plane run.ControlPlane, resident *run.StandingSubject) (Cluster, error) {
-	if err := os.Mkdir(plane.LogDir, 0o755); err != nil {
-		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
+// upEmbedded starts a host process and waits until its cluster is ready.
+func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
+	if err := os.Mkdir(controlPlane.LogDir, 0o755); err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	log, err := os.Create(filepath.Join(plane.LogDir, "keeper.log"))
+	log, err := os.Create(filepath.Join(controlPlane.LogDir, "host.log"))
 	if err != nil {
-		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
 	defer log.Close()
-	args := []string{HostCommand, plane.Dir, fmt.Sprint(plane.Nodes), plane.UpstreamDir}
-	if resident != nil {
-		args = append(args, resident.Target.String(), fmt.Sprint(resident.Replicas), resident.Ours)
+	args := []string{HostCommand, controlPlane.Dir, fmt.Sprint(controlPlane.Nodes), controlPlane.UpstreamDir}
+	if standingSubject != nil {
+		args = append(args, standingSubject.Target.String(), fmt.Sprint(standingSubject.Replicas), standingSubject.Ours)
 	}
-	keeper := exec.Command("/proc/self/exe", args...)
-	// Out of the terminal's reach: the command that started it ends, it stays.
-	keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	keeper.Stderr = log
-	answer, err := keeper.StdoutPipe()
+	host := exec.Command("/proc/self/exe", args...)
+	// A session of its own detaches the host process from the terminal, so it outlives
+	// this command.
+	host.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	host.Stderr = log
+	answer, err := host.StdoutPipe()
 	if err != nil {
-		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	if err := keeper.Start(); err != nil {
-		return Cluster{}, fmt.Errorf("starting the keeper: %w", err)
+	if err := host.Start(); err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	interrupted := context.AfterFunc(ctx, func() { _ = keeper.Process.Signal(syscall.SIGTERM) })
+	interrupted := context.AfterFunc(ctx, func() { _ = host.Process.Signal(syscall.SIGTERM) })
 	defer interrupted()
-	if line, err := bufio.NewReader(answer).ReadString('\n'); line != keeperReady {
-		_ = keeper.Wait() // what it said says more than how it ended
+	if line, err := bufio.NewReader(answer).ReadString('\n'); line != hostReady {
+		_ = host.Wait() // the log explains more than the exit status
 		if ctx.Err() != nil {
-			return Cluster{}, errors.New("interrupted while bringing up the cluster")
+			return Cluster{}, errors.New("interrupted while starting the cluster")
 		}
-		said, _ := os.ReadFile(log.Name())
+		output, _ := os.ReadFile(log.Name())
 		if err != nil && !errors.Is(err, io.EOF) {
-			return Cluster{}, fmt.Errorf("the keeper of the cluster: %w", err)
+			return Cluster{}, fmt.Errorf("reading from the host process: %w", err)
 		}
-		return Cluster{}, errors.New(strings.TrimSpace(string(said)))
+		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
 	return Cluster{
-		Name: filepath.Base(plane.Dir), Provider: embeddedProvider, State: Standing,
-		Kubeconfig: filepath.Join(plane.Dir, kubeconfigFile), dir: plane.Dir,
-	}, keeper.Process.Release()
+		Name: filepath.Base(controlPlane.Dir), Provider: embeddedProvider, State: Standing,
+		Kubeconfig: filepath.Join(controlPlane.Dir, kubeconfigFile), dir: controlPlane.Dir,
+	}, host.Process.Release()
 }
 
-// Host keeps an embedded cluster in a directory until ctx ends, with a resident
-// subject unless that is nil, and says on answer when it is ready.
-func Host(ctx context.Context, plane run.ControlPlane, resident *run.StandingSubject, answer io.Writer) (err error) {
-	if err := claim(plane.Dir); err != nil {
+// Host runs an embedded cluster in a directory until ctx ends, with a subject unless
+// that is nil. It writes hostReady to answer when the cluster is ready.
+func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
+	if err := writeOwner(controlPlane.Dir); err != nil {
 		return err
 	}
-	plane.LogDir = filepath.Join(plane.Dir, logSubdir)
-	c, err := run.StartControlPlane(ctx, embeddedProvider, plane)
+	controlPlane.LogDir = filepath.Join(controlPlane.Dir, logSubdir)
+	c, err := run.StartControlPlane(ctx, embeddedProvider, controlPlane)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	var died <-chan struct{} // of the subject
-	var cause func() error
-	if resident != nil {
-		s, err := resident.Install(ctx, c, plane)
+	var failed <-chan struct{} // closed when the subject fails
+	var failure func() error
+	if standingSubject != nil {
+		s, err := standingSubject.Install(ctx, c, controlPlane)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // else it goes with the keeper
-		died, cause = s.Failed(), s.Err
+		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // an error does not matter: the process ends with its host
+		failed, failure = s.Failed(), s.Err
 	}
-	if err := cluster.WriteKubeconfig(filepath.Join(plane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
+	if err := cluster.WriteKubeconfig(filepath.Join(controlPlane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(answer, keeperReady); err != nil {
-		return fmt.Errorf("nobody waits for the cluster any more: %w", err)
+	if _, err := io.WriteString(answer, hostReady); err != nil {
+		return fmt.Errorf("reporting that the cluster is ready: %w", err)
 	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-c.Failed():
 		return c.Err()
-	case <-died:
-		return cause()
+	case <-failed:
+		return failure()
 	}
 }
 
-// listEmbedded finds the clusters that keepers keep, or have left.
+// listEmbedded returns the embedded clusters, including those whose host process has
+// ended.
 func listEmbedded(root string) ([]Cluster, error) {
 	owners, err := ownersOf(root, embeddedProvider)
 	if err != nil {
@@ -129,31 +132,31 @@ func listEmbedded(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// endKeeper tells the keeper of a directory to end, and waits until it has.
-func endKeeper(ctx context.Context, dir string) error {
+// stopHost asks the host process of a directory to end, and waits for its end.
+func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {
 		return err
 	}
-	keeper := o.process
+	host := o.process
 	switch o.existence {
 	case process.Gone:
 		return nil
 	case process.Elsewhere:
-		return fmt.Errorf("its keeper, %s, is on another machine or in another container", keeper)
+		return fmt.Errorf("cannot stop its host process %s, which runs on another machine or in another container", host)
 	}
-	if err := syscall.Kill(keeper.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("ending its keeper, process %d: %w", keeper.PID, err)
+	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stopping its host process %d: %w", host.PID, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, endWithin, fmt.Errorf("it has not within %s", endWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("timed out after %s", hostEndTimeout))
 	defer cancel()
 	const interval = 50 * time.Millisecond
-	return cluster.Poll(ctx, interval, "its keeper to end", func(context.Context) error {
-		switch existence, err := keeper.Existence(); {
+	return cluster.Poll(ctx, interval, "the host process to end", func(context.Context) error {
+		switch existence, err := host.Existence(); {
 		case err != nil:
 			return err
 		case existence != process.Gone:
-			return fmt.Errorf("process %d still runs", keeper.PID)
+			return fmt.Errorf("process %d is still running", host.PID)
 		}
 		return nil
 	})

@@ -10,30 +10,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// ownerFile in a cluster's directory holds the process.Identity of who made it:
-// for an embedded cluster its keeper.
+// ownerFile is the file in a cluster's directory that contains the process.Identity of
+// its owner. The owner is the process that created the directory; for an embedded
+// cluster, it is the host process.
 const ownerFile = "owner"
 
-// owner is who made a directory.
+// owner is the owner of a cluster's directory.
 type owner struct {
 	dir       string
 	process   process.Identity
 	existence process.Existence
 }
 
-// claim makes this process the owner of a directory.
-func claim(dir string) error {
+// writeOwner makes this process the owner of a directory.
+func writeOwner(dir string) error {
 	self, err := process.Self()
 	if err != nil {
 		return err
 	}
-	// In one step: whoever lists must not read half of it.
+	// The rename is atomic, so a concurrent List never reads a partial file.
 	path := filepath.Join(dir, ownerFile)
 	if err := os.WriteFile(path+".new", []byte(self.String()), 0o600); err != nil {
-		return fmt.Errorf("claiming a cluster's directory: %w", err)
+		return fmt.Errorf("writing the owner file of the cluster: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("claiming a cluster's directory: %w", err)
+		return fmt.Errorf("writing the owner file of the cluster: %w", err)
 	}
 	return nil
 }
@@ -48,7 +49,7 @@ func ownersOf(root, provider string) ([]owner, error) {
 	for _, path := range paths {
 		o, err := ownerOf(filepath.Dir(path))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went in this moment
+			continue // removed meanwhile
 		}
 		if err != nil {
 			return nil, err

@@ -1,10 +1,11 @@
-// Package keep has clusters that outlive the command that made them: for whoever
-// wants a control plane to look at, or to run other tests against. It brings them
-// up, finds them, and takes them down, and removes what killed commands left.
+// Package standing manages standing clusters, which outlive the command that created
+// them. Users inspect them or run other tests on them. The package creates, lists and
+// removes them, and cleans up after killed commands.
 //
-// A kind cluster stands by itself. An embedded one is processes, which never
-// outlive the gauntlet that started them: there a gauntlet of its own, the
-// keeper, runs in the background until it is told to end.
+// A kind cluster needs no process of gauntlet. An embedded cluster consists of
+// processes that never outlive the gauntlet that started them. Therefore a separate
+// gauntlet process, the host process, runs it in the background until it is asked to
+// end.
 package standing
 
 import (
@@ -25,10 +26,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// State is what is to be done with a cluster.
+// State says whether a cluster is in use, standing or left behind.
 type State = kind.State
 
-// The states that a cluster can be in; see package kind.
+// The states of a cluster; see package kind.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -36,101 +37,101 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a cluster that was found.
+// Cluster is an existing standing cluster, or the state that one has left.
 type Cluster struct {
-	// Name is unique, for as long as the cluster stands.
+	// Name is unique among the clusters that exist.
 	Name     string
 	Provider string
 	State    State
-	// Kubeconfig is the path of the admin's; there is one if the State is Kept.
+	// Kubeconfig is the path of the admin kubeconfig. The file exists if State is
+	// Standing.
 	Kubeconfig string
 
-	dir  string // that was made for it; empty if none is known
+	dir  string // directory of the cluster's state; empty if unknown
 	kind kind.Found
 }
 
-// The providers whose clusters can be kept.
+// The providers that support standing clusters.
 const (
 	embeddedProvider = "embedded"
 	kindProvider     = "kind"
 )
 
-// Root is the directory in which the state of kept clusters is, one directory
-// for each.
+// Root returns the directory that contains one directory for each standing cluster.
 func Root() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {
 		home := os.Getenv("HOME")
 		if home == "" {
-			return "", errors.New("keeping a cluster: neither XDG_STATE_HOME nor HOME is set: no place for its state")
+			return "", errors.New("finding the directory of standing clusters: set XDG_STATE_HOME or HOME")
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
 	if !filepath.IsAbs(state) {
-		return "", fmt.Errorf("keeping a cluster: the directory %q is not an absolute path (XDG_STATE_HOME)", state)
+		return "", fmt.Errorf("finding the directory of standing clusters: expected an absolute path in XDG_STATE_HOME, found %q", state)
 	}
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up brings up a cluster that stays up, with a resident subject unless that is
-// nil. The plane's directories are chosen here.
-func Up(ctx context.Context, provider string, plane run.ControlPlane, resident *run.StandingSubject) (Cluster, error) {
-	if kept := []string{embeddedProvider, kindProvider}; !slices.Contains(kept, provider) {
-		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(kept, " or "))
+// Up creates a standing cluster, with a subject unless that is nil. It sets the
+// directories in controlPlane.
+func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
+	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {
+		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(supported, " or "))
 	}
 	root, err := Root()
 	if err != nil {
 		return Cluster{}, err
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return Cluster{}, fmt.Errorf("keeping a cluster: %w", err)
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
 	dir, err := os.MkdirTemp(root, provider+"-")
 	if err != nil {
-		return Cluster{}, fmt.Errorf("keeping a cluster: %w", err)
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
-	if err := claim(dir); err != nil {
+	if err := writeOwner(dir); err != nil {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	plane.Dir, plane.LogDir, plane.Keep = dir, filepath.Join(dir, logSubdir), true
+	controlPlane.Dir, controlPlane.LogDir, controlPlane.Standing = dir, filepath.Join(dir, logSubdir), true
 	up := upKind
 	if provider == embeddedProvider {
 		up = upEmbedded
 	}
-	c, err := up(ctx, plane, resident)
+	c, err := up(ctx, controlPlane, standingSubject)
 	if err == nil {
 		return c, nil
 	}
-	if logs, _ := os.ReadDir(plane.LogDir); len(logs) == 0 {
+	if logs, _ := os.ReadDir(controlPlane.LogDir); len(logs) == 0 {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	// The logs of a start that failed are what is left to look at.
-	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s, until `gauntlet clean`)", err, plane.LogDir)
+	// Keep the logs of a failed start.
+	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, controlPlane.LogDir)
 }
 
-// logSubdir is where in its directory a cluster's logs are.
+// logSubdir is the subdirectory for logs in a cluster's directory.
 const logSubdir = "logs"
 
-func upKind(ctx context.Context, plane run.ControlPlane, resident *run.StandingSubject) (Cluster, error) {
-	started, err := run.StartControlPlane(ctx, kindProvider, plane)
+func upKind(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
+	started, err := run.StartControlPlane(ctx, kindProvider, controlPlane)
 	if err != nil {
 		return Cluster{}, err
 	}
 	made, ok := started.(*kind.Cluster)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("the kind provider started a %T", started), started.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("expected a kind cluster, found %T", started), started.Stop(ctx))
 	}
-	if resident != nil {
-		if _, err := resident.Install(ctx, made, plane); err != nil {
+	if standingSubject != nil {
+		if _, err := standingSubject.Install(ctx, made, controlPlane); err != nil {
 			return Cluster{}, errors.Join(err, made.Stop(ctx))
 		}
 	}
-	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: plane.Dir}, nil
+	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: controlPlane.Dir}, nil
 }
 
-// List finds every cluster that this user's commands keep, and every kind cluster
-// of the engine that gauntlet made. Without an engine
-// that answers there are none of the latter.
+// List returns this user's standing embedded clusters, and every kind cluster that
+// gauntlet created on the container engine. Without a running engine, it returns no
+// kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
@@ -142,44 +143,44 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	found, err := kind.List(ctx)
 	if errors.Is(err, kind.ErrNoEngine) || errors.Is(err, kind.ErrEngineDown) {
-		return all, nil // whose directories are still needed cannot be told
+		return all, nil // without the engine, directories of kind clusters may still be needed
 	}
 	if err != nil {
 		return nil, err
 	}
-	claimed := map[string]bool{}
+	inUse := map[string]bool{}
 	for _, f := range found {
 		c := Cluster{Name: f.Name, Provider: kindProvider, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
 		if dir := filepath.Dir(f.Dir); filepath.Dir(dir) == root {
-			c.dir, claimed[dir] = dir, true
+			c.dir, inUse[dir] = dir, true
 		}
 		all = append(all, c)
 	}
-	rests, err := listRests(root, claimed)
-	return append(all, rests...), err
+	leftovers, err := listLeftovers(root, inUse)
+	return append(all, leftovers...), err
 }
 
-// listRests finds the directories that belong to no kind cluster any more: they
-// hold the logs of starts that failed.
-func listRests(root string, claimed map[string]bool) ([]Cluster, error) {
+// listLeftovers returns the directories without a kind cluster. They contain the logs
+// of failed starts.
+func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kindProvider)
 	if err != nil {
 		return nil, err
 	}
-	var rests []Cluster
+	var leftovers []Cluster
 	for _, o := range owners {
-		if !claimed[o.dir] && o.existence == process.Gone {
-			rests = append(rests, Cluster{Name: filepath.Base(o.dir), Provider: kindProvider, State: LeftBehind, dir: o.dir})
+		if !inUse[o.dir] && o.existence == process.Gone {
+			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kindProvider, State: LeftBehind, dir: o.dir})
 		}
 	}
-	return rests, nil
+	return leftovers, nil
 }
 
-// Down removes a cluster, whoever needs it.
+// Down removes a cluster, even if it is in use.
 func Down(ctx context.Context, c Cluster) error {
 	if c.Provider == embeddedProvider {
-		if err := endKeeper(ctx, c.dir); err != nil {
-			return fmt.Errorf("taking down %s: %w", c.Name, err)
+		if err := stopHost(ctx, c.dir); err != nil {
+			return fmt.Errorf("removing cluster %s: %w", c.Name, err)
 		}
 	} else if c.kind.Name != "" {
 		if err := kind.Remove(ctx, c.kind); err != nil {
@@ -190,14 +191,14 @@ func Down(ctx context.Context, c Cluster) error {
 		return nil
 	}
 	if err := os.RemoveAll(c.dir); err != nil {
-		return fmt.Errorf("removing the state of %s: %w", c.Name, err)
+		return fmt.Errorf("removing the state of cluster %s: %w", c.Name, err)
 	}
 	return nil
 }
 
-// Clean removes what was left behind, and returns what it removed and what it
-// spared.
-func Clean(ctx context.Context) (removed, spared []Cluster, err error) {
+// Clean removes clusters that were left behind. It returns the removed clusters and the
+// remaining ones.
+func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -205,7 +206,7 @@ func Clean(ctx context.Context) (removed, spared []Cluster, err error) {
 	var errs []error
 	for _, c := range all {
 		if c.State != LeftBehind {
-			spared = append(spared, c)
+			remaining = append(remaining, c)
 			continue
 		}
 		if err := Down(ctx, c); err != nil {
@@ -214,11 +215,11 @@ func Clean(ctx context.Context) (removed, spared []Cluster, err error) {
 		}
 		removed = append(removed, c)
 	}
-	return removed, spared, errors.Join(errs...)
+	return removed, remaining, errors.Join(errs...)
 }
 
-// CleanExisting removes what a killed run left on a cluster that somebody else
-// made, and reports whether there was anything.
+// CleanExisting removes the objects that a killed run left on an existing cluster, and
+// reports whether there were any.
 func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
 	config, err := existing.Config(kubeconfig, context)
 	if err != nil {

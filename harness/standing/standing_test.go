@@ -13,13 +13,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
-// noEngine keeps the tests away from an engine that may be there.
+// noEngine hides an installed container engine from the test.
 func noEngine(t *testing.T) {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())
 }
 
-// stateRoot gives a test a root of its own.
+// stateRoot sets and returns a state directory for the test.
 func stateRoot(t *testing.T) string {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -30,8 +30,8 @@ func stateRoot(t *testing.T) string {
 	return root
 }
 
-// kept makes the directory of a cluster as its owner would have.
-func kept(t *testing.T, root, name string, change func(*process.Identity)) string {
+// makeDirectory creates the directory of a cluster with an owner file.
+func makeDirectory(t *testing.T, root, name string, change func(*process.Identity)) string {
 	t.Helper()
 	self, err := process.Self()
 	if err != nil {
@@ -52,8 +52,8 @@ func TestRoot(t *testing.T) {
 	for _, test := range []struct{ state, home, want, wantErr string }{
 		{state: "/s", home: "/h", want: "/s/gauntlet"},
 		{home: "/h", want: "/h/.local/state/gauntlet"},
-		{wantErr: "neither XDG_STATE_HOME nor HOME"},
-		{state: "s", wantErr: `"s" is not an absolute path`},
+		{wantErr: "set XDG_STATE_HOME or HOME"},
+		{state: "s", wantErr: `expected an absolute path in XDG_STATE_HOME, found "s"`},
 	} {
 		t.Setenv("XDG_STATE_HOME", test.state)
 		t.Setenv("HOME", test.home)
@@ -64,20 +64,20 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// Clean removes what nobody owns, and nothing else.
+// TestClean verifies that Clean removes only clusters whose owner has ended.
 func TestClean(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
-	gone := kept(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
-	lives := kept(t, root, "embedded-lives", func(*process.Identity) {})
-	elsewhere := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
-	// Without an engine it cannot be told whether a kind cluster needs it.
-	engineless := kept(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
+	gone := makeDirectory(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
+	running := makeDirectory(t, root, "embedded-running", func(*process.Identity) {})
+	elsewhere := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	// Without an engine, Clean cannot know whether a kind cluster needs the directory.
+	engineless := makeDirectory(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
 	foreign := filepath.Join(root, "embedded-foreign")
 	if err := os.Mkdir(foreign, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	removed, spared, err := Clean(t.Context())
+	removed, remaining, err := Clean(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,22 +85,22 @@ func TestClean(t *testing.T) {
 		t.Errorf("removed %+v", removed)
 	}
 	states := map[string]State{}
-	for _, c := range spared {
+	for _, c := range remaining {
 		states[c.Name] = c.State
 	}
-	if len(states) != 2 || states["embedded-lives"] != Standing || states["embedded-elsewhere"] != Elsewhere {
-		t.Errorf("spared %v", states)
+	if len(states) != 2 || states["embedded-running"] != Standing || states["embedded-elsewhere"] != Elsewhere {
+		t.Errorf("remaining %v", states)
 	}
-	for dir, want := range map[string]bool{gone: false, lives: true, elsewhere: true, engineless: true, foreign: true} {
+	for dir, want := range map[string]bool{gone: false, running: true, elsewhere: true, engineless: true, foreign: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", dir, err == nil, want)
 		}
 	}
 }
 
-func TestDownRefusesWhatIsElsewhere(t *testing.T) {
+func TestDownRejectsOtherMachine(t *testing.T) {
 	root := stateRoot(t)
-	dir := kept(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
+	dir := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
 	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: embeddedProvider, dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "on another machine") {
 		t.Errorf("Down: %v", err)
@@ -110,18 +110,18 @@ func TestDownRefusesWhatIsElsewhere(t *testing.T) {
 	}
 }
 
-func TestListRests(t *testing.T) {
+func TestListLeftovers(t *testing.T) {
 	root := t.TempDir()
-	kept(t, root, "kind-rest", func(id *process.Identity) { id.StartTicks-- })
-	claimed := kept(t, root, "kind-claimed", func(id *process.Identity) { id.StartTicks-- })
-	kept(t, root, "kind-being-made", func(*process.Identity) {})
-	rests, err := listRests(root, map[string]bool{claimed: true})
-	if err != nil || len(rests) != 1 || rests[0].Name != "kind-rest" || rests[0].State != LeftBehind {
-		t.Errorf("listRests = %+v, %v", rests, err)
+	makeDirectory(t, root, "kind-leftover", func(id *process.Identity) { id.StartTicks-- })
+	inUse := makeDirectory(t, root, "kind-in-use", func(id *process.Identity) { id.StartTicks-- })
+	makeDirectory(t, root, "kind-being-made", func(*process.Identity) {})
+	leftovers, err := listLeftovers(root, map[string]bool{inUse: true})
+	if err != nil || len(leftovers) != 1 || leftovers[0].Name != "kind-leftover" || leftovers[0].State != LeftBehind {
+		t.Errorf("listLeftovers = %+v, %v", leftovers, err)
 	}
 }
 
-func TestUpThatFailsLeavesNothing(t *testing.T) {
+func TestFailedUpLeavesNothing(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
 	for provider, want := range map[string]string{
@@ -137,46 +137,46 @@ func TestUpThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A keeper makes itself the owner, says when its cluster is ready, and leaves no
-// process of it.
-func TestKeeper(t *testing.T) {
+// TestHost verifies that the host process becomes the owner, reports when its cluster
+// is ready, and leaves nothing behind.
+func TestHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real control plane")
 	}
 	noEngine(t)
 	root := stateRoot(t)
-	dir := kept(t, root, "embedded-test", func(id *process.Identity) { id.StartTicks-- })
+	dir := makeDirectory(t, root, "embedded-test", func(id *process.Identity) { id.StartTicks-- })
 	if err := os.Mkdir(filepath.Join(dir, logSubdir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	answer := &notifier{said: cancel}
+	answer := &notifier{onWrite: cancel}
 	if err := Host(ctx, run.ControlPlane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
-	if answer.text.String() != keeperReady {
-		t.Errorf("the keeper said %q", answer.text.String())
+	if answer.text.String() != hostReady {
+		t.Errorf("the host process wrote %q", answer.text.String())
 	}
 	if _, err := os.Stat(filepath.Join(dir, kubeconfigFile)); err != nil {
 		t.Error(err)
 	}
 	all, err := List(t.Context())
 	if err != nil || len(all) != 1 || all[0].State != Standing {
-		t.Errorf("List = %+v, %v: want this process to be the keeper", all, err)
+		t.Errorf("List = %+v, %v; want this process as the owner", all, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cluster")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cluster's state is left: %v", err)
 	}
 }
 
-// notifier calls said when something is written.
+// notifier calls onWrite after each write.
 type notifier struct {
-	text bytes.Buffer
-	said func()
+	text    bytes.Buffer
+	onWrite func()
 }
 
 func (n *notifier) Write(p []byte) (int, error) {
-	defer n.said()
+	defer n.onWrite()
 	return n.text.Write(p)
 }

@@ -8,29 +8,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The lease that replicas elect their leader by. Its name is that of
-// kube-controller-manager's own, which upstream's roles allow.
+// All replicas use the lease name of kube-controller-manager, because the upstream RBAC
+// roles allow only that name.
 const (
 	leaseName = "kube-controller-manager"
-	// LeaseNamespace is where it is on a cluster that is the run's alone: there the
-	// control plane's support does not elect, so that nobody else wants it.
+	// LeaseNamespace is the namespace of the lease on a cluster of the run's own. No
+	// other component uses this lease there, because the other controllers run without
+	// leader election.
 	LeaseNamespace = "kube-system"
 )
 
-// Settings are those that a scenario has of its subject.
+// Settings are the settings of a subject in a scenario.
 type Settings struct {
 	QPS, Burst  int // client-side rate limit of each controller's client
 	Concurrency int // workers per controller
-	// LeaseDuration is how long a silent leader is waited for. The other times of
-	// an election follow from it in the proportions of kube-controller-manager's
-	// defaults, 15 s, 10 s and 2 s.
+	// LeaseDuration is the lease duration of the leader election. The renew deadline
+	// and the retry period follow from it, in the proportions of
+	// kube-controller-manager's defaults: 15 s, 10 s and 2 s.
 	LeaseDuration time.Duration
-	// LeaseNamespace is where they elect; see [LeaseNamespace].
+	// LeaseNamespace is the namespace of the lease; see [LeaseNamespace].
 	LeaseNamespace string
 }
 
-// Flags is the command line of one replica, the same for every target. Without a
-// serving it serves nothing, and opens no port that somebody else could have taken.
+// Flags returns the command line of one replica, which is the same for every target. If
+// serving is nil, the replica opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	return append([]string{
 		"--kubeconfig=" + kubeconfig,

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// upstreamRoles are the roles that every API server brings along for
-// kube-controller-manager and for its four controllers.
+// upstreamRoles are the bootstrap cluster roles for kube-controller-manager and its
+// four controllers.
 var upstreamRoles = []string{
 	"system:kube-controller-manager",
 	"system:controller:replication-controller",
@@ -25,9 +25,9 @@ var upstreamRoles = []string{
 	"system:controller:endpoint-controller",
 }
 
-// Grant binds to an account the rights that a subject's controllers need, and no
-// more: for ours the roles that ours is shipped with, for anything else those of
-// the upstream controllers. Leaders are elected in the namespace given.
+// Grant gives an account exactly the RBAC permissions that the subject's controllers
+// need. Our controllers get the roles that they ship with; other targets get the
+// upstream roles. The lease is in leaseNamespace.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject, leaseNamespace string) error {
 	if target != Ours {
 		var all []error
@@ -40,7 +40,7 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	if err != nil {
 		return err
 	}
-	controllers.Labels = granted
+	controllers.Labels = grantedLabels
 	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, controllers, metav1.CreateOptions{}); ignoreExists(err) != nil {
 		return fmt.Errorf("creating ClusterRole %s: %w", controllers.Name, err)
 	}
@@ -53,13 +53,13 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 	)
 }
 
-// granted are the labels of what Grant makes for a whole cluster.
-var granted = map[string]string{"gauntlet.subject": "granted"}
+// grantedLabels are the labels of the cluster-wide objects that Grant creates.
+var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
-// Revoke removes from a cluster what Grant made for all of it. What is in the
-// namespace of the leases goes with that, or stays.
+// Revoke deletes the cluster-wide objects that Grant created. Role and role binding in
+// the lease's namespace remain until that namespace is deleted.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
-	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(granted)}
+	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
 	return errors.Join(
 		admin.RbacV1().ClusterRoleBindings().DeleteCollection(ctx, now, made),
@@ -69,7 +69,7 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: granted},
+		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{account},
 	}, metav1.CreateOptions{})
@@ -93,12 +93,12 @@ func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role s
 
 func bindingName(role string) string { return "gauntlet-subject:" + role }
 
-// User is the account of a subject that runs as processes of this machine.
+// User returns the user name of a subject that runs as processes of this machine.
 func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists: a cluster that had a subject before has its roles already.
+// ignoreExists ignores AlreadyExists: an earlier subject may have created the roles.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

@@ -21,73 +21,73 @@ type Local struct {
 	Executable string
 	Settings   Settings
 	Cluster    cluster.Cluster
-	// Route opens a way to the API server for the replica of that name, and bends
-	// its configuration, which leads straight there, to take it. It is called once
-	// for each replica: the way stays when the replica is started again.
+	// Route may change the client configuration of a replica, which connects directly
+	// to the API server. It is called once for each replica; restarts use the same
+	// configuration.
 	Route func(replica string, config *rest.Config) error
 
-	// ServesDebug has the replicas serve their metrics and goroutines, for Ask.
+	// ServesDebug makes the replicas serve metrics and goroutines, for Fetch.
 	ServesDebug bool
 
-	StateDir string // for kubeconfigs: holds credentials, removed after the run
+	StateDir string // for kubeconfigs and keys; contains credentials and is removed after the run
 	LogDir   string
 }
 
-// Launcher returns the launcher of such replicas.
+// Launcher returns a launcher that starts replicas as processes.
 func (l Local) Launcher() Launcher {
 	var mu sync.Mutex
-	seats := map[string]seat{}
+	replicas := map[string]replicaFiles{}
 	return func(ctx context.Context, replica string) (Instance, error) {
 		mu.Lock()
-		has, ok := seats[replica]
+		files, ok := replicas[replica]
 		mu.Unlock()
 		if !ok {
 			var err error
-			if has, err = l.seat(replica); err != nil {
+			if files, err = l.files(replica); err != nil {
 				return nil, err
 			}
 			mu.Lock()
-			seats[replica] = has
+			replicas[replica] = files
 			mu.Unlock()
 		}
 		p, err := process.Start(ctx, process.Spec{
 			Name:    replica,
 			Path:    l.Executable,
-			Args:    l.Settings.Flags(has.kubeconfig, has.serving),
+			Args:    l.Settings.Flags(files.kubeconfig, files.serving),
 			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH")},
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return local{p, has.serving}, nil
+		return local{p, files.serving}, nil
 	}
 }
 
-// seat is what a replica has through all of its lives.
-type seat struct {
+// replicaFiles are the files that all instances of a replica share.
+type replicaFiles struct {
 	kubeconfig string
-	serving    *Serving // nil if it serves nothing
+	serving    *Serving // nil if the replica serves nothing
 }
 
-func (l Local) seat(replica string) (has seat, err error) {
-	if has.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
-		has.serving, err = newServing(l.StateDir, replica)
+func (l Local) files(replica string) (files replicaFiles, err error) {
+	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
+		files.serving, err = newServing(l.StateDir, replica)
 	}
-	return has, err
+	return files, err
 }
 
-// route writes the kubeconfig of a replica that leads the way it is to take.
+// route writes the kubeconfig of a replica and returns its path.
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
 	if err := l.Route(replica, config); err != nil {
-		return "", fmt.Errorf("opening a way to the API server: %w", err)
+		return "", fmt.Errorf("setting up the connection to the API server: %w", err)
 	}
 	kubeconfig := filepath.Join(l.StateDir, replica+".kubeconfig")
 	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)
 }
 
-// local is a replica's life as a process.
+// local is an instance that runs as a process.
 type local struct {
 	*process.Process
 	serving *Serving
@@ -97,7 +97,7 @@ func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	if l.serving == nil {
 		return nil, ErrNoDebugEndpoint
 	}
-	return l.serving.ask(ctx, path)
+	return l.serving.fetch(ctx, path)
 }
 
 func (l local) Usage() *history.Usage {
@@ -110,9 +110,10 @@ func (l local) Usage() *history.Usage {
 	}
 }
 
-func (l local) Kill(context.Context) error { return l.Process.Kill() } // takes seconds at most
+func (l local) Kill(context.Context) error { return l.Process.Kill() } // ends within seconds
 
-// DumpStacks has the Go runtime end the process with a dump of all goroutines.
+// DumpStacks sends SIGQUIT, on which the Go runtime prints all goroutines and ends the
+// process.
 func (l local) DumpStacks(ctx context.Context) error {
 	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
 		return err

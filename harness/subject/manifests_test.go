@@ -24,10 +24,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 )
 
-// The manifests that our controllers are shipped with, on a real control plane,
-// which `make upstream` builds: it knows every field, makes the pod where none of
-// the four controllers runs, and finds nothing in it that the strictest pod
-// security standard forbids.
+// TestShippedManifests applies the shipped manifests of our controllers to a real
+// control plane, which `make upstream` builds. The API server must know every field, a
+// pod must start without the four controllers, and the pod must meet the restricted Pod
+// Security Standard.
 func TestShippedManifests(t *testing.T) {
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
@@ -49,12 +49,12 @@ func TestShippedManifests(t *testing.T) {
 			create(document)
 		}
 	}
-	t.Run("a pod comes up on the control plane", func(t *testing.T) { comesUp(t, admin) })
-	t.Run("the pod is restricted", func(t *testing.T) { isRestricted(t, admin) })
+	t.Run("a pod becomes ready on the control plane", func(t *testing.T) { becomesReady(t, admin) })
+	t.Run("the pod is restricted", func(t *testing.T) { meetsRestrictedStandard(t, admin) })
 }
 
-// creator returns what creates the object of a document, and fails the test when
-// the API server has anything against one of its fields.
+// creator returns a function that creates the object of a YAML document with strict
+// field validation.
 func creator(t *testing.T, c cluster.Cluster, admin kubernetes.Interface) func(document []byte) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config(cluster.Admin))
@@ -88,7 +88,7 @@ func creator(t *testing.T, c cluster.Cluster, admin kubernetes.Interface) func(d
 	}
 }
 
-func comesUp(t *testing.T, admin kubernetes.Interface) {
+func becomesReady(t *testing.T, admin kubernetes.Interface) {
 	nodes, err := admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(nodes.Items) != 1 {
 		t.Fatalf("%d nodes, %v; want 1", len(nodes.Items), err)
@@ -104,11 +104,11 @@ func comesUp(t *testing.T, admin kubernetes.Interface) {
 		return err == nil && set.Status.NumberReady == 1, err
 	})
 	if err != nil {
-		t.Errorf("no pod is ready: %v, status %+v", err, set.Status)
+		t.Errorf("expected one ready pod: %v, status %+v", err, set.Status)
 	}
 }
 
-func isRestricted(t *testing.T, admin kubernetes.Interface) {
+func meetsRestrictedStandard(t *testing.T, admin kubernetes.Interface) {
 	const namespace = "restricted"
 	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
@@ -121,7 +121,7 @@ func isRestricted(t *testing.T, admin kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "restricted"}, Spec: set.Spec.Template.Spec}
-	pod.Spec.ServiceAccountName = "" // its own is in another namespace, and not the question
+	pod.Spec.ServiceAccountName = "" // its service account is in another namespace and does not matter here
 	pod.Spec.AutomountServiceAccountToken = new(bool)
 	create := func() error {
 		_, err := admin.CoreV1().Pods(namespace).Create(t.Context(), &pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -129,7 +129,7 @@ func isRestricted(t *testing.T, admin kubernetes.Interface) {
 	}
 	var refused error
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		refused = create() // until the namespace has its service account
+		refused = create() // fails until the namespace has its service account
 		return refused == nil, nil
 	})
 	if err != nil {
@@ -137,6 +137,6 @@ func isRestricted(t *testing.T, admin kubernetes.Interface) {
 	}
 	pod.Spec.Containers[0].SecurityContext.Capabilities = nil
 	if err := create(); err == nil {
-		t.Error("a pod with capabilities is admitted too: nobody looks")
+		t.Error("a pod with capabilities is admitted: Pod Security is not enforced")
 	}
 }

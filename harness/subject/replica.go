@@ -13,132 +13,134 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica is one of the subject's, through all of its lives.
+// replica is one replica of the subject, across restarts.
 type replica struct {
 	name    string
 	subject *Subject
 
-	mu      sync.Mutex // held while it is started or ended
-	life    *life      // nil before the first; the last one otherwise
-	retired bool       // it must not start any more
+	mu      sync.Mutex       // held while an instance starts or ends
+	current *trackedInstance // the latest instance; nil before the first start
+	retired bool             // no further start is allowed
 }
 
-// life is an instance, and whether its end was asked for.
-type life struct {
+// trackedInstance is an instance with the state that explains its end.
+type trackedInstance struct {
 	Instance
-	mu    sync.Mutex
-	asked bool
-	sleep sleep
-	// over is closed when the end is recorded, so that the next life's beginning
-	// stands after it.
-	over chan struct{}
+	mu            sync.Mutex
+	stopRequested bool
+	pause         pauseState
+	// endRecorded is closed when the end is in the history. The start of the next
+	// instance is recorded after it.
+	endRecorded chan struct{}
 }
 
-// sleep is the time for which a life was paused.
-type sleep struct {
-	paused bool
-	woke   time.Time // zero if it never was paused, or has not been resumed
-	// lease is as it held it when it was paused, nil if it did not.
+// pauseState describes the pause of an instance.
+type pauseState struct {
+	paused    bool
+	resumedAt time.Time // zero if the instance was never paused or is still paused
+	// lease is the lease as the replica held it before the pause, nil if it did not.
 	lease *coordinationv1.Lease
-	// revive begins another life if this one ends for having been paused.
-	revive func()
+	// restart starts another instance after this one has ended because of the pause.
+	restart func()
 }
 
-// wakeMax bounds how long a replica may take after a pause to find its lease lost.
-const wakeMax = 30 * time.Second
+// endAfterResumeMax is the time after a resume within which an end counts as a
+// consequence of the pause. A resumed leader that has lost its lease exits.
+const endAfterResumeMax = 30 * time.Second
 
-// excuses reports whether the pause explains an end at the present moment.
-func (s sleep) excuses() bool { return s.paused || !s.woke.IsZero() && time.Since(s.woke) < wakeMax }
+// explainsEnd reports whether the pause explains an end now.
+func (s pauseState) explainsEnd() bool {
+	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
+}
 
-// errStopped is why no replica starts any more.
+// errStopped reports that the subject was stopped for good.
 var errStopped = errors.New("the subject has been stopped")
 
-// start begins a life, unless one goes on.
+// start starts an instance, unless one is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.retired {
 		return fmt.Errorf("starting %s: %w", r.name, errStopped)
 	}
-	if r.runs() {
+	if r.running() {
 		return nil
 	}
 	instance, err := r.subject.options.Launch(ctx, r.name)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", r.name, err)
 	}
-	r.life = &life{Instance: instance, over: make(chan struct{})}
-	r.note(r.life, history.ProcessStarted, "")
-	go r.watch(r.life)
+	r.current = &trackedInstance{Instance: instance, endRecorded: make(chan struct{})}
+	r.record(r.current, history.ProcessStarted, "")
+	go r.awaitEnd(r.current)
 	return nil
 }
 
-// end ends the life that goes on, by the means given, and reports whether there
-// was one.
-func (r *replica) end(forGood bool, by func(Instance) error) (bool, error) {
+// stop ends the running instance with by, and reports whether one was running.
+func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.retired = r.retired || forGood
-	if !r.runs() {
+	r.retired = r.retired || permanently
+	if !r.running() {
 		return false, nil
 	}
-	r.life.mu.Lock()
-	r.life.asked = true
-	r.life.mu.Unlock()
-	if err := by(r.life.Instance); err != nil {
-		return false, fmt.Errorf("ending %s: %w", r.name, err)
+	r.current.mu.Lock()
+	r.current.stopRequested = true
+	r.current.mu.Unlock()
+	if err := by(r.current.Instance); err != nil {
+		return false, fmt.Errorf("stopping %s: %w", r.name, err)
 	}
-	<-r.life.over
+	<-r.current.endRecorded
 	return true, nil
 }
 
-// pause freezes the life that goes on, which may hold a lease, and reports whether
-// there was one.
+// pause suspends the running instance, and reports whether one was running. The lease
+// is the one that the replica holds, if it does.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.runs() {
+	if !r.running() {
 		return false, nil
 	}
-	r.life.mu.Lock()
-	r.life.sleep = sleep{paused: true, lease: lease, revive: func() { r.revive(context.WithoutCancel(ctx)) }}
-	r.life.mu.Unlock()
-	if err := r.life.Pause(ctx); err != nil {
+	r.current.mu.Lock()
+	r.current.pause = pauseState{paused: true, lease: lease, restart: func() { r.restart(context.WithoutCancel(ctx)) }}
+	r.current.mu.Unlock()
+	if err := r.current.Pause(ctx); err != nil {
 		return false, fmt.Errorf("pausing %s: %w", r.name, err)
 	}
-	r.note(r.life, history.ProcessPaused, "")
+	r.record(r.current, history.ProcessPaused, "")
 	return true, nil
 }
 
-// resume lets the life go on that was paused, if it still does, and returns when
-// it has come to itself.
+// resume resumes the instance if it is paused. If it held the lease, resume waits until
+// it has renewed the lease or has ended.
 func (r *replica) resume(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.runs() {
+	if !r.running() {
 		return nil
 	}
-	l := r.life
-	l.mu.Lock()
-	slept := l.sleep
-	if slept.paused {
-		l.sleep.paused, l.sleep.woke = false, time.Now()
+	current := r.current
+	current.mu.Lock()
+	pause := current.pause
+	if pause.paused {
+		current.pause.paused, current.pause.resumedAt = false, time.Now()
 	}
-	l.mu.Unlock()
-	if !slept.paused {
+	current.mu.Unlock()
+	if !pause.paused {
 		return nil
 	}
-	r.note(l, history.ProcessResumed, "") // before it can do anything
-	if err := l.Resume(ctx); err != nil {
+	r.record(current, history.ProcessResumed, "") // record it before the instance can act
+	if err := current.Resume(ctx); err != nil {
 		return fmt.Errorf("resuming %s: %w", r.name, err)
 	}
-	if slept.lease == nil {
+	if pause.lease == nil {
 		return nil
 	}
 	const interval = 20 * time.Millisecond
 	return cluster.Poll(ctx, interval, r.name+" to renew its lease or to end", func(ctx context.Context) error {
 		select {
-		case <-l.Done():
+		case <-current.Done():
 			return nil
 		default:
 		}
@@ -146,66 +148,67 @@ func (r *replica) resume(ctx context.Context) error {
 		case err != nil:
 			return err
 		case lease == nil:
-			return errors.New("it runs without its lease")
-		case lease.Spec.RenewTime.Equal(slept.lease.Spec.RenewTime):
+			return errors.New("it runs, but does not hold the lease")
+		case lease.Spec.RenewTime.Equal(pause.lease.Spec.RenewTime):
 			return errors.New("it has not renewed its lease")
 		}
 		return nil
 	})
 }
 
-// revive begins a life after one that ended for having been paused.
-func (r *replica) revive(ctx context.Context) {
+// restart starts an instance after one that ended because of a pause.
+func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
 	}
 }
 
-// runs reports whether a life goes on. The caller holds r.mu.
-func (r *replica) runs() bool {
-	if r.life == nil {
+// running reports whether an instance is running. The caller holds r.mu.
+func (r *replica) running() bool {
+	if r.current == nil {
 		return false
 	}
 	select {
-	case <-r.life.Done():
-		<-r.life.over // about to be closed
+	case <-r.current.Done():
+		<-r.current.endRecorded // awaitEnd closes it soon
 		return false
 	default:
 		return true
 	}
 }
 
-// watch records the end of a life, and fails the subject when nobody asked for it.
-func (r *replica) watch(l *life) {
-	defer close(l.over)
-	<-l.Done()
-	l.mu.Lock()
-	asked, slept := l.asked, l.sleep
-	l.mu.Unlock()
-	if asked {
-		r.note(l, history.ProcessStopped, l.Err().Error())
+// awaitEnd records the end of an instance. If neither the run nor a pause explains the
+// end, the subject has failed.
+func (r *replica) awaitEnd(current *trackedInstance) {
+	defer close(current.endRecorded)
+	<-current.Done()
+	current.mu.Lock()
+	requested, pause := current.stopRequested, current.pause
+	current.mu.Unlock()
+	if requested {
+		r.record(current, history.ProcessStopped, current.Err().Error())
 		return
 	}
-	if slept.excuses() {
-		r.note(l, history.ProcessStopped, "after a pause: "+l.Err().Error())
-		go slept.revive()
+	if pause.explainsEnd() {
+		r.record(current, history.ProcessStopped, "after a pause: "+current.Err().Error())
+		go pause.restart()
 		return
 	}
-	r.note(l, history.ProcessDied, l.Err().Error())
-	r.subject.fail(l.Err())
+	r.record(current, history.ProcessDied, current.Err().Error())
+	r.subject.fail(current.Err())
 }
 
 func (r *replica) logTail() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.life == nil {
+	if r.current == nil {
 		return ""
 	}
-	return r.life.LogTail()
+	return r.current.LogTail()
 }
 
-func (r *replica) note(l *life, event history.ProcessEvent, detail string) {
+func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
-		Name: r.name, Event: event, PID: l.PID(), Detail: detail, Usage: l.Usage(),
+		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),
 	}})
 }

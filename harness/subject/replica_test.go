@@ -19,59 +19,61 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// instance is a replica's life that ends when it is told to.
-type instance struct {
-	pid  int
-	once sync.Once
-	done chan struct{}
-	how  error
+// fakeInstance is an instance that ends when the test asks for it.
+type fakeInstance struct {
+	pid    int
+	once   sync.Once
+	done   chan struct{}
+	reason error
 }
 
-func (i *instance) finish(how string) { i.once.Do(func() { i.how = errors.New(how); close(i.done) }) }
-
-func (i *instance) PID() int { return i.pid }
-
-func (i *instance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
-func (i *instance) Kill(context.Context) error                { i.finish("killed"); return nil }
-func (i *instance) Pause(context.Context) error               { return nil }
-func (i *instance) Resume(context.Context) error              { return nil }
-func (i *instance) Done() <-chan struct{}                     { return i.done }
-func (i *instance) Err() error                                { return i.how }
-func (i *instance) Usage() *history.Usage                     { return nil }
-func (i *instance) LogTail() string                           { return "" }
-
-// stable launches instances and keeps what is recorded of them.
-type stable struct {
-	mu      sync.Mutex
-	pids    int
-	lives   map[string]*instance // the last of each replica
-	refuse  error
-	records []string
+func (i *fakeInstance) finish(reason string) {
+	i.once.Do(func() { i.reason = errors.New(reason); close(i.done) })
 }
 
-func (s *stable) launch(_ context.Context, replica string) (Instance, error) {
+func (i *fakeInstance) PID() int { return i.pid }
+
+func (i *fakeInstance) Stop(context.Context, time.Duration) error { i.finish("terminated"); return nil }
+func (i *fakeInstance) Kill(context.Context) error                { i.finish("killed"); return nil }
+func (i *fakeInstance) Pause(context.Context) error               { return nil }
+func (i *fakeInstance) Resume(context.Context) error              { return nil }
+func (i *fakeInstance) Done() <-chan struct{}                     { return i.done }
+func (i *fakeInstance) Err() error                                { return i.reason }
+func (i *fakeInstance) Usage() *history.Usage                     { return nil }
+func (i *fakeInstance) LogTail() string                           { return "" }
+
+// fakeLauncher launches instances and collects the process records.
+type fakeLauncher struct {
+	mu        sync.Mutex
+	pids      int
+	instances map[string]*fakeInstance // the latest instance of each replica
+	refuse    error
+	records   []string
+}
+
+func (s *fakeLauncher) launch(_ context.Context, replica string) (Instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
 		return nil, s.refuse
 	}
 	s.pids++
-	i := &instance{pid: s.pids, done: make(chan struct{})}
-	s.lives[replica] = i
+	i := &fakeInstance{pid: s.pids, done: make(chan struct{})}
+	s.instances[replica] = i
 	return i, nil
 }
 
-func (s *stable) Append(record history.Record) {
+func (s *fakeLauncher) Append(record history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := record.Process
 	s.records = append(s.records, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", p.Name, p.Event, p.PID, p.Detail)))
 }
 
-// newSubject starts a subject of two replicas.
-func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
+// newSubject starts a subject with two replicas.
+func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) {
 	t.Helper()
-	all := &stable{lives: map[string]*instance{}}
+	all := &fakeLauncher{instances: map[string]*fakeInstance{}}
 	s, err := Start(t.Context(), Options{
 		LeaseNamespace: LeaseNamespace,
 		Target:         Upstream, Replicas: 2, Launch: all.launch, Admin: client, Recorder: all,
@@ -88,30 +90,30 @@ func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *stable) {
 	return s, all
 }
 
-// TestLives: replicas end as asked, begin anew, and the history tells the story
-// in order; none of it is held against the subject.
-func TestLives(t *testing.T) {
+// TestStopAndStart verifies that replicas end and start as asked, and that the history
+// contains it in order. The subject has not failed.
+func TestStopAndStart(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	ctx := t.Context()
 	for _, act := range []struct {
-		what string
-		do   func() (bool, error)
-		want bool
+		description string
+		do          func() (bool, error)
+		want        bool
 	}{
 		{"kill subject-0", func() (bool, error) { return s.Kill(ctx, "subject-0") }, true},
-		{"kill it again", func() (bool, error) { return s.Kill(ctx, "subject-0") }, false},
-		{"start it", func() (bool, error) { return true, s.Start(ctx, "subject-0") }, true},
-		{"start what runs", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
+		{"kill subject-0 again", func() (bool, error) { return s.Kill(ctx, "subject-0") }, false},
+		{"start subject-0", func() (bool, error) { return true, s.Start(ctx, "subject-0") }, true},
+		{"start a running replica", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
 		{"terminate subject-1", func() (bool, error) { return s.Terminate(ctx, "subject-1") }, true},
-		{"start it", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
+		{"start subject-1", func() (bool, error) { return true, s.Start(ctx, "subject-1") }, true},
 		{"stop all", func() (bool, error) { return true, s.Stop(ctx) }, true},
 	} {
 		if got, err := act.do(); err != nil || got != act.want {
-			t.Errorf("%s: %t, error %v; want %t", act.what, got, err, act.want)
+			t.Errorf("%s: %t, error %v; want %t", act.description, got, err, act.want)
 		}
 	}
 	stopped := all.records[len(all.records)-2:]
-	slices.Sort(stopped) // all are stopped at a time
+	slices.Sort(stopped) // they stop concurrently
 	want := []string{
 		"subject-0 started 1", "subject-1 started 2",
 		"subject-0 stopped 1 killed", "subject-0 started 3",
@@ -125,22 +127,23 @@ func TestLives(t *testing.T) {
 		t.Errorf("the subject failed: %v", err)
 	}
 	if err := s.Start(ctx, "subject-0"); err == nil || err.Error() != "starting subject-0: the subject has been stopped" {
-		t.Errorf("starting after the end: error %v", err)
+		t.Errorf("starting a replica after Stop: error %v", err)
 	}
 }
 
-// TestQuit: only what can tell in its log what it was doing is ended for that.
-func TestQuit(t *testing.T) {
+// TestDumpStacks verifies that only an instance that supports it is ended with a stack
+// dump.
+func TestDumpStacks(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	s.options.Launch = func(ctx context.Context, replica string) (Instance, error) {
 		i, err := all.launch(ctx, replica)
-		return teller{i.(*instance)}, err
+		return stackDumper{i.(*fakeInstance)}, err
 	}
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
 	}
 	if ended, err := s.DumpStacks(t.Context(), "subject-1"); ended || err != nil {
-		t.Errorf("what does not run was ended: %t, error %v", ended, err)
+		t.Errorf("ended a replica that is not running: %t, error %v", ended, err)
 	}
 	if err := s.Start(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
@@ -150,19 +153,20 @@ func TestQuit(t *testing.T) {
 			t.Errorf("%s was ended: %t, error %v; want %t", replica, ended, err, want)
 		}
 	}
-	want := []string{"subject-0 started 1", "subject-1 started 2", "subject-1 stopped 2 killed", "subject-1 started 3", "subject-1 stopped 3 told"}
+	want := []string{"subject-0 started 1", "subject-1 started 2", "subject-1 stopped 2 killed", "subject-1 started 3", "subject-1 stopped 3 dumped stacks"}
 	if diff := cmp.Diff(want, all.records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }
 
-// teller is an instance that tells in its log what it was doing.
-type teller struct{ *instance }
+// stackDumper is an instance that supports DumpStacks.
+type stackDumper struct{ *fakeInstance }
 
-func (t teller) DumpStacks(context.Context) error { t.finish("told"); return nil }
+func (t stackDumper) DumpStacks(context.Context) error { t.finish("dumped stacks"); return nil }
 
-// TestDies: an end that nobody asked for is the subject's failure, in whichever life.
-func TestDies(t *testing.T) {
+// TestUnexpectedEnd verifies that an unexpected end fails the subject, also after a
+// restart.
+func TestUnexpectedEnd(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
@@ -170,9 +174,9 @@ func TestDies(t *testing.T) {
 	if err := s.Start(t.Context(), "subject-1"); err != nil {
 		t.Fatal(err)
 	}
-	all.lives["subject-1"].finish("panicked")
+	all.instances["subject-1"].finish("panicked")
 	<-s.Failed()
-	if err := s.Err(); err == nil || err.Error() != "the subject ended by itself: panicked" {
+	if err := s.Err(); err == nil || err.Error() != "the subject ended unexpectedly: panicked" {
 		t.Errorf("error %v", err)
 	}
 	if last := all.records[len(all.records)-1]; last != "subject-1 died 3 panicked" {
@@ -180,8 +184,8 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// TestPause: a replica that ends for having been paused is started again, and
-// nobody holds that against it; an end in the next life is the subject's failure.
+// TestPause verifies that a replica that ends because of a pause is restarted and has
+// not failed. An end of the next instance is a failure.
 func TestPause(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if paused, err := s.Pause(t.Context(), "subject-0"); !paused || err != nil {
@@ -200,19 +204,19 @@ func TestPause(t *testing.T) {
 	<-s.Failed()
 	all.await(t, append(want, "subject-0 died 3 panicked"))
 	if paused, err := s.Pause(t.Context(), "subject-0"); paused || err != nil {
-		t.Errorf("what has ended was paused %t, error %v", paused, err)
+		t.Errorf("paused a replica that has ended: %t, error %v", paused, err)
 	}
 }
 
-// last is the last life of a replica.
-func (s *stable) last(replica string) *instance {
+// last returns the latest instance of a replica.
+func (s *fakeLauncher) last(replica string) *fakeInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lives[replica]
+	return s.instances[replica]
 }
 
-// await waits until that is what is recorded.
-func (s *stable) await(t *testing.T, want []string) {
+// await waits until the process records equal want.
+func (s *fakeLauncher) await(t *testing.T, want []string) {
 	t.Helper()
 	var got []string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
@@ -235,13 +239,13 @@ func TestUnknownReplica(t *testing.T) {
 	if _, err := s.Kill(t.Context(), "subject-0"); err != nil {
 		t.Fatal(err)
 	}
-	all.refuse = errors.New("no room")
+	all.refuse = errors.New("out of memory")
 	if err := s.Start(t.Context(), "subject-0"); !errors.Is(err, all.refuse) {
 		t.Errorf("error %v, want one that wraps %v", err, all.refuse)
 	}
 }
 
-// TestLeader: who holds the lease, by the name of the replica.
+// TestLeader verifies that Leader returns the replica that holds the lease.
 func TestLeader(t *testing.T) {
 	client := fake.NewClientset()
 	s, _ := newSubject(t, client)
@@ -268,7 +272,8 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestFlags: the times of an election keep the order that one demands.
+// TestFlags verifies the order that leader election requires: lease duration, renew
+// deadline, retry period.
 func TestFlags(t *testing.T) {
 	for lease, want := range map[time.Duration][]string{
 		15 * time.Second: {"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},

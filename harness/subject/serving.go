@@ -18,28 +18,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// What a replica tells of itself to whoever asks.
+// Paths under which a replica serves debug information.
 const (
 	MetricsPath    = "/metrics"
 	GoroutinesPath = "/debug/pprof/goroutine?debug=2"
 )
 
-// servingPort is where replicas serve, each on an address of its own. It is below the
-// ports that Linux hands out by itself, so that nobody has it by chance.
+// servingPort is the port of every replica; each has its own address. The port is below
+// Linux's ephemeral range, so no client connection uses it.
 const servingPort = 20257
 
-// Serving is where a replica serves its metrics and goroutines: on an address of
-// loopback that nobody else has, so that another process can neither take its port
-// nor be taken for it.
+// Serving describes the HTTPS endpoint of a replica. Each replica has a loopback
+// address of its own, so no other process can occupy its port or be mistaken for it.
 type Serving struct {
 	Address           string // 127.x.y.z
-	CertFile, KeyFile string // of the address alone
+	CertFile, KeyFile string // valid for the address only
 
-	client *http.Client // trusts that certificate and no other
+	client *http.Client // trusts only that certificate
 }
 
-// flags make a replica serve, and anyone on the machine may read what they name: it
-// has no secret. Rights at the API server it takes none for that.
+// flags returns the flags that make a replica serve. Every process on the machine may
+// read metrics and goroutines, which contain no secrets. So the replica needs no
+// permission to authorize requests.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}
@@ -53,7 +53,7 @@ func (s *Serving) flags() []string {
 	}
 }
 
-// newServing finds an address for a replica and writes its certificate into a
+// newServing chooses an address for a replica and writes its certificate to a
 // directory.
 func newServing(dir, replica string) (*Serving, error) {
 	address, err := freeAddress()
@@ -76,7 +76,7 @@ func newServing(dir, replica string) (*Serving, error) {
 	return s, errors.Join(os.WriteFile(s.CertFile, pair.Certificate, 0o600), os.WriteFile(s.KeyFile, pair.Key, 0o600))
 }
 
-// freeAddress draws an address of loopback until one is free, which nearly all are.
+// freeAddress returns a random loopback address whose port is free.
 func freeAddress() (net.IP, error) {
 	const tries = 10
 	var last error
@@ -85,7 +85,7 @@ func freeAddress() (net.IP, error) {
 		if _, err := rand.Read(address[1:]); err != nil {
 			return nil, err
 		}
-		address[1] |= 1 << 6 // not where others are by habit
+		address[1] |= 1 << 6 // avoid 127.0.0.1 and its neighbors, which other programs use
 		address[3] |= 1
 		listener, err := net.Listen("tcp4", net.JoinHostPort(address.String(), strconv.Itoa(servingPort)))
 		if err == nil {
@@ -93,15 +93,15 @@ func freeAddress() (net.IP, error) {
 		}
 		last = err
 	}
-	return nil, fmt.Errorf("looking for an address of loopback to serve on: %w", last)
+	return nil, fmt.Errorf("finding a loopback address with a free port %d: %w", servingPort, last)
 }
 
-// bodyBytesMax bounds what a replica may tell; 64 MiB are the stacks of some 50,000
-// goroutines.
+// bodyBytesMax bounds a response; 64 MiB hold the stacks of some 50,000 goroutines.
 const bodyBytesMax = 64 << 20
 
-// ask returns what the replica says under a path. More than bodyBytesMax is an error.
-func (s *Serving) ask(ctx context.Context, path string) ([]byte, error) {
+// fetch returns the response of the replica for a path. A response of more than
+// bodyBytesMax is an error.
+func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	url := fmt.Sprintf("https://%s:%d%s", s.Address, servingPort, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Serving) ask(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s", url, response.Status)
 	}
 	if len(body) > bodyBytesMax {
-		return nil, fmt.Errorf("%s: more than %d bytes", url, bodyBytesMax)
+		return nil, fmt.Errorf("%s: the response has more than %d bytes", url, bodyBytesMax)
 	}
 	return body, nil
 }

@@ -1,12 +1,12 @@
-// Package subject starts, stops and watches over what is under test: the four
-// workload controllers, as one replica or several that elect a leader.
+// Package subject starts, stops and supervises the subject under test: the four
+// workload controllers, as one replica or several with leader election.
 //
-// A subject is a black box. It is given a kubeconfig that leads to the fault
-// proxy, the flags of kube-controller-manager, and exactly the rights its
-// controllers need; it is judged by what it does to the API, never by its log.
+// A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the
+// flags of kube-controller-manager, and exactly the RBAC permissions that its
+// controllers need. The checks read its API requests, never its log.
 //
-// A [Subject] has rights, a lease and replicas, and records what becomes of them.
-// What a replica is made of, a process or a pod, is its [Launcher]'s to know.
+// A [Subject] manages permissions, lease and replicas, and records starts and ends. A
+// [Launcher] decides whether a replica is a process or a pod.
 package subject
 
 import (
@@ -27,52 +27,52 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Launcher begins the life of a replica, the first and any after it. The names
-// of replicas are subject-0, subject-1, ...
+// Launcher starts an instance of a replica, for the first start and for each restart.
+// The replicas are named subject-0, subject-1, and so on.
 type Launcher func(ctx context.Context, replica string) (Instance, error)
 
-// Instance is one life of a replica.
+// Instance is one start of a replica, until its process ends.
 type Instance interface {
-	// PID is the process's ID on this machine, 0 if it has none here.
+	// PID returns the process ID on this machine, 0 if the process runs elsewhere.
 	PID() int
-	// Stop asks it to end, ends it by force after grace or when ctx ends, and
-	// returns when it is gone, which is no error however it went.
+	// Stop asks the instance to end, kills it after grace or when ctx ends, and waits
+	// for its end. A kill is no error.
 	Stop(ctx context.Context, grace time.Duration) error
-	// Kill ends it by force, with no time to do anything, and returns when it is
-	// gone.
+	// Kill kills the instance and waits for its end.
 	Kill(ctx context.Context) error
-	// Pause keeps it from running, with all it has open, until Resume.
+	// Pause suspends the instance until Resume. Its connections stay open.
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Done is closed when it is gone.
+	// Done returns a channel that is closed when the instance has ended.
 	Done() <-chan struct{}
-	// Err is nil until Done is closed, then how it ended, and never nil.
+	// Err returns nil until Done is closed, then how the instance ended, never nil.
 	Err() error
-	// Usage is what it used, nil if that is not known, and as long as it lives.
+	// Usage returns the resource usage, nil if it is unknown or the instance is
+	// running.
 	Usage() *history.Usage
-	// LogTail is the end of what it has logged so far.
+	// LogTail returns the end of the log so far.
 	LogTail() string
 }
 
 // Options says what to start.
 type Options struct {
-	Target   Target         // whose rights it is granted
-	Account  rbacv1.Subject // who is granted them
+	Target   Target         // determines the permissions
+	Account  rbacv1.Subject // identity that gets the permissions
 	Replicas int
 	Launch   Launcher
-	// Holder names the replica that takes part in elections under an identity, ""
-	// if no replica that lives is known by it.
+	// Holder returns the running replica with a leader-election identity, "" if there
+	// is none.
 	Holder func(identity string) (replica string)
-	// LeaseNamespace is where they elect, as their Settings say.
+	// LeaseNamespace is the namespace of the lease, as in the replicas' Settings.
 	LeaseNamespace string
 	Admin          kubernetes.Interface
 	Recorder       Recorder
 }
 
-// Recorder takes the records of the replicas' lives.
+// Recorder receives the process records of the replicas.
 type Recorder interface{ Append(history.Record) }
 
-// Subject is what is under test.
+// Subject is a running subject under test.
 type Subject struct {
 	options  Options
 	replicas []*replica
@@ -82,15 +82,15 @@ type Subject struct {
 	err    error // set before failed is closed
 }
 
-// stopGrace is how long a subject may take to end when asked to: its workers
-// finish what they hold, and its lease is released.
-const stopGrace = 5 * time.Second
+// stopGracePeriod is the time that a replica has to end when asked. Its workers finish
+// their current keys, and it releases its lease.
+const stopGracePeriod = 5 * time.Second
 
-// Start grants the subject its rights and starts its replicas. It does not wait
-// until one leads; see WaitForLeader.
+// Start grants the subject its permissions and starts its replicas. It does not wait
+// for a leader; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
 	if err := Grant(ctx, o.Admin, o.Target, o.Account, o.LeaseNamespace); err != nil {
-		return nil, fmt.Errorf("granting the subject its rights: %w", err)
+		return nil, fmt.Errorf("granting RBAC permissions to the subject: %w", err)
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}
 	for i := range o.Replicas {
@@ -104,8 +104,8 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 	return s, nil
 }
 
-// WaitForLeader returns when a replica holds the lease, or with the error that
-// one died of first.
+// WaitForLeader waits until a replica holds the lease. If a replica fails first, it
+// returns that replica's error.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -115,7 +115,7 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no replica of the subject took the lease %s/%s; the end of its log:\n%s",
+			return fmt.Errorf("expected a replica of the subject to hold Lease %s/%s, found none; the end of its log:\n%s",
 				s.options.LeaseNamespace, leaseName, s.replicas[0].logTail())
 		case <-s.failed:
 			return s.err
@@ -124,7 +124,7 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// Replicas are the names of all replicas, running or not, in order.
+// Replicas returns the names of all replicas in order, running or not.
 func (s *Subject) Replicas() []string {
 	var names []string
 	for _, r := range s.replicas {
@@ -133,15 +133,14 @@ func (s *Subject) Replicas() []string {
 	return names
 }
 
-// Leader is the name of the running replica that holds the lease, "" if none
-// does at the moment.
+// Leader returns the running replica that holds the lease, "" if there is none.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
+		return "", fmt.Errorf("reading Lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
 	}
 	if holderOf(lease) == "" {
 		return "", nil
@@ -149,82 +148,83 @@ func (s *Subject) Leader(ctx context.Context) (string, error) {
 	return s.options.Holder(holderOf(lease)), nil
 }
 
-// Kill ends a replica by force and returns when it is gone; ended is false if it
-// did not run. Terminate asks it to end, and does it by force when its time is up.
+// Kill kills a replica and waits for its end. It returns false if the replica was not
+// running.
 func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
-	return s.end(replica, func(i Instance) error { return i.Kill(ctx) })
+	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
-// Terminate ends a replica as Kill does, but gives it time to do so by itself.
+// Terminate asks a replica to end, kills it after stopGracePeriod, and waits for its
+// end. It returns false if the replica was not running.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
-	return s.end(replica, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
 
-// StackDumper is an instance that can be ended so that it says in its log what it was
-// doing.
+// StackDumper is an Instance that can end with a stack dump in its log.
 type StackDumper interface {
-	// DumpStacks returns when it is gone. It ends it by force when ctx ends first.
+	// DumpStacks ends the instance with a dump of all goroutines, and waits for its
+	// end. It kills the instance when ctx ends first.
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks ends a replica as Terminate does, and has it log what each of its
-// goroutines was doing. One that is no [Quitter] is left alone, and not ended.
+// DumpStacks ends a replica as Terminate does, with a dump of all goroutines in its
+// log. If the instance is no [StackDumper], DumpStacks does nothing and returns false.
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
 		return false, err
 	}
 	r.mu.Lock()
-	l := r.life
+	current := r.current
 	r.mu.Unlock()
-	if l == nil {
+	if current == nil {
 		return false, nil
 	}
-	if _, ok := l.Instance.(StackDumper); !ok { // nor is any other life of it
+	if _, ok := current.Instance.(StackDumper); !ok { // all instances of a replica have the same type
 		return false, nil
 	}
-	return r.end(false, func(i Instance) error {
-		ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	return r.stop(false, func(i Instance) error {
+		ctx, cancel := context.WithTimeout(ctx, stopGracePeriod)
 		defer cancel()
 		return i.(StackDumper).DumpStacks(ctx)
 	})
 }
 
-// DebugClient is an instance that tells of itself.
+// DebugClient is an Instance with a debug endpoint.
 type DebugClient interface {
-	// Fetch returns what it serves under a path, [MetricsPath] or [GoroutinesPath].
+	// Fetch returns the response for [MetricsPath] or [GoroutinesPath].
 	Fetch(ctx context.Context, path string) ([]byte, error)
 }
 
-// ErrNoDebugEndpoint is why a replica says nothing of itself.
-var ErrNoDebugEndpoint = errors.New("it serves nothing where it could be asked")
+// ErrNoDebugEndpoint reports that the replica has no debug endpoint.
+var ErrNoDebugEndpoint = errors.New("the replica has no debug endpoint")
 
-// ErrNotRunning is why a replica that has ended says nothing.
-var ErrNotRunning = errors.New("it does not run")
+// ErrNotRunning reports that the replica has ended.
+var ErrNotRunning = errors.New("the replica is not running")
 
-// Fetch returns what a replica that runs serves under a path. The error is ErrSilent
-// where what it runs as cannot be asked.
+// Fetch returns the response of a running replica's debug endpoint. It returns
+// ErrNoDebugEndpoint if the replica has none.
 func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, error) {
 	r, err := s.replica(replica)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
-	l, runs := r.life, r.runs()
+	current, running := r.current, r.running()
 	r.mu.Unlock()
-	if !runs {
+	if !running {
 		return nil, ErrNotRunning
 	}
-	teller, ok := l.Instance.(DebugClient)
+	client, ok := current.Instance.(DebugClient)
 	if !ok {
 		return nil, ErrNoDebugEndpoint
 	}
-	return teller.Fetch(ctx, path)
+	return client.Fetch(ctx, path)
 }
 
-// Pause freezes a replica until it is resumed; paused is false if it did not run.
-// When it wakes it may end for having lost its lease. Nobody holds that against
-// it, and it is started again as by a kubelet.
+// Pause suspends a replica until Resume. It returns false if the replica was not
+// running. A resumed leader may exit because it has lost its lease. That is no failure
+// of the subject, and the replica is restarted as a kubelet would do.
 func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -237,9 +237,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume lets a replica run that was paused; any other is left alone. When one
-// that led has been resumed, it has renewed its lease, or has ended for having
-// lost it: what it does in between is over then.
+// Resume resumes a paused replica. If the replica held the lease before the pause,
+// Resume waits until it has renewed the lease or has ended. Then its actions with an
+// outdated lease are over.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -248,22 +248,22 @@ func (s *Subject) Resume(ctx context.Context, replica string) error {
 	return r.resume(ctx)
 }
 
-// lease is the lease as a replica holds it, nil if it does not.
+// lease returns the lease if the replica holds it, or nil.
 func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
+		return nil, fmt.Errorf("reading Lease %s/%s: %w", s.options.LeaseNamespace, leaseName, err)
 	case holderOf(lease) == "" || s.options.Holder(holderOf(lease)) != replica:
 		return nil, nil
 	}
 	return lease, nil
 }
 
-// Start begins another life of a replica that was ended. One that runs is left
-// alone. No replica starts any more once the subject was stopped.
+// Start starts a replica that has ended. It does nothing if the replica is running.
+// After Stop it fails.
 func (s *Subject) Start(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -272,10 +272,10 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 	return r.start(ctx)
 }
 
-// Failed is closed when a replica has ended and nobody asked it to.
+// Failed returns a channel that is closed when a replica has ended unexpectedly.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
-// Err is nil until Failed is closed, then which replica ended and how.
+// Err returns nil until Failed is closed, then which replica ended and how.
 func (s *Subject) Err() error {
 	select {
 	case <-s.failed:
@@ -285,25 +285,25 @@ func (s *Subject) Err() error {
 	}
 }
 
-// Stop ends every replica for good, within stopGrace and what a kill takes.
+// Stop ends every replica for good, within stopGracePeriod and the time of a kill.
 func (s *Subject) Stop(ctx context.Context) error {
 	all := make([]error, len(s.replicas))
 	var group sync.WaitGroup
 	for i, r := range s.replicas {
 		group.Go(func() {
-			_, all[i] = r.end(true, func(i Instance) error { return i.Stop(ctx, stopGrace) })
+			_, all[i] = r.stop(true, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 		})
 	}
 	group.Wait()
 	return errors.Join(all...)
 }
 
-func (s *Subject) end(name string, by func(Instance) error) (bool, error) {
+func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
 		return false, err
 	}
-	return r.end(false, by)
+	return r.stop(false, by)
 }
 
 func (s *Subject) replica(name string) (*replica, error) {
@@ -314,14 +314,14 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld is nil when a subject leads that elects in the namespace, whoever started it.
+// CheckLeaseHeld returns nil if any process holds the subject's lease in the namespace.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
-		return fmt.Errorf("reading the lease %s/%s: %w", leaseNamespace, leaseName, err)
+		return fmt.Errorf("reading Lease %s/%s: %w", leaseNamespace, leaseName, err)
 	}
 	if holderOf(lease) == "" {
-		return fmt.Errorf("nobody holds the lease %s/%s", leaseNamespace, leaseName)
+		return fmt.Errorf("no process holds Lease %s/%s", leaseNamespace, leaseName)
 	}
 	return nil
 }
@@ -332,10 +332,10 @@ func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace str
 
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// fail notes that a replica ended by itself.
+// fail notes that a replica ended unexpectedly.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
-		s.err = fmt.Errorf("the subject ended by itself: %w", err)
+		s.err = fmt.Errorf("the subject ended unexpectedly: %w", err)
 		close(s.failed)
 	})
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Target names what is under test.
+// Target identifies the subject under test.
 type Target struct {
 	kind string
-	// name is the path of an exec target, the reference of an image target.
+	// name is the path of an exec target or the reference of an image target.
 	name string
 }
 
-// The targets that need no path.
+// Targets without a name.
 var (
-	// Ours is controllers/ of this project.
+	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
-	// Upstream is kube-controller-manager, running the four controllers alone.
+	// Upstream is kube-controller-manager with only the four workload controllers.
 	Upstream = Target{kind: "upstream"}
 )
 
-// The targets that are named.
+// Kinds of targets with a name.
 const (
 	execKind  = "exec"
 	imageKind = "image"
 )
 
-// ParseTarget reads a target as the command line gives it: "ours", "upstream",
-// "exec:PATH", where PATH is an executable, or "image:REF", where REF is a
-// container image with an entrypoint; both take kube-controller-manager's flags.
+// ParseTarget parses a target of the command line: ours, upstream, exec:PATH or
+// image:REF. PATH is an executable; REF is a container image with an entrypoint. Both
+// must accept kube-controller-manager's flags.
 func ParseTarget(s string) (Target, error) {
 	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:
@@ -65,15 +65,15 @@ func parseExec(path string) (Target, error) {
 
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
-		return Target{}, fmt.Errorf("subject image:%s: expected an image's name, with a tag or a digest: %w", reference, err)
+		return Target{}, fmt.Errorf("subject image:%s: expected an image reference: %w", reference, err)
 	}
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image is the reference of an image target, and whether it is one.
+// Image returns the image reference of an image target, and whether t is one.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String is the target as ParseTarget reads it.
+// String returns the target in the format of ParseTarget.
 func (t Target) String() string {
 	if t.name != "" {
 		return t.kind + ":" + t.name
@@ -81,8 +81,9 @@ func (t Target) String() string {
 	return t.kind
 }
 
-// Executable returns the target's executable, given where ours and upstream's
-// are. The error of one that is missing says what would put it there.
+// Executable returns the path of the target's executable. The arguments are the paths
+// of our and upstream's executable. If the file is missing, the error names the make
+// target that builds it.
 func (t Target) Executable(ours, upstream string) (string, error) {
 	var path, remedy string
 	switch {
@@ -91,12 +92,12 @@ func (t Target) Executable(ours, upstream string) (string, error) {
 	case t == Upstream:
 		path, remedy = upstream, "make upstream"
 	case t.kind == imageKind:
-		return "", fmt.Errorf("subject %s: an image runs in pods alone: expected --provider=kind, or exec:PATH", t)
+		return "", fmt.Errorf("subject %s: an image can only run in pods: expected --provider=kind, or the subject exec:PATH", t)
 	default:
 		return t.name, nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("subject %s: no executable (run `%s`): %w", t, remedy, err)
+		return "", fmt.Errorf("subject %s: executable not found, run `%s`: %w", t, remedy, err)
 	}
 	return path, nil
 }

@@ -11,44 +11,46 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Objects is what there is, by the truth of a history as far as it has come.
+// Objects tracks the committed state of all objects in a history.
 type Objects struct {
 	objects map[string]map[history.Ref]*history.Object // by resource; the refs have no version
 }
 
-// NewObjects makes one in which nothing is.
+// NewObjects returns an empty Objects.
 func NewObjects() *Objects { return &Objects{objects: map[string]map[history.Ref]*history.Object{}} }
 
-// Observe takes in the next record.
-func (w *Objects) Observe(r *history.Record) {
+// Observe processes the next record.
+func (o *Objects) Observe(r *history.Record) {
 	if r.Commit == nil {
 		return
 	}
 	ref := r.Commit.Object.Ref
 	ref.Version = 0
-	if w.objects[ref.Resource] == nil {
-		w.objects[ref.Resource] = map[history.Ref]*history.Object{}
+	if o.objects[ref.Resource] == nil {
+		o.objects[ref.Resource] = map[history.Ref]*history.Object{}
 	}
 	if r.Commit.Type == history.Deleted {
-		delete(w.objects[ref.Resource], ref)
+		delete(o.objects[ref.Resource], ref)
 		return
 	}
 	object := r.Commit.Object
-	w.objects[ref.Resource][ref] = &object
+	o.objects[ref.Resource][ref] = &object
 }
 
-// holds reports whether the world is as a moment wants it.
-func (w *Objects) holds(m *scenario.StateTrigger) bool {
+// holds reports whether the number of objects in the state is within the trigger's
+// bounds.
+func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
-	for _, object := range w.objects[m.Resource] {
-		if history.MatchGlob(m.Name, object.Name) && history.MatchOwner(m.Owner, object.ControllerRef()) && Is(m.Is, object) {
+	for _, object := range o.objects[spec.Resource] {
+		if history.MatchGlob(spec.Name, object.Name) && history.MatchOwner(spec.Owner, object.ControllerRef()) && Is(spec.Is, object) {
 			n++
 		}
 	}
-	return n >= m.AtLeast && (m.AtMost == nil || n <= *m.AtMost)
+	return n >= spec.AtLeast && (spec.AtMost == nil || n <= *spec.AtMost)
 }
 
-// Is reports whether an object is in a state. One that cannot be read is in none.
+// Is reports whether an object is in a state. If its body cannot be decoded, the result
+// is false except for Present and Terminating.
 func Is(state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:
@@ -81,7 +83,7 @@ func Is(state scenario.ObjectState, object *history.Object) bool {
 	return false
 }
 
-// complete reports whether a Deployment's rollout is.
+// complete reports whether the rollout of a Deployment is complete.
 func complete(generation int64, d *appsv1.Deployment) bool {
 	desired, status := ptr.Deref(d.Spec.Replicas, 1), d.Status
 	return status.ObservedGeneration >= generation && status.UpdatedReplicas == desired &&

@@ -1,6 +1,5 @@
-// Package trigger tells from a history, while it is made, when the moment has
-// come that a fault of a scenario waits for. It follows records and acts on
-// nothing: what happens at the moment is up to the run.
+// Package trigger detects when the trigger of a fault matches, while the history is
+// recorded. It only follows records. The run decides what happens after a match.
 package trigger
 
 import (
@@ -8,138 +7,139 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Match is what made a moment come. The zero value is no moment.
+// Match describes the record that matched a trigger. The zero value means that there
+// was no trigger.
 type Match struct {
-	// Description is the moment in words, "" if there was none to wait for.
+	// Description is the trigger in words, "" if there was none.
 	Description string
-	// Request is the ID of the request, or of the watch, that it was about, or 0;
-	// Replica, whose it was.
+	// Request is the ID of the request or watch in the matching record, 0 if there is
+	// none. Replica is the replica that sent it.
 	Request uint64
 	Replica string
-	// Object is what it was about, or nil.
+	// Object is the object in the matching record, nil if there is none.
 	Object *history.Ref
 }
 
-// OwnerLookup finds the owner that controls the object of a request, nil if it has none or
-// the object is unknown.
+// OwnerLookup returns the controller of the object that a request addresses. It returns
+// nil if the object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher waits for a moment, once. It is not safe for concurrent use.
+// Matcher matches records against one trigger, once. It is not safe for concurrent use.
 type Matcher struct {
-	moment scenario.Trigger
-	kin    OwnerLookup
-	after  *Matcher // what has to come first; nil once it has
-	seen   int      // how often what is counted has happened
-	sent   map[uint64]*history.Request
-	looked bool // at the world
-	held   bool // what is to be so of it was so at the last look
+	trigger   scenario.Trigger
+	ownerOf   OwnerLookup
+	after     *Matcher                    // trigger that must match first; nil once it has matched
+	count     int                         // number of matching records so far
+	pending   map[uint64]*history.Request // selected requests without a response, by ID
+	evaluated bool                        // the state trigger was evaluated before
+	stateHeld bool                        // result of the last evaluation of the state trigger
 }
 
-// New makes what waits for a moment. What is to be so of the world, and is so
-// already, counts at the next record, unless it is waited for anew.
-func New(moment scenario.Trigger, kin OwnerLookup, world *Objects, anew bool) *Matcher {
-	w := &Matcher{moment: moment, kin: kin, sent: map[uint64]*history.Request{}}
-	if moment.After != nil {
-		w.after = New(*moment.After, kin, world, anew)
+// New returns a Matcher for a trigger. A state trigger that already holds matches at
+// the next record. With requireChange it must first stop holding.
+func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
+	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
+	if trigger.After != nil {
+		m.after = New(*trigger.After, ownerOf, objects, requireChange)
 	}
-	w.held = anew && moment.State != nil && world.holds(moment.State)
-	return w
+	m.stateHeld = requireChange && trigger.State != nil && objects.holds(trigger.State)
+	return m
 }
 
-// Observe takes in the next record, which the world has taken in already, and
-// reports whether the moment has come with it, and by what.
-func (w *Matcher) Observe(r *history.Record, world *Objects) (Match, bool) {
-	if w.after != nil {
-		if _, came := w.after.Observe(r, world); !came {
+// Observe processes the next record, and reports whether the trigger matches with it.
+// The caller passes the record to objects first.
+func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
+	if m.after != nil {
+		if _, matched := m.after.Observe(r, objects); !matched {
 			return Match{}, false
 		}
-		w.after = nil
-		if w.moment.State == nil { // nothing is counted twice
+		m.after = nil
+		if m.trigger.State == nil { // a record that matched After does not count again
 			return Match{}, false
 		}
 	}
-	cause := Match{Description: w.moment.String()}
-	switch m := w.moment; {
-	case m.Request != nil:
-		return cause, w.request(r, &cause) && w.count(m.Request.Nth)
-	case m.Event != nil:
-		return cause, w.event(r, &cause) && w.count(m.Event.Nth)
-	case m.State != nil:
-		return cause, w.truth(r, world, &cause)
-	case m.Fault != nil:
-		fires := r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Index == m.Fault.Index
-		return cause, fires && w.count(m.Fault.Nth)
+	match := Match{Description: m.trigger.String()}
+	switch spec := m.trigger; {
+	case spec.Request != nil:
+		return match, m.matchRequest(r, &match) && m.countReaches(spec.Request.Nth)
+	case spec.Event != nil:
+		return match, m.matchEvent(r, &match) && m.countReaches(spec.Event.Nth)
+	case spec.State != nil:
+		return match, m.matchState(r, objects, &match)
+	case spec.Fault != nil:
+		fires := r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Index == spec.Fault.Index
+		return match, fires && m.countReaches(spec.Fault.Nth)
 	default:
-		return cause, r.Step != nil && r.Step.Index == m.Step.Index && string(r.Step.Event) == string(m.Step.At)
+		return match, r.Step != nil && r.Step.Index == spec.Step.Index && string(r.Step.Event) == string(spec.Step.At)
 	}
 }
 
-// count counts one more, and reports whether it is the nth.
-func (w *Matcher) count(nth int) bool {
-	w.seen++
-	return w.seen == nth
+// countReaches increments the count, and reports whether it is nth.
+func (m *Matcher) countReaches(nth int) bool {
+	m.count++
+	return m.count == nth
 }
 
-// request reports whether a request that is meant is in the phase that is meant.
-// What was sent before it was waited for does not count.
-func (w *Matcher) request(r *history.Record, cause *Match) bool {
-	m, request := w.moment.Request, r.Request
+// matchRequest reports whether the record shows a selected request in the trigger's
+// phase. Requests that the subject sent before the Matcher existed do not match.
+func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
+	spec, request := m.trigger.Request, r.Request
 	switch {
-	case request != nil && !w.meant(request):
+	case request != nil && !m.selects(request):
 		return false
-	case request != nil && m.Phase == scenario.Committed:
-		w.sent[request.ID] = request
+	case request != nil && spec.Phase == scenario.Committed:
+		m.pending[request.ID] = request
 		return false
-	case r.Response != nil && w.sent[r.Response.ID] != nil:
-		request = w.sent[r.Response.ID]
-		delete(w.sent, r.Response.ID)
+	case r.Response != nil && m.pending[r.Response.ID] != nil:
+		request = m.pending[r.Response.ID]
+		delete(m.pending, r.Response.ID)
 		if !r.Response.Reached || r.Response.ServerCode < 200 || r.Response.ServerCode > 299 {
 			return false
 		}
 	case request == nil:
 		return false
 	}
-	cause.Request, cause.Replica = request.ID, request.Subject
-	cause.Object = &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
+	match.Request, match.Replica = request.ID, request.Subject
+	match.Object = &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 	return true
 }
 
-// meant reports whether a request is one of those that the moment is about.
-func (w *Matcher) meant(request *history.Request) bool {
-	m := w.moment.Request
-	verb := request.Verb == m.Verb && request.Subresource == m.Subresource
-	if m.Verb == scenario.AnyWrite {
-		verb = request.IsWrite() && (m.Subresource == "" || request.Subresource == m.Subresource)
+// selects reports whether the trigger selects the request.
+func (m *Matcher) selects(request *history.Request) bool {
+	spec := m.trigger.Request
+	verb := request.Verb == spec.Verb && request.Subresource == spec.Subresource
+	if spec.Verb == scenario.AnyWrite {
+		verb = request.IsWrite() && (spec.Subresource == "" || request.Subresource == spec.Subresource)
 	}
-	return verb && (m.Resource == "" || request.Resource == m.Resource) &&
-		history.MatchGlob(m.Name, request.ObjectName()) &&
-		(m.Owner == "" || history.MatchOwner(m.Owner, w.kin(request)))
+	return verb && (spec.Resource == "" || request.Resource == spec.Resource) &&
+		history.MatchGlob(spec.Name, request.ObjectName()) &&
+		(spec.Owner == "" || history.MatchOwner(spec.Owner, m.ownerOf(request)))
 }
 
-// event reports whether a watch event that is meant is about to be handed over.
-func (w *Matcher) event(r *history.Record, cause *Match) bool {
-	m, d := w.moment.Event, r.Delivery
-	if d == nil || d.Resource != m.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
-		(m.Type != "" && string(d.Type) != m.Type) ||
-		!history.MatchGlob(m.Name, d.Object.Name) || !history.MatchOwner(m.Owner, d.Object.ControllerRef()) {
+// matchEvent reports whether the record is the delivery of a selected watch event.
+func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
+	spec, d := m.trigger.Event, r.Delivery
+	if d == nil || d.Resource != spec.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
+		(spec.Type != "" && string(d.Type) != spec.Type) ||
+		!history.MatchGlob(spec.Name, d.Object.Name) || !history.MatchOwner(spec.Owner, d.Object.ControllerRef()) {
 		return false
 	}
 	ref := d.Object.Ref
-	cause.Request, cause.Replica, cause.Object = d.ID, d.Subject, &ref
+	match.Request, match.Replica, match.Object = d.ID, d.Subject, &ref
 	return true
 }
 
-// truth reports whether the world has come to be as it is to be.
-func (w *Matcher) truth(r *history.Record, world *Objects, cause *Match) bool {
-	m := w.moment.State
-	if r.Commit != nil && r.Commit.Object.Resource == m.Resource {
+// matchState reports whether the state trigger holds now and did not hold before.
+func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
+	spec := m.trigger.State
+	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {
 		ref := r.Commit.Object.Ref
-		cause.Object = &ref
-	} else if w.looked {
-		return false // nothing has changed
+		match.Object = &ref
+	} else if m.evaluated {
+		return false // no object of the resource changed
 	}
-	w.looked = true
-	held := w.held
-	w.held = world.holds(m)
-	return w.held && !held
+	m.evaluated = true
+	held := m.stateHeld
+	m.stateHeld = objects.holds(spec)
+	return m.stateHeld && !held
 }

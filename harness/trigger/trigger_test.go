@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The records that the stories are told in.
+// The functions below build the records of the test cases.
 
 func sent(id uint64, verb, resource, name string) history.Record {
 	return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: verb, Resource: resource, Namespace: "ns", Name: name}}
@@ -21,12 +21,12 @@ func answered(id uint64, serverCode int) history.Record {
 	return history.Record{Response: &history.Response{ID: id, Reached: serverCode != 0, ServerCode: serverCode}}
 }
 
-func told(id uint64, kind history.EventType, resource, name string) history.Record {
+func delivered(id uint64, kind history.EventType, resource, name string) history.Record {
 	return history.Record{Delivery: &history.Delivery{ID: id, Subject: "subject-0", Resource: resource, Type: kind,
 		Object: history.Object{Ref: history.Ref{Resource: resource, Name: name}, Owners: []history.Owner{{Kind: "ReplicaSet", Name: "web", Controller: true}}}}}
 }
 
-func truth(kind history.EventType, resource, name, body string) history.Record {
+func committed(kind history.EventType, resource, name, body string) history.Record {
 	return history.Record{Commit: &history.Commit{Type: kind, Object: history.Object{
 		Ref: history.Ref{Resource: resource, Name: name}, Generation: 2, Body: json.RawMessage(body)}}}
 }
@@ -46,48 +46,48 @@ const (
 	rollingBody  = `{"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "availableReplicas": 3}}`
 )
 
-func requestMoment(verb, resource string, phase scenario.Phase, nth int) scenario.Trigger {
+func requestTrigger(verb, resource string, phase scenario.Phase, nth int) scenario.Trigger {
 	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
-// TestMoments tells for each moment with which record of a story it comes, counted
-// from 0; -1 is never.
-func TestMoments(t *testing.T) {
+// TestTriggers verifies which record of a history matches each trigger. Records count
+// from 0; -1 means that none matches.
+func TestTriggers(t *testing.T) {
 	tests := []struct {
-		name   string
-		moment scenario.Trigger
-		story  []history.Record
-		want   int
+		name    string
+		trigger scenario.Trigger
+		records []history.Record
+		want    int
 	}{
-		{"the second create is sent", requestMoment("create", "pods", scenario.Sent, 2),
+		{"the second create is sent", requestTrigger("create", "pods", scenario.Sent, 2),
 			[]history.Record{sent(1, "create", "pods", ""), sent(2, "create", "services", ""), sent(3, "delete", "pods", ""), sent(4, "create", "pods", "")}, 3},
-		{"the second create is committed", requestMoment("create", "pods", scenario.Committed, 2),
+		{"the second create is committed", requestTrigger("create", "pods", scenario.Committed, 2),
 			[]history.Record{sent(1, "create", "pods", ""), sent(2, "create", "pods", ""), sent(3, "create", "pods", ""),
 				answered(2, 500), answered(3, 201), answered(1, 201)}, 5},
-		{"a create that got no answer may not be committed", requestMoment("create", "pods", scenario.Committed, 1),
+		{"a create without a response does not count as committed", requestTrigger("create", "pods", scenario.Committed, 1),
 			[]history.Record{sent(1, "create", "pods", ""), answered(1, 0)}, -1},
-		{"what was sent before does not count as committed", requestMoment("create", "pods", scenario.Committed, 1),
+		{"a request sent earlier does not count as committed", requestTrigger("create", "pods", scenario.Committed, 1),
 			[]history.Record{answered(1, 201)}, -1},
-		{"any write", requestMoment(scenario.AnyWrite, "", scenario.Sent, 2),
+		{"any write", requestTrigger(scenario.AnyWrite, "", scenario.Sent, 2),
 			[]history.Record{sent(1, "update", "leases.coordination.k8s.io", ""), sent(2, "create", "pods", ""), sent(3, "list", "pods", ""),
 				sent(4, "create", "events", ""), sent(5, "update", "replicasets.apps", "web")}, 4},
-		{"of an owner", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/w*", Phase: scenario.Sent, Nth: 1}},
-			[]history.Record{sent(1, "delete", "pods", "stray"), sent(2, "delete", "pods", "web-1")}, 1},
-		{"an event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Type: "DELETED", Owner: "ReplicaSet/*", Nth: 2}},
-			[]history.Record{told(1, history.Deleted, "pods", "a"), told(1, history.Added, "pods", "b"), told(1, history.Deleted, "services", "c"), told(1, history.Deleted, "pods", "d")}, 3},
-		{"a bookmark is no event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Nth: 1}},
-			[]history.Record{told(1, history.Bookmark, "pods", ""), told(1, history.Modified, "pods", "")}, 1},
-		{"so many pods are ready", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.PodReady, AtLeast: 2}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", unreadyBody), truth(history.Modified, "pods", "b", readyBody)}, 2},
-		{"no more than so many pods", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtMost: ptr.To(1)}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), truth(history.Added, "pods", "b", readyBody),
-				step(1, history.StepDone), truth(history.Deleted, "pods", "a", "")}, 3},
-		{"it is so already", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
-			[]history.Record{truth(history.Added, "pods", "a", readyBody), step(0, history.StepDone), step(1, history.StepDone)}, 2},
+		{"a request for an object of an owner", scenario.Trigger{Request: &scenario.RequestTrigger{Verb: "delete", Resource: "pods", Owner: "ReplicaSet/w*", Phase: scenario.Sent, Nth: 1}},
+			[]history.Record{sent(1, "delete", "pods", "orphan"), sent(2, "delete", "pods", "web-1")}, 1},
+		{"the second deletion event of an owner", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Type: "DELETED", Owner: "ReplicaSet/*", Nth: 2}},
+			[]history.Record{delivered(1, history.Deleted, "pods", "a"), delivered(1, history.Added, "pods", "b"), delivered(1, history.Deleted, "services", "c"), delivered(1, history.Deleted, "pods", "d")}, 3},
+		{"a bookmark does not count as an event", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "pods", Nth: 1}},
+			[]history.Record{delivered(1, history.Bookmark, "pods", ""), delivered(1, history.Modified, "pods", "")}, 1},
+		{"two pods are ready", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.PodReady, AtLeast: 2}},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), committed(history.Added, "pods", "b", unreadyBody), committed(history.Modified, "pods", "b", readyBody)}, 2},
+		{"at most one pod", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtMost: ptr.To(1)}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), committed(history.Added, "pods", "b", readyBody),
+				step(1, history.StepDone), committed(history.Deleted, "pods", "a", "")}, 3},
+		{"the state holds already", scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}, After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 1, At: scenario.Done}}},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), step(0, history.StepDone), step(1, history.StepDone)}, 2},
 		{"a Deployment is progressing", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Progressing, AtLeast: 1}},
-			[]history.Record{truth(history.Added, "deployments.apps", "other", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody), truth(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
+			[]history.Record{committed(history.Added, "deployments.apps", "other", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody), committed(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
 		{"a Deployment is complete", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Completed, AtLeast: 1}},
-			[]history.Record{truth(history.Added, "deployments.apps", "web", rollingBody), truth(history.Added, "deployments.apps", "web", completeBody)}, 1},
+			[]history.Record{committed(history.Added, "deployments.apps", "web", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody)}, 1},
 		{"another fault", scenario.Trigger{Fault: &scenario.FaultTrigger{Index: 1, Nth: 2}}, []history.Record{fired(1), fired(0), fired(1)}, 2},
 		{"a step begins", scenario.Trigger{Step: &scenario.StepTrigger{Index: 2, At: scenario.Begun}},
 			[]history.Record{step(1, history.StepBegun), step(1, history.StepDone), step(2, history.StepBegun)}, 2},
@@ -95,7 +95,7 @@ func TestMoments(t *testing.T) {
 			After: &scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Done}}},
 			[]history.Record{sent(1, "create", "pods", ""), step(0, history.StepDone), sent(2, "create", "pods", "")}, 2},
 	}
-	kin := func(r *history.Request) *history.Owner {
+	ownerOf := func(r *history.Request) *history.Owner {
 		if r.Name == "web-1" {
 			return &history.Owner{Kind: "ReplicaSet", Name: "web"}
 		}
@@ -103,46 +103,47 @@ func TestMoments(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := NewObjects()
-			w := New(test.moment, kin, world, false)
+			objects := NewObjects()
+			m := New(test.trigger, ownerOf, objects, false)
 			got := -1
-			for i := range test.story {
-				world.Observe(&test.story[i])
-				if _, came := w.Observe(&test.story[i], world); came && got < 0 {
+			for i := range test.records {
+				objects.Observe(&test.records[i])
+				if _, matched := m.Observe(&test.records[i], objects); matched && got < 0 {
 					got = i
 				}
 			}
 			if got != test.want {
-				t.Errorf("%s came with record %d, want %d", test.moment, got, test.want)
+				t.Errorf("%s matched with record %d, want %d", test.trigger, got, test.want)
 			}
 		})
 	}
 }
 
-// TestAnew: what is waited for anew must first cease to be so.
-func TestAnew(t *testing.T) {
-	world := NewObjects()
-	added, deleted := truth(history.Added, "pods", "a", readyBody), truth(history.Deleted, "pods", "a", "")
-	world.Observe(&added)
-	w := New(scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, nil, world, true)
+// TestRequireChange verifies that a state trigger with requireChange must stop holding before
+// it matches.
+func TestRequireChange(t *testing.T) {
+	objects := NewObjects()
+	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")
+	objects.Observe(&added)
+	m := New(scenario.Trigger{State: &scenario.StateTrigger{Resource: "pods", Is: scenario.Present, AtLeast: 1}}, nil, objects, true)
 	for i, r := range []history.Record{step(0, history.StepDone), deleted, added} {
-		world.Observe(&r)
-		if _, came := w.Observe(&r, world); came != (i == 2) {
-			t.Errorf("record %d: came %t", i, came)
+		objects.Observe(&r)
+		if _, matched := m.Observe(&r, objects); matched != (i == 2) {
+			t.Errorf("record %d: matched %t", i, matched)
 		}
 	}
 }
 
-// TestCause: a moment says what made it come.
-func TestCause(t *testing.T) {
-	w := New(requestMoment("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
+// TestMatch verifies that a match contains the request and the object.
+func TestMatch(t *testing.T) {
+	m := New(requestTrigger("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")
 	answer := answered(7, 201)
-	w.Observe(&request, NewObjects())
-	cause, came := w.Observe(&answer, NewObjects())
+	m.Observe(&request, NewObjects())
+	match, matched := m.Observe(&answer, NewObjects())
 	want := Match{Description: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
 		Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1"}}
-	if diff := cmp.Diff(want, cause); diff != "" || !came {
-		t.Errorf("came %t (-want +got):\n%s", came, diff)
+	if diff := cmp.Diff(want, match); diff != "" || !matched {
+		t.Errorf("matched %t (-want +got):\n%s", matched, diff)
 	}
 }

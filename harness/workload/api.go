@@ -2,7 +2,8 @@ package workload
 
 import corev1 "k8s.io/api/core/v1"
 
-// EndpointSlices have succeeded Endpoints, but it is Endpoints that users make here.
+// The Endpoints API is deprecated in favor of EndpointSlice, but the Endpoints
+// controller is under test.
 type (
 	endpoints       = corev1.Endpoints       //nolint:staticcheck // the deprecated API is the subject
 	endpointsList   = corev1.EndpointsList   //nolint:staticcheck // the deprecated API is the subject

@@ -20,12 +20,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await watches until every object of the target is as asked.
+// await waits until every object of the target reaches the requested state.
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
 	watched := await.Kind
-	if await.Until == scenario.Served { // it shows on another object, of the same name
+	if await.Until == scenario.Served { // the Endpoints of the same name show it
 		watched = scenario.Endpoints
 	}
 	for _, name := range u.names(await.Target) {
@@ -37,16 +37,16 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 		case errors.Is(context.Cause(bounded), ErrUnmet):
 			return &unmetError{
 				object: history.Ref{Resource: kinds[await.Kind].resource, Namespace: u.Namespace, Name: name},
-				text:   fmt.Sprintf("%s %s %s: %s (%s): %s", await.Kind, name, await.Until, ErrUnmet, await.Within, state),
+				text:   fmt.Sprintf("%s %s/%s: expected %s within %s, found %s", await.Kind, u.Namespace, name, await.Until, await.Within, state),
 			}
 		default:
-			return fmt.Errorf("watching %s %s: %w", await.Kind, name, err)
+			return fmt.Errorf("watching %s %s/%s: %w", await.Kind, u.Namespace, name, err)
 		}
 	}
 	return nil
 }
 
-// unmetError is ErrUnmet of an object.
+// unmetError is an ErrUnmet with the object whose await timed out.
 type unmetError struct {
 	object history.Ref
 	text   string
@@ -55,22 +55,23 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// awaited is the object that was awaited in vain, if that is what the error is about.
-func awaited(err error) *history.Ref {
+// unmetObject returns the object whose await timed out, or nil for another error.
+func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
 	}
 	return nil
 }
 
-// awaitOne watches one object until it is as asked. State says in words how it
-// was when the wait ended.
+// awaitOne watches one object until it reaches the requested state. It returns a
+// description of the last state.
 func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	met := func(o runtime.Object) (done bool) {
 		done, state = reached(o, until)
 		return done
 	}
-	// What exists arrives as an event. That nothing does has to be looked up.
+	// An existing object arrives as an event. A missing object does not; the
+	// precondition finds it in the synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
@@ -81,7 +82,7 @@ func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario
 	_, state = reached(nil, until)
 	_, err = watchtools.UntilWithSync(ctx, k.watch(u.Client, u.Namespace, name), k.example, absent,
 		func(event watch.Event) (bool, error) {
-			// Not every API server selects by name: the fake one does not.
+			// Some API servers, such as the fake one, ignore the field selector.
 			if m, ok := event.Object.(metav1.Object); !ok || m.GetName() != name {
 				return false, nil
 			}
@@ -93,7 +94,7 @@ func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario
 	return state, err
 }
 
-// within returns a context that ends with the cause ErrUnmet when d is over.
+// within returns a context that is canceled with cause ErrUnmet after d.
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -108,11 +109,11 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone ends the wait of an await that was met.
-var errDone = errors.New("the await has ended")
+// errDone cancels the context of an await that has ended.
+var errDone = errors.New("the await ended")
 
-// reached reports whether an object, nil if there is none, is as asked, and how
-// it is in words.
+// reached reports whether an object has reached a state, and describes the object. A
+// nil object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:
@@ -139,24 +140,24 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	case *endpoints:
 		ready, notReady := addresses(o)
 		return until == scenario.Served && ready > 0 && notReady == 0,
-			fmt.Sprintf("%d addresses ready, %d not", ready, notReady)
+			fmt.Sprintf("%d ready and %d not ready addresses", ready, notReady)
 	case nil:
-		return until == scenario.Gone, "it does not exist"
-	default: // of it, only its end can be awaited
-		return false, "it exists"
+		return until == scenario.Gone, "no such object"
+	default: // scenarios await only the deletion of such an object
+		return false, "the object"
 	}
 }
 
-// scale is what the status of an object with replicas says, beside its spec.
+// scale contains the fields of an object that tell how far a scaling has progressed.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32
-	updated                            int32 // of a Deployment: of the latest template
+	updated                            int32 // Deployment only: pods of the latest template
 }
 
 func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	scaled := s.observed >= s.generation && s.current == s.desired
-	state := fmt.Sprintf("%d replicas of %d, %d ready, %d available, generation %d of %d observed%s",
+	state := fmt.Sprintf("%d of %d replicas, %d ready, %d available, observedGeneration %d of %d%s",
 		s.current, s.desired, s.ready, s.available, s.observed, s.generation, terminating(m))
 	switch until {
 	case scenario.Scaled:
@@ -179,7 +180,7 @@ func addresses(e *endpoints) (ready, notReady int) {
 	return ready, notReady
 }
 
-// terminating says what keeps a deleted object, if it is one.
+// terminating returns a description of the deletion of m, "" if it is not terminating.
 func terminating(m metav1.Object) string {
 	if m.GetDeletionTimestamp() == nil {
 		return ""

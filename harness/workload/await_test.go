@@ -40,8 +40,8 @@ func TestReached(t *testing.T) {
 			Addresses: make([]endpointAddress, ready), NotReadyAddresses: make([]endpointAddress, notReady),
 		}}}
 	}
-	going := set(2, 2, 3, 3, 3)
-	going.DeletionTimestamp, going.Finalizers = &metav1.Time{}, []string{"orphan"}
+	terminatingSet := set(2, 2, 3, 3, 3)
+	terminatingSet.DeletionTimestamp, terminatingSet.Finalizers = &metav1.Time{}, []string{"orphan"}
 
 	for _, test := range []struct {
 		name      string
@@ -50,32 +50,32 @@ func TestReached(t *testing.T) {
 		want      bool
 		wantState string
 	}{
-		{"scaled", set(2, 2, 3, 0, 0), scenario.Scaled, true, "3 replicas of 3, 0 ready, 0 available, generation 2 of 2 observed"},
-		{"not scaled", set(2, 2, 2, 2, 2), scenario.Scaled, false, "2 replicas of 3, 2 ready, 2 available, generation 2 of 2 observed"},
-		{"an old status", set(2, 1, 3, 3, 3), scenario.Scaled, false, "3 replicas of 3, 3 ready, 3 available, generation 1 of 2 observed"},
-		{"ready", set(2, 2, 3, 3, 0), scenario.Ready, true, "3 replicas of 3, 3 ready, 0 available, generation 2 of 2 observed"},
-		{"not ready", set(2, 2, 3, 2, 0), scenario.Ready, false, "3 replicas of 3, 2 ready, 0 available, generation 2 of 2 observed"},
-		{"ready but too many", set(2, 2, 4, 3, 3), scenario.Ready, false, "4 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed"},
-		{"available", set(2, 2, 3, 3, 3), scenario.Available, true, "3 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed"},
-		{"not available", set(2, 2, 3, 3, 2), scenario.Available, false, "3 replicas of 3, 3 ready, 2 available, generation 2 of 2 observed"},
-		{"not gone", going, scenario.Gone, false, "3 replicas of 3, 3 ready, 3 available, generation 2 of 2 observed, terminating with finalizers [orphan]"},
-		{"gone", nil, scenario.Gone, true, "it does not exist"},
-		{"ready, but gone", nil, scenario.Ready, false, "it does not exist"},
-		{"a controller", controller(3, 3), scenario.Ready, true, "3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
-		{"a controller, not ready", controller(3, 1), scenario.Ready, false, "3 replicas of 3, 1 ready, 1 available, generation 0 of 0 observed"},
-		{"a deployment", deployment(3, 3, 3), scenario.Complete, true, "3 updated, 3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
-		{"a deployment of old pods", deployment(2, 3, 3), scenario.Complete, false, "2 updated, 3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
-		{"a deployment with surge", deployment(3, 4, 4), scenario.Complete, false, "3 updated, 4 replicas of 3, 4 ready, 4 available, generation 0 of 0 observed"},
-		{"a deployment, not available", deployment(3, 3, 2), scenario.Complete, false, "3 updated, 3 replicas of 3, 2 ready, 2 available, generation 0 of 0 observed"},
-		{"available pods, but old ones", deployment(0, 3, 3), scenario.Available, true, "3 replicas of 3, 3 ready, 3 available, generation 0 of 0 observed"},
-		{"a service that stays", &corev1.Service{}, scenario.Gone, false, "it exists"},
+		{"scaled", set(2, 2, 3, 0, 0), scenario.Scaled, true, "3 of 3 replicas, 0 ready, 0 available, observedGeneration 2 of 2"},
+		{"not scaled", set(2, 2, 2, 2, 2), scenario.Scaled, false, "2 of 3 replicas, 2 ready, 2 available, observedGeneration 2 of 2"},
+		{"an old status", set(2, 1, 3, 3, 3), scenario.Scaled, false, "3 of 3 replicas, 3 ready, 3 available, observedGeneration 1 of 2"},
+		{"ready", set(2, 2, 3, 3, 0), scenario.Ready, true, "3 of 3 replicas, 3 ready, 0 available, observedGeneration 2 of 2"},
+		{"not ready", set(2, 2, 3, 2, 0), scenario.Ready, false, "3 of 3 replicas, 2 ready, 0 available, observedGeneration 2 of 2"},
+		{"ready, but too many replicas", set(2, 2, 4, 3, 3), scenario.Ready, false, "4 of 3 replicas, 3 ready, 3 available, observedGeneration 2 of 2"},
+		{"available", set(2, 2, 3, 3, 3), scenario.Available, true, "3 of 3 replicas, 3 ready, 3 available, observedGeneration 2 of 2"},
+		{"not available", set(2, 2, 3, 3, 2), scenario.Available, false, "3 of 3 replicas, 3 ready, 2 available, observedGeneration 2 of 2"},
+		{"not gone", terminatingSet, scenario.Gone, false, "3 of 3 replicas, 3 ready, 3 available, observedGeneration 2 of 2, terminating with finalizers [orphan]"},
+		{"gone", nil, scenario.Gone, true, "no such object"},
+		{"ready, but gone", nil, scenario.Ready, false, "no such object"},
+		{"a controller", controller(3, 3), scenario.Ready, true, "3 of 3 replicas, 3 ready, 3 available, observedGeneration 0 of 0"},
+		{"a controller, not ready", controller(3, 1), scenario.Ready, false, "3 of 3 replicas, 1 ready, 1 available, observedGeneration 0 of 0"},
+		{"a deployment", deployment(3, 3, 3), scenario.Complete, true, "3 updated, 3 of 3 replicas, 3 ready, 3 available, observedGeneration 0 of 0"},
+		{"a deployment of old pods", deployment(2, 3, 3), scenario.Complete, false, "2 updated, 3 of 3 replicas, 3 ready, 3 available, observedGeneration 0 of 0"},
+		{"a deployment with surge", deployment(3, 4, 4), scenario.Complete, false, "3 updated, 4 of 3 replicas, 4 ready, 4 available, observedGeneration 0 of 0"},
+		{"a deployment, not available", deployment(3, 3, 2), scenario.Complete, false, "3 updated, 3 of 3 replicas, 2 ready, 2 available, observedGeneration 0 of 0"},
+		{"available pods, but old ones", deployment(0, 3, 3), scenario.Available, true, "3 of 3 replicas, 3 ready, 3 available, observedGeneration 0 of 0"},
+		{"a service that is not gone", &corev1.Service{}, scenario.Gone, false, "the object"},
 		{"a ready pod", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Ready, true, "phase Running, ready true"},
 		{"an unready pod", pod(corev1.PodRunning, corev1.ConditionFalse), scenario.Ready, false, "phase Running, ready false"},
 		{"a new pod", &corev1.Pod{}, scenario.Ready, false, "phase , ready false"},
-		{"served", served(2, 0), scenario.Served, true, "2 addresses ready, 0 not"},
-		{"not wholly served", served(2, 1), scenario.Served, false, "2 addresses ready, 1 not"},
-		{"nothing to serve", served(0, 0), scenario.Served, false, "0 addresses ready, 0 not"},
-		{"a pod that stays", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Gone, false, "phase Running, ready true"},
+		{"served", served(2, 0), scenario.Served, true, "2 ready and 0 not ready addresses"},
+		{"an address not ready", served(2, 1), scenario.Served, false, "2 ready and 1 not ready addresses"},
+		{"no addresses", served(0, 0), scenario.Served, false, "0 ready and 0 not ready addresses"},
+		{"a pod that is not gone", pod(corev1.PodRunning, corev1.ConditionTrue), scenario.Gone, false, "phase Running, ready true"},
 	} {
 		got, state := reached(test.object, test.until)
 		if got != test.want || state != test.wantState {

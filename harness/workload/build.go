@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object of the given name that a create asks for, with pods of
-// the given spec where it has any.
+// build returns the object of the given name that the operation creates. Its pods, if
+// it has any, have the given spec.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -23,7 +23,7 @@ func build(create *scenario.Create, name, namespace string, controller *metav1.O
 	return builders[create.Kind](create, meta, pod)
 }
 
-// builders has a row for each kind that scenarios know.
+// builders contains an entry for each kind of object in scenarios.
 var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
@@ -104,11 +104,12 @@ func servicePorts(ports []scenario.Port) []corev1.ServicePort {
 	return built
 }
 
-// leaderAnnotation is what elections kept their record in when they were held by
-// Endpoints.
+// leaderAnnotation contains the leader-election record of clients that use Endpoints
+// for the election.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// buildEndpoints has one address, of the net that is for documentation only.
+// buildEndpoints returns Endpoints with one address from the range reserved for
+// documentation.
 func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
 	if create.Leader {
@@ -122,8 +123,8 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 	}}}
 }
 
-// versionAnnotation tells pod templates apart that are otherwise alike, so that
-// every version can run everywhere that one can.
+// versionAnnotation makes the pod templates of different versions differ. The templates
+// are otherwise equal, so every version runs on every cluster.
 const versionAnnotation = "gauntlet/version"
 
 func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {

@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestBuild shows what comes of each field of a create, but for the pods' spec.
+// TestBuild verifies the object for each field of a create, except the spec of its
+// pods.
 func TestBuild(t *testing.T) {
 	app := map[string]string{"app": "web"}
 	template := func(annotations map[string]string) corev1.PodTemplateSpec {
@@ -59,7 +60,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildEndpoints: only a record of an election has the annotation that spares it.
+// TestBuildEndpoints verifies that only a leader-election record has the leader
+// annotation, which makes the Endpoints controller ignore it.
 func TestBuildEndpoints(t *testing.T) {
 	for create, wantLeader := range map[string]bool{"kind: Endpoints, name: web": false, "kind: Endpoints, name: web, leader: true": true} {
 		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil, Pods{}.spec()).(*endpoints)

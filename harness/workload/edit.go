@@ -15,19 +15,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// patch is a change of an object that exists: of what it names and of nothing
-// else, as kubectl makes it.
+// patch changes an existing object. Like a patch of kubectl, it changes only the fields
+// that it names.
 type patch struct {
 	kind types.PatchType
 	body any
 }
 
-// fields is a JSON object. In a merge patch, nil removes.
+// fields is a JSON object. In a merge patch, nil removes a field.
 type fields map[string]any
 
 func merge(body fields) (patch, error) { return patch{types.MergePatchType, body}, nil }
 
-// patchOf says which change an operation makes.
+// patchOf returns the patch for an operation.
 func patchOf(operation scenario.Operation) (patch, error) {
 	switch o := operation.(type) {
 	case *scenario.Scale:
@@ -45,21 +45,21 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	case *scenario.Rollback:
 		return merge(fields{"metadata": fields{"annotations": fields{appsv1.DeprecatedRollbackTo: fmt.Sprint(o.Revision)}}})
 	case *scenario.Label:
-		return merge(fields{"metadata": fields{"labels": entries(o.Labels, o.Remove)}})
+		return merge(fields{"metadata": fields{"labels": mapPatch(o.Labels, o.Remove)}})
 	case *scenario.Annotate:
-		return merge(fields{"metadata": fields{"annotations": entries(o.Annotations, o.Remove)}})
+		return merge(fields{"metadata": fields{"annotations": mapPatch(o.Annotations, o.Remove)}})
 	case *scenario.Select:
-		return selection(o), nil
+		return selectPatch(o), nil
 	case *scenario.Configure:
-		return configuration(o)
+		return configurePatch(o)
 	case *scenario.Publish:
-		return publication(o)
+		return publishPatch(o)
 	}
-	return patch{}, fmt.Errorf("users cannot perform a %T", operation)
+	return patch{}, fmt.Errorf("expected an operation that patches an object, found %T", operation)
 }
 
-// entries are those to set and those to remove.
-func entries(set map[string]string, remove []string) fields {
+// mapPatch returns a merge patch that sets some keys of a map and removes others.
+func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {
 		changed[key] = value
@@ -70,16 +70,17 @@ func entries(set map[string]string, remove []string) fields {
 	return changed
 }
 
-// selection replaces a selector: a merge patch would add to the one that is there.
-func selection(o *scenario.Select) patch {
+// selectPatch replaces a selector. It is a JSON patch, because a merge patch would add
+// to the old selector.
+func selectPatch(o *scenario.Select) patch {
 	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
-	if o.Kind == scenario.ReplicationController { // which has to make what it selects
+	if o.Kind == scenario.ReplicationController { // its template must match the selector
 		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
 	}
 	return patch{types.JSONPatchType, body}
 }
 
-func configuration(o *scenario.Configure) (patch, error) {
+func configurePatch(o *scenario.Configure) (patch, error) {
 	spec := fields{}
 	for name, value := range map[string]*int{
 		"minReadySeconds": o.MinReadySeconds, "revisionHistoryLimit": o.RevisionHistoryLimit, "progressDeadlineSeconds": o.ProgressDeadlineSeconds,
@@ -91,14 +92,14 @@ func configuration(o *scenario.Configure) (patch, error) {
 	switch o.Strategy {
 	case scenario.Recreate:
 		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": nil}
-	case scenario.RollingUpdate: // what is nil becomes the API's default
+	case scenario.RollingUpdate: // nil selects the API's default
 		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": fields{
 			"maxSurge": intOrString(o.MaxSurge), "maxUnavailable": intOrString(o.MaxUnavailable)}}
 	}
 	return merge(fields{"spec": spec})
 }
 
-func publication(o *scenario.Publish) (patch, error) {
+func publishPatch(o *scenario.Publish) (patch, error) {
 	spec := fields{}
 	if o.Type != "" {
 		spec["type"], spec["externalName"] = o.Type, nil
@@ -115,9 +116,9 @@ func publication(o *scenario.Publish) (patch, error) {
 	return merge(fields{"spec": spec})
 }
 
-// edit changes every object of the target, and tries again where another writer
-// came in between. A pod that is gone has nothing left to change: pods die by
-// other hands too. The reference is nil for several objects.
+// edit patches every object of the target, and retries on a conflict with another
+// writer. A missing pod is no error, because controllers and faults delete pods too.
+// The reference is nil for several objects.
 func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
 	change, err := patchOf(operation)
 	if err != nil {
@@ -131,7 +132,7 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 	var last *history.Ref
 	for _, name := range names {
 		var edited metav1.Object
-		err := u.persist(ctx, func(bool) error {
+		err := u.retryUnavailable(ctx, func(bool) error {
 			return retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
 				edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
 				return err

@@ -16,18 +16,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// kind is how objects of one kind are reached.
+// kind contains the API operations on objects of one kind.
 type kind struct {
-	resource string         // as histories name it
-	example  runtime.Object // of the type that the API answers with
+	resource string         // resource name in histories
+	example  runtime.Object // object of the Go type of the kind
 	create   func(context.Context, kubernetes.Interface, runtime.Object) (metav1.Object, error)
 	patch    func(ctx context.Context, c kubernetes.Interface, namespace, name string, kind types.PatchType, patch []byte) (metav1.Object, error)
 	delete   func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error
-	// watch lists and watches the one object of that name.
+	// watch returns a ListerWatcher for the object of that name.
 	watch func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher
 }
 
-// kinds has a row for each kind that scenarios know.
+// kinds contains an entry for each kind of object in scenarios.
 var kinds = map[scenario.Kind]kind{
 	scenario.ReplicaSet: kindOf("replicasets.apps", &appsv1.ReplicaSet{},
 		func(c kubernetes.Interface, namespace string) client[*appsv1.ReplicaSet, *appsv1.ReplicaSetList] {
@@ -61,7 +61,7 @@ type object interface {
 	metav1.Object
 }
 
-// client is what the typed clients of all kinds have in common.
+// client is the common interface of the typed clients of all kinds.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
@@ -70,7 +70,7 @@ type client[T object, L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// kindOf makes a row from the typed client of a kind.
+// kindOf returns the kind whose operations use a typed client.
 func kindOf[T object, L runtime.Object](resource string, example T, in func(kubernetes.Interface, string) client[T, L]) kind {
 	return kind{
 		resource: resource,
@@ -78,7 +78,7 @@ func kindOf[T object, L runtime.Object](resource string, example T, in func(kube
 		create: func(ctx context.Context, c kubernetes.Interface, o runtime.Object) (metav1.Object, error) {
 			typed, ok := o.(T)
 			if !ok {
-				return nil, fmt.Errorf("creating one of %s from a %T", resource, o)
+				return nil, fmt.Errorf("creating %s: expected %T, found %T", resource, example, o)
 			}
 			return in(c, typed.GetNamespace()).Create(ctx, typed, metav1.CreateOptions{})
 		},

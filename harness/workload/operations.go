@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// create makes what the step asks for. The reference is nil for several pods.
+// create creates the objects of the operation. The reference is nil for several pods.
 func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Ref, error) {
 	var controller *metav1.OwnerReference
 	if create.Controller == scenario.ForeignController {
@@ -28,9 +28,9 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	var last *history.Ref
 	for _, name := range names {
 		var made metav1.Object
-		err := u.persist(ctx, func(repeated bool) (err error) {
+		err := u.retryUnavailable(ctx, func(repeated bool) (err error) {
 			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller, u.Pods.spec()))
-			if repeated && apierrors.IsAlreadyExists(err) { // a patch of nothing reads it
+			if repeated && apierrors.IsAlreadyExists(err) { // an empty patch reads the object
 				made, err = kind.patch(ctx, u.Client, u.Namespace, name, types.MergePatchType, []byte("{}"))
 			}
 			return err
@@ -48,21 +48,21 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	return last, nil
 }
 
-// propagations are the API's words for ours.
-var propagations = map[scenario.Propagation]metav1.DeletionPropagation{
+// propagationPolicies maps the scenario's names to the API's names.
+var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Background: metav1.DeletePropagationBackground,
 	scenario.Foreground: metav1.DeletePropagationForeground,
 	scenario.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-// delete deletes every object of a create. A pod that is gone already is as
-// deleted as can be: pods die by other hands too.
+// delete deletes every object of a create. A missing pod is no error, because
+// controllers and faults delete pods too.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind := kinds[del.Kind]
-	policy := propagations[del.Propagation]
+	policy := propagationPolicies[del.Propagation]
 	names := u.names(del.Target)
 	for _, name := range names {
-		err := u.persist(ctx, func(repeated bool) error {
+		err := u.retryUnavailable(ctx, func(repeated bool) error {
 			err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 			if repeated && apierrors.IsNotFound(err) {
 				return nil
@@ -79,16 +79,16 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.resource, Namespace: u.Namespace, Name: del.Name}, nil
 }
 
-// foreign is the object that stands for a controller which is no business of
-// the subject's. The garbage collector looks for owners, so it must exist.
+// foreign is the name of the ConfigMap that serves as another controller's object. It
+// must exist, because the garbage collector deletes objects whose owner is missing.
 const foreign = "foreign"
 
-// foreignController returns a controllerRef to the foreign object, which it
-// makes if need be.
+// foreignController returns an owner reference with controller: true to the ConfigMap
+// foreign. It creates the ConfigMap if it does not exist.
 func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
 	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)
 	var owner *corev1.ConfigMap
-	err := u.persist(ctx, func(bool) (err error) {
+	err := u.retryUnavailable(ctx, func(bool) (err error) {
 		owner, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: foreign}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			owner, err = maps.Get(ctx, foreign, metav1.GetOptions{})
@@ -96,7 +96,7 @@ func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, e
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making ConfigMap %s, the foreign controller: %w", foreign, err)
+		return nil, fmt.Errorf("creating ConfigMap %s/%s as a foreign controller: %w", u.Namespace, foreign, err)
 	}
 	return metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), nil
 }

@@ -10,29 +10,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// Pods says what the pods of a workload are like.
+// Pods describes the pods of a workload.
 type Pods struct {
-	// Image is that of the program standin, which every node has. Without one they
-	// run the pause container, which is ready at once.
+	// Image is the image of the program standin, which must be present on every node.
+	// If it is empty, the pods run the pause container, which is ready at once.
 	Image string
-	// StartDelay and StopDelay are how long they take to be ready, and to end.
-	// Without an Image that is up to whoever plays the kubelets.
+	// StartDelay and StopDelay are the times that a pod takes to become ready and to
+	// terminate. Without an Image, the simulated kubelets apply them.
 	StartDelay, StopDelay time.Duration
 }
 
-// pauseImage is what pods run whose containers nobody wants anything of.
+// pauseImage is the image of pods without an application.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// Bounds on what a stand-in answers to its kubelet. It is asked every second, and
-// believed the first time; an answer may take long on a machine that is busy, which
-// makes nobody unready.
+// The kubelet probes a stand-in every second, and one result decides. The timeout is
+// long, because a slow response on a busy machine must not make a pod unready.
 const (
 	probePeriodSeconds  = 1
 	probeTimeoutSeconds = 30
 )
 
-// spec is a pod that does nothing, asks for nothing, and goes when told to. Nobody
-// but its kubelet asks anything of its ports: Services have them to resolve.
+// spec returns a pod spec without resource requests. Nothing connects to the pod's
+// ports except the probe; Services refer to them by name.
 func (p Pods) spec() corev1.PodSpec {
 	container := corev1.Container{
 		Name:  "pause",
@@ -51,20 +50,20 @@ func (p Pods) spec() corev1.PodSpec {
 	}
 	return corev1.PodSpec{
 		Containers:                    []corev1.Container{container},
-		Tolerations:                   []corev1.Toleration{lostNode(corev1.TaintNodeNotReady), lostNode(corev1.TaintNodeUnreachable)},
+		Tolerations:                   []corev1.Toleration{tolerationFor(corev1.TaintNodeNotReady), tolerationFor(corev1.TaintNodeUnreachable)},
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To(int64(p.StopDelay.Truncate(time.Second).Seconds()) + 1), // more than it takes
+		TerminationGracePeriodSeconds: ptr.To(int64(p.StopDelay.Truncate(time.Second).Seconds()) + 1), // longer than StopDelay
 	}
 }
 
-// lostNodeSeconds is how long pods wait for a node that is lost before they are
-// evicted. By default it is 5 minutes, which no run has.
-const lostNodeSeconds = 1
+// tolerationSeconds is the time before pods on a lost node are evicted. The default of
+// 5 minutes is longer than most runs.
+const tolerationSeconds = 1
 
-func lostNode(taint string) corev1.Toleration {
+func tolerationFor(taint string) corev1.Toleration {
 	return corev1.Toleration{
 		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: ptr.To[int64](lostNodeSeconds),
+		TolerationSeconds: ptr.To[int64](tolerationSeconds),
 	}
 }

@@ -1,9 +1,8 @@
-// Package workload does what the users of a scenario do: it performs the steps
-// one after another, straight at the API server and never through the fault
-// proxy, and records each as it begins and ends.
+// Package workload performs the user operations of a scenario. It performs the steps
+// one after another and records the beginning and the end of each. Its requests go
+// directly to the API server, never through the fault proxy.
 //
-// It neither decides what to do, which is the scenario's, nor judges what comes
-// of it, which is the checks'.
+// The scenario decides what to do, and the checks decide whether the result is correct.
 package workload
 
 import (
@@ -20,14 +19,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet is the error of an await whose time is up. Unlike any other error of
-// a step it may be the doing of the subject, for the checks to judge.
-var ErrUnmet = errors.New("not met in time")
+// ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject
+// may have caused it, so the run continues and the checks decide.
+var ErrUnmet = errors.New("the await timed out")
 
-// Env is where the users of a run act.
+// Env is the environment in which the user operations run.
 type Env struct {
-	// Client leads straight to the API server and may do everything in Namespace,
-	// which exists and admits pods.
+	// Client connects directly to the API server and has all permissions in Namespace.
+	// The namespace exists and admits pods.
 	Client    kubernetes.Interface
 	Namespace string
 	Pods      Pods
@@ -35,11 +34,11 @@ type Env struct {
 	Clock     clock.Clock
 }
 
-// Recorder takes the records of the steps.
+// Recorder receives a record at the beginning and at the end of each step.
 type Recorder interface{ Append(history.Record) }
 
-// Run performs the steps in order and ends with the last, with the first that
-// fails, or with ctx. The error says which step failed, in words, and why.
+// Run performs the steps in order. It returns after the last step, at the first step
+// that fails, or when ctx ends. The error names the step and the cause.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}}
 	for i, step := range steps {
@@ -50,7 +49,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 		object, err := u.perform(ctx, step)
 		if err != nil {
 			u.record(history.Step{
-				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: awaited(err),
+				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: unmetObject(err),
 			})
 			return fmt.Errorf("step %d (%s): %w", i, step, err)
 		}
@@ -59,14 +58,14 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// user performs steps and remembers what it made.
+// user performs steps and keeps the names of the objects that it created.
 type user struct {
 	Env
-	created map[scenario.Target][]string // the names of the objects of each create
+	created map[scenario.Target][]string // names of the objects of each create
 }
 
-// perform does one step and returns the object that it acted on, if it was one,
-// as it was after the operation.
+// perform performs one step. It returns the object that the operation changed, with its
+// new version, or nil for several objects or none.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
@@ -86,7 +85,7 @@ func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, e
 	return object, err
 }
 
-// sleep waits for d, or less if ctx ends.
+// sleep waits for d, or until ctx ends.
 func (u *user) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -105,7 +104,7 @@ func (u *user) record(step history.Step) {
 	u.Recorder.Append(history.Record{Step: &step})
 }
 
-// names are those of the objects that the target stands for.
+// names returns the names of the objects to which the target refers.
 func (u *user) names(target scenario.Target) []string {
 	if names, ok := u.created[target]; ok {
 		return names
@@ -113,7 +112,7 @@ func (u *user) names(target scenario.Target) []string {
 	return []string{target.Name}
 }
 
-// ref returns a reference to an object that the API server answered with.
+// ref returns a reference to an object in a response of the API server.
 func ref(resource string, m metav1.Object) (*history.Ref, error) {
 	object, err := history.ProjectMeta(resource, m)
 	if err != nil {

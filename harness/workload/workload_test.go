@@ -26,12 +26,12 @@ import (
 
 const namespace = "chaos"
 
-// records keeps the steps that a workload records.
+// records collects the steps that a workload records.
 type records []history.Step
 
 func (r *records) Append(record history.Record) { *r = append(*r, *record.Step) }
 
-// steps reads a workload.
+// steps parses the steps of a workload.
 func steps(t *testing.T, workload string) []scenario.Step {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte("name: test\ndescription: A test.\nworkload:\n"+workload))
@@ -49,9 +49,9 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
 		var at []time.Duration
-		begun := time.Now()
+		started := time.Now()
 		client.PrependReactor("*", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
-			at = append(at, time.Since(begun))
+			at = append(at, time.Since(started))
 			return false, nil, nil
 		})
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 				history.Step{Index: i, Event: history.StepBegun, Detail: detail},
 				history.Step{Index: i, Event: history.StepDone, Detail: detail, Object: web})
 		}
-		// The fake API server deals in neither UIDs nor versions.
+		// The fake API server sets neither UIDs nor resource versions.
 		if diff := cmp.Diff(want, []history.Step(recorded), cmpopts.IgnoreFields(history.Ref{}, "UID", "Version")); diff != "" {
 			t.Errorf("records (-want +got):\n%s", diff)
 		}
@@ -90,7 +90,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRunRetriesConflicts: another writer is no reason for a user to give up.
+// TestRunRetriesConflicts verifies that a conflict with another writer does not fail a
+// step.
 func TestRunRetriesConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
@@ -116,7 +117,7 @@ func TestRunRetriesConflicts(t *testing.T) {
 	})
 }
 
-// TestRunFails: the first step that fails ends the workload, is recorded as
+// TestRunFails verifies that the first failing step ends the workload, is recorded as
 // failed, and is named in the error.
 func TestRunFails(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
@@ -125,7 +126,7 @@ func TestRunFails(t *testing.T) {
 		return true, nil, refused
 	})
 	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
-  - create: {kind: Pod, name: stray}
+  - create: {kind: Pod, name: orphan}
   - create: {kind: ReplicaSet, name: web, replicas: 3}
   - scale: {kind: ReplicaSet, name: web, replicas: 7}
 `))
@@ -148,10 +149,10 @@ func TestRunEndsWithContext(t *testing.T) {
 		defer cancel()
 		recorded := records{}
 		err := Run(ctx, newEnv(fake.NewClientset(), &recorded), steps(t, `
-  - create: {kind: Pod, name: stray}
+  - create: {kind: Pod, name: orphan}
     after: 5m
 `))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "before step 0 (create Pod stray): ") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "before step 0 (create Pod orphan): ") {
 			t.Errorf("error %v; want the deadline, before step 0", err)
 		}
 		if len(recorded) != 0 {
@@ -163,10 +164,10 @@ func TestRunEndsWithContext(t *testing.T) {
 func TestRunPods(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
 	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
-  - create: {kind: Pod, name: stray, count: 2, labels: {app: web}}
+  - create: {kind: Pod, name: orphan, count: 2, labels: {app: web}}
   - create: {kind: Pod, name: guarded, count: 2, labels: {app: web}, controller: foreign}
   - create: {kind: Pod, name: alone, controller: foreign}
-  - delete: {kind: Pod, name: stray}
+  - delete: {kind: Pod, name: orphan}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -196,9 +197,9 @@ func TestRunPods(t *testing.T) {
 	}
 }
 
-// TestRunDeletesWhatIsGone: a pod that died by another hand is no failure, a
-// missing owner is.
-func TestRunDeletesWhatIsGone(t *testing.T) {
+// TestDeleteOfMissingObject verifies that deleting a missing pod is no error, and that
+// deleting another missing object is one.
+func TestDeleteOfMissingObject(t *testing.T) {
 	for kind, wantErr := range map[string]bool{"Pod, name: web}": false, "ReplicaSet, name: web, replicas: 1}": true} {
 		client, recorded := fake.NewClientset(), records{}
 		client.PrependReactor("delete", "*", func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -212,7 +213,7 @@ func TestRunDeletesWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestAwait has the object become ready while it is awaited.
+// TestAwait makes the object ready during the await.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
@@ -229,7 +230,7 @@ func TestAwait(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: web, replicas: 2}
     await: {until: ready}
@@ -238,7 +239,7 @@ func TestAwait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took != 3*time.Second {
+		if took := time.Since(started); took != 3*time.Second {
 			t.Errorf("the await took %s; want 3s", took)
 		}
 	})
@@ -247,16 +248,16 @@ func TestAwait(t *testing.T) {
 func TestAwaitGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
-		// Something keeps the object for a while, as a finalizer would.
-		var kept atomic.Bool
-		kept.Store(true)
+		// The object stays for a while after its deletion, as with a finalizer.
+		var finalizing atomic.Bool
+		finalizing.Store(true)
 		client.PrependReactor("delete", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
-			return kept.Load(), nil, nil
+			return finalizing.Load(), nil, nil
 		})
 		go func() {
 			sets := client.AppsV1().ReplicaSets(namespace)
 			time.Sleep(2 * time.Second)
-			kept.Store(false)
+			finalizing.Store(false)
 			if err := sets.Delete(t.Context(), "other", metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
@@ -265,7 +266,7 @@ func TestAwaitGone(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: other, replicas: 1}
   - create: {kind: ReplicaSet, name: web, replicas: 2}
@@ -276,8 +277,8 @@ func TestAwaitGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Looking up that the object is not there takes a moment.
-		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
+		// The lookup of the missing object takes additional time.
+		if took := time.Since(started); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("the await took %s; want 3s", took)
 		}
 	})
@@ -286,17 +287,17 @@ func TestAwaitGone(t *testing.T) {
 func TestAwaitUnmet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
-		begun := time.Now()
+		started := time.Now()
 		err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
   - create: {kind: ReplicaSet, name: web, replicas: 2}
     await: {until: ready, within: 20s}
 `))
 		const want = "step 0 (create ReplicaSet web with 2 replicas, then await ReplicaSet web ready within 20s): " +
-			"ReplicaSet web ready: not met in time (20s): 0 replicas of 2, 0 ready, 0 available, generation 0 of 0 observed"
+			"ReplicaSet chaos/web: expected ready within 20s, found 0 of 2 replicas, 0 ready, 0 available, observedGeneration 0 of 0"
 		if err == nil || err.Error() != want || !errors.Is(err, ErrUnmet) {
 			t.Errorf("error\n got %v\nwant %s", err, want)
 		}
-		if took := time.Since(begun); took != 20*time.Second {
+		if took := time.Since(started); took != 20*time.Second {
 			t.Errorf("the await took %s; want 20s", took)
 		}
 		last := recorded[len(recorded)-1]
@@ -321,8 +322,8 @@ func TestAwaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestEdits: each operation on an object that exists changes what it names and
-// nothing else.
+// TestEdits verifies that each operation on an existing object patches only the fields
+// that it names.
 func TestEdits(t *testing.T) {
 	for _, test := range []struct {
 		kind, step, want string
@@ -364,19 +365,19 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestEditsEveryPod: labels go to each pod of a create, and one that died by
-// another hand is no failure.
-func TestEditsEveryPod(t *testing.T) {
+// TestLabelEveryPod verifies that labels go to each pod of a create, and that a missing
+// pod is no error.
+func TestLabelEveryPod(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
 	client.PrependReactor("patch", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		if name := action.(kubetesting.PatchAction).GetName(); name == "stray-1" {
+		if name := action.(kubetesting.PatchAction).GetName(); name == "orphan-1" {
 			return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 		}
 		return false, nil, nil
 	})
 	err := Run(t.Context(), newEnv(client, &recorded), steps(t, `
-  - create: {kind: Pod, name: stray, count: 3, labels: {app: web}}
-  - label: {kind: Pod, name: stray, labels: {app: other}}
+  - create: {kind: Pod, name: orphan, count: 3, labels: {app: web}}
+  - label: {kind: Pod, name: orphan, labels: {app: other}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -389,7 +390,7 @@ func TestEditsEveryPod(t *testing.T) {
 	for _, pod := range pods.Items {
 		got[pod.Name] = pod.Labels["app"]
 	}
-	if diff := cmp.Diff(map[string]string{"stray-0": "other", "stray-1": "web", "stray-2": "other"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"orphan-0": "other", "orphan-1": "web", "orphan-2": "other"}, got); diff != "" {
 		t.Errorf("labels of the pods (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-// Package historytest has a history in memory, for tests of what records one.
+// Package historytest provides an in-memory history for tests of code that records.
 package historytest
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Recording is a history in memory. The zero value is an empty one.
+// Recording is an in-memory history. The zero value is empty and ready to use.
 type Recording struct {
 	mu      sync.Mutex
 	records []history.Record
 	grown   chan struct{} // closed at the next record; nil while nobody waits
 }
 
-// Append adds a record, numbered from 1.
+// Append adds a record and numbers it from 1.
 func (r *Recording) Append(record history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *Recording) All() []history.Record {
 	return records
 }
 
-// Faults returns what faults did so far.
+// Faults returns the fault records so far.
 func (r *Recording) Faults() []history.Fault {
 	var all []history.Fault
 	for _, record := range r.All() {
@@ -48,28 +48,28 @@ func (r *Recording) Faults() []history.Fault {
 	return all
 }
 
-// awaitWithin bounds how long a test waits for a record.
-const awaitWithin = 20 * time.Second
+// awaitTimeout bounds the wait of a test for a record.
+const awaitTimeout = 20 * time.Second
 
-// Await returns the first record for which is holds, once there is one. What says
-// in words what the test waits for.
-func (r *Recording) Await(t *testing.T, what string, is func(history.Record) bool) history.Record {
+// Await waits for the first record for which match returns true, and returns it. The
+// description says which record the test expects.
+func (r *Recording) Await(t *testing.T, description string, match func(history.Record) bool) history.Record {
 	t.Helper()
-	timeout := time.After(awaitWithin)
+	timeout := time.After(awaitTimeout)
 	for {
 		records, grown := r.snapshot()
-		if i := slices.IndexFunc(records, is); i >= 0 {
+		if i := slices.IndexFunc(records, match); i >= 0 {
 			return records[i]
 		}
 		select {
 		case <-grown:
 		case <-timeout:
-			t.Fatalf("no %s in:\n%s", what, Summary(records))
+			t.Fatalf("no record of %s in:\n%s", description, Summary(records))
 		}
 	}
 }
 
-// snapshot returns the records so far, and a channel that is closed at the next.
+// snapshot returns the records so far, and a channel that is closed at the next record.
 func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	return slices.Clone(r.records), r.grown
 }
 
-// Summary is one word a record: what kind, and what tells it from the others.
+// Summary describes the records, one line each.
 func Summary(records []history.Record) string {
 	var lines []string
 	for _, r := range records {
@@ -88,7 +88,7 @@ func Summary(records []history.Record) string {
 	return strings.Join(lines, "\n")
 }
 
-// Line is what kind of record it is, and what tells it from the others.
+// Line describes a record by its kind and its main fields.
 func Line(r history.Record) string {
 	switch {
 	case r.Request != nil:
@@ -114,5 +114,5 @@ func Line(r history.Record) string {
 	case r.Stall != nil:
 		return "stall " + r.Stall.Duration.String()
 	}
-	return "something else"
+	return "other record"
 }

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deploy runs replicas that stay: straight at the API server, whose CA is given,
-// and started again by their kubelet when they end. It returns when all have
-// started.
+// Deploy runs the replicas of a standing subject. They connect directly to the API
+// server, whose CA is given, and the kubelet restarts them. Deploy returns when all
+// have started.
 func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 	if err := o.prepare(ctx); err != nil {
 		return err
@@ -27,7 +27,7 @@ func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 		}
 		pod := o.manifest(name, name, corev1.RestartPolicyAlways)
 		if _, err := o.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating the pod of %s: %w", name, err)
+			return fmt.Errorf("creating the Pod of %s: %w", name, err)
 		}
 		names = append(names, name)
 	}

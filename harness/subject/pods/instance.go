@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// killMax bounds how long a killed process may take to be gone.
-	killMax = 10 * time.Second
-	// sightMax bounds how long the node is asked whether a process has ended, when
-	// what followed it was cut off. A node that died is noticed long before.
-	sightMax = 30 * time.Second
-	// statusMax bounds how long the kubelet is waited for to tell how a process
-	// ended. It looks every second.
-	statusMax = 5 * time.Second
+	// killTimeout bounds the wait for the end of a killed process.
+	killTimeout = 10 * time.Second
+	// confirmEndTimeout bounds the requests to the node whether a process has ended,
+	// after the log follower ended early. A failed node is noticed long before.
+	confirmEndTimeout = 30 * time.Second
+	// exitStatusTimeout bounds the wait for the exit code in the pod's status. The
+	// kubelet checks its containers every second.
+	exitStatusTimeout = 5 * time.Second
 )
 
-// PID is 0: the process is none of this machine.
+// PID returns 0, because the process runs on another machine.
 func (i *instance) PID() int { return 0 }
 
-// Usage is nil: it is not known.
+// Usage returns nil, because the usage is unknown.
 func (i *instance) Usage() *history.Usage { return nil }
 
 func (i *instance) Done() <-chan struct{} { return i.done }
@@ -50,22 +50,23 @@ func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
 	i.mu.Unlock()
-	if err := signal(ctx, i.owner.Node, "KILL", i.subject); err != nil {
+	if err := signal(ctx, i.launcher.Node, "KILL", i.subject); err != nil {
 		return err
 	}
-	timer := time.NewTimer(killMax)
+	timer := time.NewTimer(killTimeout)
 	defer timer.Stop()
 	select {
 	case <-i.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("the pod %s is still there %s after SIGKILL", i.pod, killMax)
+		return fmt.Errorf("the process of Pod %s is still running %s after SIGKILL", i.pod, killTimeout)
 	}
 }
 
-// Stop asks the subject's process to end, as its kubelet would.
+// Stop sends SIGTERM to the subject's process, as its kubelet would, and SIGKILL after
+// grace.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
-	if err := signal(ctx, i.owner.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
+	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
 	}
 	timer := time.NewTimer(grace)
@@ -79,72 +80,72 @@ func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	return i.Kill(context.WithoutCancel(ctx))
 }
 
-// Pause stops the subject's process on its node, Resume lets it go on.
+// Pause suspends the subject's process on its node with SIGSTOP.
 func (i *instance) Pause(ctx context.Context) error {
-	return signal(ctx, i.owner.Node, "STOP", i.subject)
+	return signal(ctx, i.launcher.Node, "STOP", i.subject)
 }
 
-// Resume undoes Pause.
+// Resume resumes the subject's process with SIGCONT.
 func (i *instance) Resume(ctx context.Context) error {
-	return signal(ctx, i.owner.Node, "CONT", i.subject)
+	return signal(ctx, i.launcher.Node, "CONT", i.subject)
 }
 
-// watch waits for the end of the subject's process, ends the rest of the pod, and
-// says how it went.
-func (i *instance) watch(ctx context.Context) {
+// awaitEnd waits for the end of the subject's process, removes the pod, and sets the
+// error that Err returns.
+func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()
-	err := i.confirm(ctx)
-	i.line.Close()
-	i.asks.Wait()
+	err := i.confirmEnded(ctx)
+	i.tunnel.Close()
+	i.lossChecks.Wait()
 	if err == nil {
-		err = i.cause(ctx)
+		err = i.exitError(ctx)
 	}
-	// Its ports are the next life's. The kubelet does not start it again: the
-	// subject ended first.
-	if killErr := signal(ctx, i.owner.Node, "KILL", i.relay); killErr != nil {
+	// Kill the relay, because the next instance needs its ports. The kubelet does not
+	// restart it, because the subject's container has ended.
+	if killErr := signal(ctx, i.launcher.Node, "KILL", i.relay); killErr != nil {
 		err = errors.Join(err, killErr)
 	}
-	// A pod that cannot be removed now has ended all the same.
-	_ = i.owner.remove(ctx, i.pod)
+	// The instance has ended even if its pod cannot be removed.
+	_ = i.launcher.remove(ctx, i.pod)
 	i.err = err
 }
 
-// lost sees to it that the loss of connections to the relay is reported, unless
-// the subject has ended, after which its kubelet ends the relay too. It is called
-// from the line, which is closed before asks is waited for.
-func (i *instance) lost(ctx context.Context, loss error) {
-	if !i.asking.CompareAndSwap(false, true) {
-		return // connections break together; one report will do
+// reportLoss reports a loss of connections to the relay, unless the subject has ended.
+// After the subject has ended, its kubelet ends the relay too. The tunnel calls
+// reportLoss; awaitEnd closes the tunnel before it waits for lossChecks.
+func (i *instance) reportLoss(ctx context.Context, loss error) {
+	if !i.checkingLoss.CompareAndSwap(false, true) {
+		return // several connections break at the same time; report one
 	}
-	i.asks.Go(func() {
-		defer i.asking.Store(false)
-		if gone(ctx, i.owner.Node, i.subject) != nil {
-			i.owner.Lost(i.replica, loss)
+	i.lossChecks.Go(func() {
+		defer i.checkingLoss.Store(false)
+		if gone(ctx, i.launcher.Node, i.subject) != nil {
+			i.launcher.Lost(i.replica, loss)
 		}
 	})
 }
 
-// confirm is nil when the subject's process has ended, and not just what followed
-// it.
-func (i *instance) confirm(ctx context.Context) error {
+// confirmEnded returns nil if the subject's process has ended, and not only the log
+// follower.
+func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, sightMax, fmt.Errorf("it was out of sight for %s", sightMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, confirmEndTimeout, fmt.Errorf("timed out after %s", confirmEndTimeout))
 	defer cancel()
 	err := cluster.Poll(ctx, pollInterval, i.replica+" to end", func(ctx context.Context) error {
-		return gone(ctx, i.owner.Node, i.subject)
+		return gone(ctx, i.launcher.Node, i.subject)
 	})
 	if err != nil {
-		return fmt.Errorf("lost sight of %s: %w: %w", i.replica, i.follow.Err(), err)
+		return fmt.Errorf("cannot determine whether %s has ended: %w: %w", i.replica, i.follow.Err(), err)
 	}
 	return nil
 }
 
-// cause is how the subject's process ended.
-func (i *instance) cause(ctx context.Context) error {
+// exitError describes how the subject's process ended.
+func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()
 	killed := i.killed
@@ -153,16 +154,16 @@ func (i *instance) cause(ctx context.Context) error {
 		ended.Signal, ended.Code = syscall.SIGKILL, -1
 		return ended
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, statusMax, fmt.Errorf("not within %s", statusMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, exitStatusTimeout, fmt.Errorf("timed out after %s", exitStatusTimeout))
 	defer cancel()
-	err := cluster.Poll(ctx, pollInterval, "how it ended", func(ctx context.Context) error {
-		pod, err := i.owner.Admin.CoreV1().Pods(Namespace).Get(ctx, i.pod, metav1.GetOptions{})
+	err := cluster.Poll(ctx, pollInterval, "the exit code of "+i.replica, func(ctx context.Context) error {
+		pod, err := i.launcher.Admin.CoreV1().Pods(Namespace).Get(ctx, i.pod, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		code, ok := exitCode(pod)
 		if !ok {
-			return errors.New("its kubelet has not noticed")
+			return errors.New("the status of the Pod has no terminated container")
 		}
 		ended.Code = code
 		return nil
@@ -170,14 +171,14 @@ func (i *instance) cause(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s ended: %w; the end of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
 	}
-	// As a shell has it, 128 and the signal.
+	// Like a shell, the container runtime reports a signal as 128 plus its number.
 	if ended.Code > 128 {
 		ended.Signal, ended.Code = syscall.Signal(ended.Code-128), -1
 	}
 	return ended
 }
 
-// exitCode is what the subject's process of a pod exited with, if it did.
+// exitCode returns the exit code of the subject's container, if it has ended.
 func exitCode(pod *corev1.Pod) (int, bool) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated != nil {

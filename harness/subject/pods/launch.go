@@ -20,104 +20,105 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// pollInterval is the time between two looks at a pod that is starting.
+// pollInterval is the time between two reads of a pod that is starting.
 const pollInterval = 100 * time.Millisecond
 
-// relayed launches replicas behind relays.
-type relayed struct {
+// relayLauncher launches replicas that connect through relays.
+type relayLauncher struct {
 	Options
 	RelayOptions
 	logDir string
 
-	once     sync.Once
-	prepared error
+	prepareOnce sync.Once
+	prepareErr  error
 
-	mu   sync.Mutex
-	ways map[string]*way
+	mu      sync.Mutex
+	tunnels map[string]*replicaTunnel
 }
 
-// Launcher returns the launcher of replicas that reach the API server through the
-// fault proxy and nothing else. Their logs go to logDir while they live.
+// Launcher returns a launcher of replicas that reach the API server only through the
+// fault proxy. Their logs are copied to logDir.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
-	l := &relayed{Options: o, RelayOptions: r, logDir: logDir, ways: map[string]*way{}}
+	l := &relayLauncher{Options: o, RelayOptions: r, logDir: logDir, tunnels: map[string]*replicaTunnel{}}
 	return l.launch
 }
 
-// launch begins a life: a pod of its own, on the way that the replica always
-// takes.
-func (r *relayed) launch(ctx context.Context, replica string) (subject.Instance, error) {
-	w, err := r.wayOf(ctx, replica)
+// launch starts an instance: a new pod behind the replica's tunnel.
+func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
+	t, err := r.tunnelOf(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
-	w.lives++ // a replica begins one life at a time
-	pod := r.manifest(fmt.Sprintf("%s-%d", replica, w.lives), replica, corev1.RestartPolicyNever)
-	addRelay(pod, r.RelayOptions.Image, w)
+	t.instances++ // a replica starts one instance at a time
+	pod := r.manifest(fmt.Sprintf("%s-%d", replica, t.instances), replica, corev1.RestartPolicyNever)
+	addRelay(pod, r.RelayOptions.Image, t)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("creating its pod: %w", err)
+		return nil, fmt.Errorf("creating the Pod of %s: %w", replica, err)
 	}
-	i, err := r.begin(ctx, pod, w)
+	i, err := r.startInstance(ctx, pod, t)
 	if err != nil {
 		return nil, errors.Join(err, r.remove(ctx, pod.Name))
 	}
 	return i, nil
 }
 
-// wayOf is the way of a replica, made at its first life.
-func (r *relayed) wayOf(ctx context.Context, replica string) (*way, error) {
-	r.once.Do(func() { r.prepared = r.prepare(ctx) })
-	if r.prepared != nil {
-		return nil, r.prepared
+// tunnelOf returns the tunnel of a replica. It creates the tunnel at the first start.
+func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
+	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
+	if r.prepareErr != nil {
+		return nil, r.prepareErr
 	}
 	r.mu.Lock()
-	w := r.ways[replica]
+	t := r.tunnels[replica]
 	r.mu.Unlock()
-	if w != nil {
-		return w, nil
+	if t != nil {
+		return t, nil
 	}
-	w, err := r.open(ctx, replica)
+	t, err := r.newTunnel(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
-	r.ways[replica] = w
+	r.tunnels[replica] = t
 	r.mu.Unlock()
-	return w, nil
+	return t, nil
 }
 
-// begin waits until the pod's subject runs, and lets it through to the proxy.
-func (r *relayed) begin(ctx context.Context, pod *corev1.Pod, w *way) (*instance, error) {
+// startInstance waits until the subject's container runs, and connects its relay to the
+// fault proxy.
+func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
 		return nil, err
 	}
 	i := &instance{
-		owner: r, replica: w.replica, pod: pod.Name,
-		logPath: filepath.Join(r.logDir, w.replica+".log"),
+		launcher: r, replica: t.replica, pod: pod.Name,
+		logPath: filepath.Join(r.logDir, t.replica+".log"),
 		subject: containerID(pod.Status.ContainerStatuses), relay: containerID(pod.Status.InitContainerStatuses),
 		done: make(chan struct{}),
 	}
 	logFile := fmt.Sprintf("/var/log/pods/%s_%s_%s/%s/0.log", Namespace, pod.Name, pod.UID, subjectContainer)
-	i.follow, err = r.Node.Follow(ctx, w.replica, i.logPath, shell(followScript, i.subject, logFile)...)
+	i.follow, err = r.Node.Follow(ctx, t.replica, i.logPath, shell(followScript, i.subject, logFile)...)
 	if err != nil {
-		return nil, fmt.Errorf("following its log: %w", err)
+		return nil, fmt.Errorf("following the log of %s: %w", t.replica, err)
 	}
-	asking := context.WithoutCancel(ctx)
-	if i.line, err = r.connect(ctx, w, func(err error) { i.lost(asking, err) }); err != nil {
+	checkCtx := context.WithoutCancel(ctx)
+	if i.tunnel, err = r.connect(ctx, t, func(err error) { i.reportLoss(checkCtx, err) }); err != nil {
 		if stopErr := i.follow.Kill(); stopErr != nil {
 			err = errors.Join(err, stopErr)
 		}
 		return nil, fmt.Errorf("%w; the end of its log:\n%s", err, i.follow.LogTail())
 	}
-	go i.watch(asking)
+	go i.awaitEnd(checkCtx)
 	return i, nil
 }
 
-// awaitStart waits until the subject of a pod has started, whatever came of it.
+// awaitStart waits until the subject's container has started. It may have ended
+// already.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
-	var hopeless error
-	err = cluster.Poll(ctx, pollInterval, "the pod "+name, func(ctx context.Context) error {
+	var failure error
+	err = cluster.Poll(ctx, pollInterval, "Pod "+name+" to start", func(ctx context.Context) error {
 		pod, err = o.Admin.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -125,12 +126,12 @@ func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod,
 		if started(pod) {
 			return nil
 		}
-		if hopeless = neverStarts(pod); hopeless != nil {
+		if failure = cannotStart(pod); failure != nil {
 			return nil
 		}
-		return fmt.Errorf("it is %s: %s", pod.Status.Phase, waitingFor(pod))
+		return fmt.Errorf("its phase is %s: %s", pod.Status.Phase, waitingFor(pod))
 	})
-	return pod, errors.Join(hopeless, err)
+	return pod, errors.Join(failure, err)
 }
 
 func started(pod *corev1.Pod) bool {
@@ -142,20 +143,20 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// neverStarts is why a pod will never start, nil if it may.
-func neverStarts(pod *corev1.Pod) error {
+// cannotStart returns the reason for which a pod will never start, nil if it may.
+func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
-		return fmt.Errorf("the pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		return fmt.Errorf("Pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
 	}
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "ErrImageNeverPull" {
-			return fmt.Errorf("the node %s does not have the image %s, and the container engine here neither", pod.Spec.NodeName, c.Image)
+			return fmt.Errorf("the image %s is neither on node %s nor in the local container engine", c.Image, pod.Spec.NodeName)
 		}
 	}
 	return nil
 }
 
-// waitingFor says what the containers of a pod wait for.
+// waitingFor describes why the containers of a pod are not running.
 func waitingFor(pod *corev1.Pod) string {
 	var all []string
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
@@ -170,7 +171,7 @@ func waitingFor(pod *corev1.Pod) string {
 	return strings.Join(all, "; ")
 }
 
-// containerID is the ID that containerd has for the one container.
+// containerID returns containerd's ID of the only container in statuses.
 func containerID(statuses []corev1.ContainerStatus) string {
 	if len(statuses) == 0 {
 		return ""
@@ -179,36 +180,38 @@ func containerID(statuses []corev1.ContainerStatus) string {
 	return id
 }
 
-// remove deletes a pod at once. Its kubelet ends what still runs of it.
+// remove deletes a pod without a grace period. Its kubelet ends the remaining
+// containers.
 func (o *Options) remove(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMax)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	err := o.Admin.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
-		return fmt.Errorf("removing the pod %s: %w", name, err)
+		return fmt.Errorf("deleting Pod %s: %w", name, err)
 	}
 	return nil
 }
 
-// removeMax bounds the removal of a pod: the API server may be what is down.
-const removeMax = 2 * time.Second
+// removeTimeout bounds the removal of a pod, because the API server may be unavailable.
+const removeTimeout = 2 * time.Second
 
-// instance is a replica's life as a pod.
+// instance is an instance of a replica that runs as a pod.
 type instance struct {
-	owner          *relayed
+	launcher       *relayLauncher
 	replica, pod   string
-	subject, relay string // the containers' IDs
+	subject, relay string // container IDs
 	logPath        string
-	line           *relay.Tunnel
-	// follow ends when the subject's process does.
+	tunnel         *relay.Tunnel
+	// follow copies the log. It ends when the subject's process ends.
 	follow *process.Process
 
 	mu     sync.Mutex
 	killed bool
 
-	// asking is held while the node is asked about a loss; asks counts those.
-	asking atomic.Bool
-	asks   sync.WaitGroup
+	// checkingLoss is true while a loss of connections is checked. lossChecks counts
+	// these checks.
+	checkingLoss atomic.Bool
+	lossChecks   sync.WaitGroup
 
 	done chan struct{}
 	err  error // set before done is closed

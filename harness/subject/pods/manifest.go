@@ -9,13 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The containers of a pod.
+// Names of the containers in a pod.
 const (
 	subjectContainer = "subject"
 	relayContainer   = "relay"
 )
 
-// Where a container finds its files.
+// Paths in a container.
 const (
 	configDir      = "/etc/gauntlet/subject"
 	kubeconfigFile = "kubeconfig"
@@ -25,19 +25,19 @@ const (
 )
 
 const (
-	// user is who both containers run as, and the group that their files belong to.
+	// user is the user and group ID of both containers, and the group of their files.
 	user = 65532
-	// tokenSeconds is how long a token of the subject holds. Its kubelet renews it.
+	// tokenSeconds is the lifetime of the subject's token. The kubelet renews it.
 	tokenSeconds = 3600
-	// patience is how long a relay keeps its subject waiting: the test process
-	// comes when it has seen that the subject runs.
-	patience = "30s"
+	// relayPatience is the time that a relay lets the subject's connections wait. The
+	// run connects to the relay after it has seen that the subject is running.
+	relayPatience = "30s"
 )
 
 func configSecret(replica string) string { return replica + "-config" }
 func relaySecret(replica string) string  { return replica + "-relay" }
 
-// manifest is a pod with the subject alone.
+// manifest returns a pod with the subject's container only.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,8 +45,8 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 			Labels: map[string]string{"app.kubernetes.io/name": "subject", "gauntlet/replica": replica},
 		},
 		Spec: corev1.PodSpec{
-			// Where the control plane is, whatever the scheduler is up to and the
-			// pods' network does.
+			// The pod runs on the control-plane node, independently of the scheduler
+			// and the pod network.
 			NodeName:                     o.Node.Name(),
 			HostNetwork:                  true,
 			RestartPolicy:                restart,
@@ -81,28 +81,28 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 	}
 }
 
-// addRelay puts the relay into a pod: it is there before the subject starts, and
-// still when the subject says its last word.
-func addRelay(pod *corev1.Pod, image Image, w *way) {
+// addRelay adds the relay to a pod as a sidecar container. The sidecar starts before
+// the subject and ends after it.
+func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,
 		Command: image.Command,
 		Args: []string{
-			fmt.Sprintf("--subject=127.0.0.1:%d", subjectPort+w.index),
-			fmt.Sprintf("--control=0.0.0.0:%d", controlPort+w.index),
+			fmt.Sprintf("--subject=127.0.0.1:%d", subjectPort+t.index),
+			fmt.Sprintf("--control=0.0.0.0:%d", controlPort+t.index),
 			"--identity=" + relayDir,
-			"--patience=" + patience,
+			"--patience=" + relayPatience,
 		},
-		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // which makes it a sidecar
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // makes it a sidecar
 		SecurityContext: restricted(),
 		StartupProbe: &corev1.Probe{
-			ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(int32(controlPort + w.index))}},
+			ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(int32(controlPort + t.index))}},
 			PeriodSeconds:    1,
 			FailureThreshold: 60,
 		},
 		VolumeMounts: []corev1.VolumeMount{{Name: "relay", MountPath: relayDir, ReadOnly: true}},
 	})
-	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(w.replica)))
+	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(t.replica)))
 }
 
 func restricted() *corev1.SecurityContext {

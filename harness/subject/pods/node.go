@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// What is done on the node goes through containerd's own command: the container
-// runtime's is not on every node image.
+// Commands on the node use containerd's own client ctr, because crictl is not on every
+// node image.
 
-// pidOf is the shell function that prints the ID of a container's process as the
-// node knows it, nothing if the container does not run. Its status tells whether
-// containerd answered.
+// pidOf is a shell function that prints the process ID of a container on the node. It
+// prints nothing if the container does not run, and fails if containerd does not
+// answer.
 const pidOf = `
 pid_of() {
 	tasks=$(ctr --namespace k8s.io tasks ls) || return 1
@@ -21,13 +21,13 @@ pid_of() {
 }
 `
 
-// followScript prints the log of container $1, which is the file $2, without what
-// containerd puts before each line, until the container's process is gone and
-// its log complete. Its status is 0 if that is why it ended.
+// followScript prints the log file $2 of container $1, without containerd's prefix of
+// each line. It ends when the container's process has ended and the log is complete.
+// Its exit status is then 0.
 const followScript = pidOf + `
 pid=$(pid_of "$1") || exit 1
 {
-	# What the process said last is still on its way to the file when it is gone.
+	# containerd may write the last lines only after the process has ended.
 	while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 	sleep 0.2
 } &
@@ -36,8 +36,8 @@ tail --pid=$! --sleep-interval=0.05 --lines=+1 --follow=name --retry "$2" 2>/dev
 pid=$(pid_of "$1") && [ -z "$pid" ]
 `
 
-// killScript sends signal $1 to the processes of the containers that follow, and
-// with the signal KILL returns when they are gone.
+// killScript sends the signal $1 to the processes of the containers in the other
+// arguments. For KILL, it waits until the processes have ended.
 const killScript = pidOf + `
 signal=$1
 shift
@@ -53,7 +53,7 @@ func shell(script string, args ...string) []string {
 	return append([]string{"sh", "-c", script, "gauntlet"}, args...)
 }
 
-// signal signals the processes of containers that run.
+// signal sends a signal to the processes of running containers.
 func signal(ctx context.Context, node Node, name string, containers ...string) error {
 	if _, err := node.Exec(ctx, shell(killScript, append([]string{name}, containers...)...)...); err != nil {
 		return fmt.Errorf("sending SIG%s to containers %s on %s: %w", name, strings.Join(containers, ", "), node.Name(), err)
@@ -61,14 +61,14 @@ func signal(ctx context.Context, node Node, name string, containers ...string) e
 	return nil
 }
 
-// gone is nil when no process of a container runs on the node.
+// gone returns nil if no process of a container runs on the node.
 func gone(ctx context.Context, node Node, container string) error {
 	pid, err := node.Exec(ctx, shell(pidOf+`pid_of "$1"`, container)...)
 	if err != nil {
 		return err
 	}
 	if pid != "" {
-		return fmt.Errorf("process %s on %s still runs", pid, node.Name())
+		return fmt.Errorf("process %s on %s is still running", pid, node.Name())
 	}
 	return nil
 }

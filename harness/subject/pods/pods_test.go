@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// launched begins a life of subject-0.
+// launched starts an instance of subject-0.
 func launched(t *testing.T, launch subject.Launcher) subject.Instance {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -36,7 +36,7 @@ func awaitEnd(t *testing.T, i subject.Instance) *process.ExitError {
 	select {
 	case <-i.Done():
 	case <-time.After(bound):
-		t.Fatal("it does not end")
+		t.Fatal("the instance does not end")
 	}
 	var exit *process.ExitError
 	if !errors.As(i.Err(), &exit) {
@@ -45,35 +45,35 @@ func awaitEnd(t *testing.T, i subject.Instance) *process.ExitError {
 	return exit
 }
 
-func TestLife(t *testing.T) {
+func TestInstance(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
-		end          func(context.Context, subject.Instance) error // nil: by itself
+		end          func(context.Context, subject.Instance) error // nil: the process ends by itself
 		code         int
 		signal       syscall.Signal
 		log          string
 	}{
-		{name: "killed", script: waits, code: -1, signal: syscall.SIGKILL, log: "begun",
+		{name: "killed", script: waitScript, code: -1, signal: syscall.SIGKILL, log: "begun",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Kill(ctx) }},
-		{name: "asked to end", script: waits, log: "begun\nasked to end",
+		{name: "asked to end", script: waitScript, log: "begun\nasked to end",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Stop(ctx, bound) }},
 		{name: "asked to end, and does not", script: `trap '' TERM; echo begun; while :; do sleep 0.02; done`, code: -1, signal: syscall.SIGKILL, log: "begun",
 			end: func(ctx context.Context, i subject.Instance) error { return i.Stop(ctx, 50*time.Millisecond) }},
-		{name: "by itself", script: `sleep 0.3; echo last words; exit 3`, code: 3, log: "last words"},
-		{name: "by a signal of somebody else", script: `echo begun; sleep 0.3; kill -SEGV $$`, code: -1, signal: syscall.SIGSEGV, log: "begun"},
+		{name: "exits", script: `sleep 0.3; echo failed; exit 3`, code: 3, log: "failed"},
+		{name: "ends by another signal", script: `echo begun; sleep 0.3; kill -SEGV $$`, code: -1, signal: syscall.SIGSEGV, log: "begun"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
-			m.script = test.script
-			i := launched(t, m.launcher())
+			n := newFakeNode(t)
+			n.script = test.script
+			i := launched(t, n.launcher())
 			if i.Err() != nil {
-				t.Errorf("it lives and has ended with %v", i.Err())
+				t.Errorf("a running instance has the error %v", i.Err())
 			}
 			if test.end != nil {
 				for deadline := time.After(bound); !strings.Contains(i.LogTail(), "begun"); {
 					select {
 					case <-deadline:
-						t.Fatal("its log does not come")
+						t.Fatal("the log is empty")
 					case <-time.After(10 * time.Millisecond):
 					}
 				}
@@ -85,25 +85,25 @@ func TestLife(t *testing.T) {
 			if exit.Code != test.code || exit.Signal != test.signal || exit.LogTail != test.log {
 				t.Errorf("code %d, signal %v, log %q; want %d, %v, %q", exit.Code, exit.Signal, exit.LogTail, test.code, test.signal, test.log)
 			}
-			left, err := m.admin.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
+			left, err := n.admin.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(left.Items) > 0 {
-				t.Errorf("its pod is left: %v, %v", left, err)
+				t.Errorf("pods left: %v, %v", left, err)
 			}
 		})
 	}
 }
 
-// TestWay: a subject that follows its kubeconfig gets to the proxy, in each of
-// its lives.
-func TestWay(t *testing.T) {
-	m := newMachine(t)
-	launch := m.launcher()
+// TestTunnel verifies that a subject reaches the proxy with its kubeconfig, also after
+// a restart.
+func TestTunnel(t *testing.T) {
+	n := newFakeNode(t)
+	launch := n.launcher()
 	for _, pod := range []string{"subject-0-1", "subject-0-2"} {
 		i := launched(t, launch)
-		if _, err := m.admin.CoreV1().Pods(Namespace).Get(t.Context(), pod, metav1.GetOptions{}); err != nil {
+		if _, err := n.admin.CoreV1().Pods(Namespace).Get(t.Context(), pod, metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
-		secret, err := m.admin.CoreV1().Secrets(Namespace).Get(t.Context(), "subject-0-config", metav1.GetOptions{})
+		secret, err := n.admin.CoreV1().Secrets(Namespace).Get(t.Context(), "subject-0-config", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,39 +113,40 @@ func TestWay(t *testing.T) {
 		}
 		at, as := config.Clusters["gauntlet"], config.AuthInfos["gauntlet"]
 		if at.Server != "https://127.0.0.1:10800" || string(at.CertificateAuthorityData) != "the proxy's CA" || as.TokenFile != "/var/run/gauntlet/token/token" {
-			t.Errorf("the subject is told %+v, as %+v", at, as)
+			t.Errorf("kubeconfig of the subject: cluster %+v, user %+v", at, as)
 		}
-		conn, err := net.Dial("tcp", m.ports[10800].Addr().String())
+		conn, err := net.Dial("tcp", n.ports[10800].Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		heard, err := io.ReadAll(conn)
+		received, err := io.ReadAll(conn)
 		conn.Close()
-		if string(heard) != "proxy" || err != nil {
-			t.Errorf("at the other end is %q, error %v", heard, err)
+		if string(received) != "proxy" || err != nil {
+			t.Errorf("received %q through the tunnel, error %v", received, err)
 		}
 		if err := i.Kill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(m.lost) > 0 {
-		t.Errorf("losses: %v", m.lost)
+	if len(n.lost) > 0 {
+		t.Errorf("losses: %v", n.lost)
 	}
 }
 
-// TestOutOfSight: a life is not over because nobody follows it any more.
-func TestOutOfSight(t *testing.T) {
-	m := newMachine(t)
-	i := launched(t, m.launcher())
-	if err := m.follows[0].Kill(); err != nil {
+// TestLogFollowerKilled verifies that the end of the log follower does not end the
+// instance.
+func TestLogFollowerKilled(t *testing.T) {
+	n := newFakeNode(t)
+	i := launched(t, n.launcher())
+	if err := n.follows[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-i.Done():
-		t.Fatalf("it is over while its process runs: %v", i.Err())
+		t.Fatalf("the instance ended while its process was running: %v", i.Err())
 	case <-time.After(300 * time.Millisecond):
 	}
-	if err := m.subjects[0].Process.Kill(); err != nil {
+	if err := n.subjects[0].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if exit := awaitEnd(t, i); exit.Signal != syscall.SIGKILL {
@@ -153,25 +154,26 @@ func TestOutOfSight(t *testing.T) {
 	}
 }
 
-// TestLoss: that a relay goes is reported while its subject lives, and only then.
+// TestLoss verifies that a lost connection to the relay is reported while the subject
+// is running, and only then.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		killSubject  bool
 		wantReported bool
-	}{{"of a subject that lives", false, true}, {"of one that has ended", true, false}} {
+	}{{"the subject is running", false, true}, {"the subject has ended", true, false}} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
-			i := launched(t, m.launcher()).(*instance)
+			n := newFakeNode(t)
+			i := launched(t, n.launcher()).(*instance)
 			if test.killSubject {
 				if err := i.Kill(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			i.lost(t.Context(), errors.New("a loss"))
-			i.asks.Wait()
-			if reported := len(m.lost) > 0; reported != test.wantReported {
-				t.Errorf("reported: %v", m.lost)
+			i.reportLoss(t.Context(), errors.New("a loss"))
+			i.lossChecks.Wait()
+			if reported := len(n.lost) > 0; reported != test.wantReported {
+				t.Errorf("reported: %v", n.lost)
 			}
 			if err := i.Stop(t.Context(), bound); err != nil {
 				t.Error(err)
@@ -180,58 +182,58 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-func TestStartThatFails(t *testing.T) {
+func TestStartFails(t *testing.T) {
 	for _, test := range []struct {
 		name, replica, refuse, want string
 		within                      time.Duration
 	}{
-		{"no image", "subject-0", "ErrImageNeverPull", "the node node does not have the image localhost/subject:test", bound},
-		{"never", "subject-0", "ContainerCreating", "waiting for the pod subject-0-1", 50 * time.Millisecond},
+		{"no image", "subject-0", "ErrImageNeverPull", "the image localhost/subject:test is neither on node node nor in the local container engine", bound},
+		{"never", "subject-0", "ContainerCreating", "waiting for Pod subject-0-1 to start", 50 * time.Millisecond},
 		{"a name without a number", "subject", "", `replica "subject": expected a name such as subject-0`, bound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMachine(t)
-			m.refuse = test.refuse
+			n := newFakeNode(t)
+			n.refuse = test.refuse
 			ctx, cancel := context.WithTimeout(t.Context(), test.within)
 			defer cancel()
-			if _, err := m.launcher()(ctx, test.replica); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := n.launcher()(ctx, test.replica); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
-			left, err := m.admin.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
+			left, err := n.admin.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(left.Items) > 0 {
-				t.Errorf("a pod is left: %v, %v", left, err)
+				t.Errorf("pods left: %v, %v", left, err)
 			}
 		})
 	}
 }
 
 func TestDeploy(t *testing.T) {
-	m := newMachine(t)
-	if err := Deploy(t.Context(), m.options(), 2, []byte("the cluster's CA")); err != nil {
+	n := newFakeNode(t)
+	if err := Deploy(t.Context(), n.options(), 2, []byte("the cluster's CA")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"subject-0", "subject-1"} {
-		pod, err := m.admin.CoreV1().Pods(Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		pod, err := n.admin.CoreV1().Pods(Namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || len(pod.Spec.InitContainers) != 0 {
 			t.Errorf("%s: restart policy %s, %d sidecars", name, pod.Spec.RestartPolicy, len(pod.Spec.InitContainers))
 		}
-		secret, err := m.admin.CoreV1().Secrets(Namespace).Get(t.Context(), name+"-config", metav1.GetOptions{})
+		secret, err := n.admin.CoreV1().Secrets(Namespace).Get(t.Context(), name+"-config", metav1.GetOptions{})
 		if err != nil || !strings.Contains(string(secret.Data[kubeconfigFile]), "server: https://127.0.0.1:6443") {
-			t.Errorf("%s is told %s, error %v", name, secret.Data[kubeconfigFile], err)
+			t.Errorf("%s: kubeconfig %s, error %v", name, secret.Data[kubeconfigFile], err)
 		}
 	}
 }
 
-// TestManifest: nothing but a run moves, feeds or restarts a replica, and it has
-// no right, no credential and no way beside what it was given.
+// TestManifest verifies that only the run schedules, supplies and restarts a replica.
+// The pod has no permission, credential or connection except those of its options.
 func TestManifest(t *testing.T) {
-	m := newMachine(t)
-	o := m.options()
+	n := newFakeNode(t)
+	o := n.options()
 	pod := o.manifest("subject-1-1", "subject-1", corev1.RestartPolicyNever)
-	addRelay(pod, Image{Reference: "relay"}, &way{replica: "subject-1", index: 1})
+	addRelay(pod, Image{Reference: "relay"}, &replicaTunnel{replica: "subject-1", index: 1})
 	spec := pod.Spec
 	if spec.NodeName != "node" || !spec.HostNetwork || spec.RestartPolicy != corev1.RestartPolicyNever ||
 		*spec.AutomountServiceAccountToken || spec.ServiceAccountName != "subject" || !*spec.SecurityContext.RunAsNonRoot {
@@ -246,21 +248,21 @@ func TestManifest(t *testing.T) {
 		t.Errorf("the relay is run with %s", args)
 	}
 	if ports := Ports(2); len(ports) != 2 || ports[1] != 10901 {
-		t.Errorf("the ports within reach are %v", ports)
+		t.Errorf("the reachable ports are %v", ports)
 	}
 }
 
-func TestLogsOfAllLivesAreKept(t *testing.T) {
-	m := newMachine(t)
-	m.script = `echo one life; exit 1`
-	launch := m.launcher()
+func TestLogIsAppended(t *testing.T) {
+	n := newFakeNode(t)
+	n.script = `echo one instance; exit 1`
+	launch := n.launcher()
 	for range 2 {
 		if exit := awaitEnd(t, launched(t, launch)); exit.Code != 1 {
 			t.Errorf("it ended with %v", exit)
 		}
 	}
-	log, err := os.ReadFile(m.dir + "/logs/subject-0.log")
-	if string(log) != "one life\none life\n" || err != nil {
+	log, err := os.ReadFile(n.dir + "/logs/subject-0.log")
+	if string(log) != "one instance\none instance\n" || err != nil {
 		t.Errorf("the log is %q, error %v", log, err)
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlain: a line that is read as a plain one is read as Unmarshal reads it.
-func TestPlain(t *testing.T) {
-	plain := map[string]bool{
+// TestDecodeFast verifies that decodeFast and Unmarshal decode a line to the same
+// record.
+func TestDecodeFast(t *testing.T) {
+	fast := map[string]bool{
 		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
 		"an object twice": true, "escapes in a body": true, "a deep body": true,
 	}
@@ -39,28 +40,28 @@ func TestPlain(t *testing.T) {
 	})
 	for name, line := range all {
 		t.Run(name, func(t *testing.T) {
-			if got := checkPlain(t, []byte(line)); got != plain[name] {
-				t.Errorf("read as a plain line: %t, want %t", got, plain[name])
+			if got := checkDecodeFast(t, []byte(line)); got != fast[name] {
+				t.Errorf("decodeFast accepts the line: %t, want %t", got, fast[name])
 			}
 		})
 	}
 }
 
-// nested is arrays within each other.
+// nested returns empty arrays nested to a depth.
 func nested(depth int) string {
 	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
 }
 
-// checkPlain reports whether a line is read as a plain one, which it then must be as
-// Unmarshal reads it.
-func checkPlain(t *testing.T, line []byte) bool {
+// checkDecodeFast reports whether decodeFast accepts the line. If it does, the record
+// must equal the result of Unmarshal.
+func checkDecodeFast(t *testing.T, line []byte) bool {
 	t.Helper()
 	var got, want Record
-	if !got.plain(new(scanner), line) {
+	if !got.decodeFast(new(scanner), line) {
 		return false
 	}
 	if err := Unmarshal(line, &want); err != nil {
-		t.Fatalf("what is read of a line that is wrong: %+v; %v", got, err)
+		t.Fatalf("decodeFast accepts an invalid line: %+v; Unmarshal: %v", got, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,9 +69,9 @@ func checkPlain(t *testing.T, line []byte) bool {
 	return true
 }
 
-// TestPlainKnowsEveryField: of what nearly all of a history consists of, every field is
-// read as it was written, and no line of it is left to Unmarshal.
-func TestPlainKnowsEveryField(t *testing.T) {
+// TestDecodeFastKnowsEveryField verifies that decodeFast decodes every field of the
+// frequent kinds of records.
+func TestDecodeFastKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
 		{Commit: new(Commit)},
 		{Request: new(Request)},
@@ -89,15 +90,15 @@ func TestPlainKnowsEveryField(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got Record
-		if !got.plain(new(scanner), line) {
-			t.Errorf("not read as a plain line: %s", line)
+		if !got.decodeFast(new(scanner), line) {
+			t.Errorf("decodeFast rejects %s", line)
 		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", line, diff)
 		}
 	}
 }
 
-// fill gives a value and all that is in it something to be told from zero by.
+// fill sets a value, and everything in it, to something other than zero.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch value := v.Addr().Interface().(type) {
@@ -130,30 +131,30 @@ func fill(t *testing.T, v reflect.Value) {
 			fill(t, v.Field(i))
 		}
 	default:
-		t.Fatalf("no way to fill a %s", v.Type())
+		t.Fatalf("cannot fill a %s", v.Type())
 	}
 }
 
-// TestWordsShareNothing: a string outlives the text that it was read from.
-func TestWordsShareNothing(t *testing.T) {
+// TestStringsAreCopied verifies that decoded strings do not share memory with the line.
+func TestStringsAreCopied(t *testing.T) {
 	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
 	var s scanner
 	var first, second Record
-	if !first.plain(&s, line) {
-		t.Fatal("not read as a plain line")
+	if !first.decodeFast(&s, line) {
+		t.Fatal("decodeFast rejects the line")
 	}
 	clear(line)
-	if !second.plain(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
-		t.Fatal("not read as a plain line")
+	if !second.decodeFast(&s, []byte(`{"seq":3,"delivery":{"subject":"a"}}`)) {
+		t.Fatal("decodeFast rejects the line")
 	}
 	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
 		t.Errorf("read %q", got)
 	}
 }
 
-func FuzzPlain(f *testing.F) {
+func FuzzDecodeFast(f *testing.F) {
 	for _, line := range lines {
 		f.Add([]byte(line))
 	}
-	f.Fuzz(func(t *testing.T, line []byte) { checkPlain(t, line) })
+	f.Fuzz(func(t *testing.T, line []byte) { checkDecodeFast(t, line) })
 }

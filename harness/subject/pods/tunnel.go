@@ -17,16 +17,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The pods share their node's network. The relay of the i-th replica listens for
-// its subject on subjectPort+i, on loopback alone, and for the test process on
-// controlPort+i.
+// The pods use the host network of their node. The relay of replica i listens on
+// subjectPort+i for the subject, on loopback only. It listens on controlPort+i for the
+// run.
 const (
 	subjectPort = 10800
 	controlPort = 10900
 )
 
-// Ports are the ports of the node that must be reachable from here for a number
-// of replicas.
+// Ports returns the node ports that must be reachable from this machine for a number of
+// replicas.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {
@@ -35,17 +35,18 @@ func Ports(replicas int) []int {
 	return ports
 }
 
-// way is how one replica reaches the API server, in all of its lives.
-type way struct {
-	replica string
-	index   int
-	lives   int // begun so far
+// replicaTunnel describes the connection of one replica to the fault proxy. All
+// instances of the replica use it.
+type replicaTunnel struct {
+	replica   string
+	index     int
+	instances int // number of instances started
 
-	run   relay.Identity // of the test process's end
-	proxy string         // host:port of the fault proxy, on this machine
+	identity     relay.Identity // identity of the run's end of the tunnel
+	proxyAddress string         // host:port of the replica's listener at the fault proxy
 }
 
-// indexOf is the number in a replica's name.
+// indexOf returns the number in a replica's name.
 func indexOf(replica string) (int, error) {
 	_, number, _ := strings.Cut(replica, "-")
 	index, err := strconv.Atoi(number)
@@ -55,26 +56,26 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// open makes the way of a replica: its gate in the fault proxy, the certificates
-// of its relay, and the secret that tells its pod.
-func (r *relayed) open(ctx context.Context, replica string) (*way, error) {
+// newTunnel prepares the tunnel of a replica. It creates its listener at the fault
+// proxy, the certificates of its relay, and the secrets of its pod.
+func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
 		return nil, err
 	}
 	config := &rest.Config{}
 	if err := r.Route(replica, config); err != nil {
-		return nil, fmt.Errorf("opening a way to the API server: %w", err)
+		return nil, fmt.Errorf("setting up the connection to the API server: %w", err)
 	}
 	proxy, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, fmt.Errorf("the way to the API server: %w", err)
+		return nil, fmt.Errorf("parsing the address of the fault proxy: %w", err)
 	}
 	pod, run, err := relay.NewPair(replica, r.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	// The certificate of the proxy is for loopback, wherever that is.
+	// The proxy's certificate is valid for loopback addresses, in the pod as well.
 	kubeconfig, err := kubeconfigOf(fmt.Sprintf("https://127.0.0.1:%d", subjectPort+index), config.CAData)
 	if err != nil {
 		return nil, err
@@ -85,43 +86,44 @@ func (r *relayed) open(ctx context.Context, replica string) (*way, error) {
 	if err := r.writeSecret(ctx, relaySecret(replica), pod.Files()); err != nil {
 		return nil, err
 	}
-	return &way{replica: replica, index: index, run: run, proxy: proxy.Host}, nil
+	return &replicaTunnel{replica: replica, index: index, identity: run, proxyAddress: proxy.Host}, nil
 }
 
-// kubeconfigOf is the kubeconfig of a pod: its credential is its own token.
+// kubeconfigOf returns the kubeconfig of a pod, which authenticates with the pod's
+// service account token.
 func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	return cluster.Kubeconfig(&rest.Config{
 		Host: server, BearerTokenFile: tokenDir + "/" + tokenFile, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 	})
 }
 
-// connect joins the relay of a life to the fault proxy. Lost is told when a
-// connection that waited there broke.
-func (r *relayed) connect(ctx context.Context, w *way, lost func(error)) (*relay.Tunnel, error) {
-	line, err := relay.Connect(ctx, relay.TunnelOptions{
-		Name:     w.replica,
-		Identity: w.run,
-		Relay:    func(ctx context.Context) (net.Conn, error) { return r.Node.Dial(ctx, controlPort+w.index) },
+// connect connects the relay of an instance to the fault proxy. lost is called when an
+// established connection breaks.
+func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
+	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
+		Name:     t.replica,
+		Identity: t.identity,
+		Relay:    func(ctx context.Context) (net.Conn, error) { return r.Node.Dial(ctx, controlPort+t.index) },
 		Proxy: func(ctx context.Context) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", w.proxy)
+			return new(net.Dialer).DialContext(ctx, "tcp", t.proxyAddress)
 		},
 		OnLost: lost,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := line.WaitReady(ctx); err != nil {
-		line.Close()
+	if err := tunnel.WaitReady(ctx); err != nil {
+		tunnel.Close()
 		return nil, err
 	}
-	return line, nil
+	return tunnel, nil
 }
 
-// prepare makes what all replicas need.
+// prepare creates the namespace and the service account of all replicas.
 func (o *Options) prepare(ctx context.Context) error {
 	_, err := o.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the namespace %s: %w", Namespace, err)
+		return fmt.Errorf("creating Namespace %s: %w", Namespace, err)
 	}
 	off := false
 	_, err = o.Admin.CoreV1().ServiceAccounts(Namespace).Create(ctx, &corev1.ServiceAccount{
@@ -129,7 +131,7 @@ func (o *Options) prepare(ctx context.Context) error {
 		AutomountServiceAccountToken: &off,
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the service account %s/%s: %w", Namespace, account, err)
+		return fmt.Errorf("creating ServiceAccount %s/%s: %w", Namespace, account, err)
 	}
 	return nil
 }
@@ -139,7 +141,7 @@ func (o *Options) writeSecret(ctx context.Context, name string, files map[string
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: files,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("creating the secret %s/%s: %w", Namespace, name, err)
+		return fmt.Errorf("creating Secret %s/%s: %w", Namespace, name, err)
 	}
 	return nil
 }

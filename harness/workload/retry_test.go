@@ -17,27 +17,27 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 )
 
-// TestOutage: users try again what fails because the control plane is out of
-// order, also when it was done all the same, and lose their patience in the end.
-func TestOutage(t *testing.T) {
+// TestRetryUnavailable verifies that steps retry while the control plane is
+// unavailable, and give up after a timeout. A failed request may have taken effect.
+func TestRetryUnavailable(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	const story = `
+	const workload = `
   - create: {kind: ReplicaSet, name: web, replicas: 3}
   - scale: {kind: ReplicaSet, name: web, replicas: 7}
   - delete: {kind: ReplicaSet, name: web}
 `
 	tests := []struct {
 		name string
-		// lost: the work is done before the error comes back.
-		lost  bool
-		err   error
-		times int
-		want  string // of the error
+		// applied is true if the request takes effect before the error comes back.
+		applied bool
+		err     error
+		times   int
+		want    string // part of the error
 	}{
 		{"refused", false, refused, 3, ""},
-		{"done-and-not-told", true, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, ""},
+		{"applied-but-response-lost", true, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, ""},
 		{"not-ready-yet", false, apierrors.NewForbidden(appsv1.Resource("replicasets"), "web", errors.New("not yet ready to handle request")), 2, ""},
-		{"for-ever", false, refused, 1 << 30, "tried for 2m0s"},
+		{"until-the-timeout", false, refused, 1 << 30, "the control plane was unavailable for 2m0s"},
 		{"not-an-outage", false, apierrors.NewForbidden(appsv1.Resource("replicasets"), "web", errors.New("quota")), 1, "quota"},
 	}
 	for _, test := range tests {
@@ -49,7 +49,7 @@ func TestOutage(t *testing.T) {
 					if failed[action.GetVerb()]++; failed[action.GetVerb()] > test.times {
 						return false, nil, nil
 					}
-					if test.lost {
+					if test.applied {
 						if _, _, err := kubetesting.ObjectReaction(client.Tracker())(action); err != nil {
 							t.Error(err)
 						}
@@ -58,7 +58,7 @@ func TestOutage(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				err := Run(ctx, newEnv(client, &recorded), steps(t, story))
+				err := Run(ctx, newEnv(client, &recorded), steps(t, workload))
 				switch {
 				case test.want == "" && err != nil:
 					t.Error(err)

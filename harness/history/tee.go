@@ -1,0 +1,98 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+)
+
+// Tee yields the records and passes the same records to a second consumer. The second
+// consumer runs on its own goroutine and receives all records, even if the loop stops
+// early. The loop ends when both consumers have ended. Neither may change a record.
+// With Tee, two consumers need to decode a history only once.
+func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		parts := make(chan []readResult, batchesAhead)
+		var group sync.WaitGroup
+		group.Go(func() {
+			with(readResults(parts))
+			for range parts { // drain after an early return
+			}
+		})
+		defer group.Wait()
+		defer close(parts)
+		part := make([]readResult, 0, batchLines)
+		more := true
+		for record, err := range records {
+			part = append(part, readResult{record, err})
+			if len(part) == batchLines {
+				parts <- part
+				part = make([]readResult, 0, batchLines)
+			}
+			more = more && yield(record, err)
+		}
+		parts <- part
+	}
+}
+
+// readResult is one element of a sequence of records.
+type readResult struct {
+	record *Record
+	err    error
+}
+
+func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for part := range parts {
+			for _, e := range part {
+				if !yield(e.record, e.err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ReadSelected reads the records at the given positions from the file at path. It omits
+// positions after the end of the file. It decodes only the selected lines, and stops
+// reading after the last of them.
+func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
+	selected := make(map[int64]*Record, len(positions))
+	if len(positions) == 0 {
+		return selected, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
+	}
+	defer file.Close()
+	wanted := make(map[int64]bool, len(positions))
+	for _, position := range positions {
+		wanted[position] = true
+	}
+	lines := bufio.NewReaderSize(file, 1<<20)
+	for first, more := int64(1), true; more && len(selected) < len(wanted); {
+		b := &batch{first: first, buffer: new(bytes.Buffer)}
+		more = b.read(lines)
+		if b.end != nil && !errors.Is(b.end, ErrTruncated) {
+			return nil, fmt.Errorf("%s: %w", path, b.end)
+		}
+		for i := range b.ends {
+			position := first + int64(i)
+			if !wanted[position] {
+				continue
+			}
+			record, err := parse(new(scanner), b.line(i), position)
+			if err != nil {
+				return nil, fmt.Errorf("%s: line %d: %w", path, position, err)
+			}
+			selected[position] = record
+		}
+		first += int64(len(b.ends))
+	}
+	return selected, nil
+}

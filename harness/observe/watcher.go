@@ -1,0 +1,267 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// resourceWatcher records the commits of one resource.
+type resourceWatcher struct {
+	client    rest.Interface
+	plural    string // resource name in the API: "replicasets"
+	resource  string // resource name in histories: "replicasets.apps"
+	namespace string
+	recorder  Recorder
+
+	mu sync.Mutex
+	// seenUpTo is the version up to which the watcher has seen everything.
+	seenUpTo history.Version
+	// latest is the latest version seen of every existing object.
+	latest map[types.UID]history.Version
+	// changed is closed and replaced whenever latest or seenUpTo changes.
+	changed chan struct{}
+}
+
+func newResourceWatcher(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *resourceWatcher {
+	return &resourceWatcher{
+		client:    client,
+		plural:    gvr.Resource,
+		resource:  gvr.GroupResource().String(),
+		namespace: namespace,
+		recorder:  recorder,
+		latest:    map[types.UID]history.Version{},
+		changed:   make(chan struct{}),
+	}
+}
+
+// start records all existing objects and opens the first watch.
+func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		w.record(history.Added, object)
+	}
+	w.seenUpTo = version
+	return w.open(ctx)
+}
+
+// run records from stream, and reopens the watch when it ends, until ctx is done.
+func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
+	for {
+		expired := w.drain(ctx, stream)
+		stream.Stop()
+		for stream = nil; stream == nil; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(retryDelay):
+			}
+			if expired {
+				w.gap("events after version %d are missing: the API server has compacted them", w.seenUpTo)
+				w.resync(ctx)
+			}
+			var err error
+			if stream, err = w.open(ctx); err != nil {
+				stream, expired = nil, gone(err)
+			}
+		}
+	}
+}
+
+// drain records events until the stream ends. It reports whether the stream ended
+// because the API server compacted events that the watcher has not seen.
+func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return false
+			}
+			if event.Type == watch.Error {
+				return gone(apierrors.FromObject(event.Object))
+			}
+			w.event(event)
+		}
+	}
+}
+
+// gone reports whether err means that a watch cannot start at a version because it is
+// too old.
+func gone(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// event records one watch event. A modification or deletion of an unknown object shows
+// that the watcher missed an event, which is a gap.
+func (w *resourceWatcher) event(event watch.Event) {
+	object, err := history.Project(w.resource, event.Object)
+	if err != nil {
+		w.gap("cannot decode an event: %v", err)
+		return
+	}
+	w.mu.Lock()
+	_, known := w.latest[object.UID]
+	w.mu.Unlock()
+	switch event.Type {
+	case watch.Bookmark:
+		w.advance(object.Version)
+	case watch.Added:
+		w.record(history.Added, object)
+	case watch.Modified, watch.Deleted:
+		if !known {
+			w.gap("received a %s event for the unknown object %s: an earlier event is missing", event.Type, object.Ref)
+		}
+		w.record(history.EventType(event.Type), object)
+	}
+}
+
+// record appends a commit and notes that the watcher has seen it.
+func (w *resourceWatcher) record(event history.EventType, object history.Object) {
+	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
+	w.mu.Lock()
+	if event == history.Deleted {
+		delete(w.latest, object.UID)
+	} else {
+		w.latest[object.UID] = object.Version
+	}
+	w.mu.Unlock()
+	w.advance(object.Version)
+}
+
+// advance notes that the watcher has seen everything up to version.
+func (w *resourceWatcher) advance(version history.Version) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seenUpTo = max(w.seenUpTo, version)
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// resync lists all objects after a gap and records the versions that the watcher has
+// not seen.
+func (w *resourceWatcher) resync(ctx context.Context) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return // the next watch fails with the same error and leads here again
+	}
+	for _, object := range objects {
+		w.mu.Lock()
+		seen, known := w.latest[object.UID]
+		w.mu.Unlock()
+		switch {
+		case !known:
+			w.record(history.Added, object)
+		case seen < object.Version:
+			w.record(history.Modified, object)
+		}
+	}
+	w.advance(version)
+}
+
+// catchUp waits until the watcher has seen everything that a consistent list returns.
+// If ctx ends first, the error names what is missing.
+func (w *resourceWatcher) catchUp(ctx context.Context) error {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.resource, err)
+	}
+	for {
+		w.mu.Lock()
+		changed, missing := w.changed, w.missing(objects, version)
+		w.mu.Unlock()
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not received yet: %s", w.resource, missing)
+		}
+	}
+}
+
+// missing names an object or deletion that a list at version shows and the watcher has
+// not seen. It returns "" if there is none. An object may have changed again since the
+// list.
+func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
+	listed := make(map[types.UID]bool, len(objects))
+	for i := range objects {
+		listed[objects[i].UID] = true
+		seen, known := w.latest[objects[i].UID]
+		if (!known && w.seenUpTo < version) || (known && seen < objects[i].Version) {
+			return fmt.Sprintf("%s at version %d", objects[i].Ref, objects[i].Version)
+		}
+	}
+	for uid, seen := range w.latest {
+		if !listed[uid] && seen < version {
+			return fmt.Sprintf("the deletion of the object with UID %s", uid)
+		}
+	}
+	return ""
+}
+
+func (w *resourceWatcher) gap(format string, args ...any) {
+	w.recorder.Append(history.Record{Gap: &history.Gap{
+		Source: "commits of " + w.resource,
+		Detail: fmt.Sprintf(format, args...),
+	}})
+}
+
+// list returns all objects from a consistent read, and the version of the list.
+func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
+	response, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).Do(ctx).Get()
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	listMeta, err := meta.ListAccessor(response)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	version, err := history.ParseVersion(listMeta.GetResourceVersion())
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	var objects []history.Object
+	err = meta.EachListItem(response, func(item runtime.Object) error {
+		object, err := history.Project(w.resource, item)
+		objects = append(objects, object)
+		return err
+	})
+	return objects, version, err
+}
+
+// open starts a watch after the last version seen.
+func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
+	w.mu.Lock()
+	from := w.seenUpTo
+	w.mu.Unlock()
+	stream, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).
+		VersionedParams(&metav1.ListOptions{
+			Watch:               true,
+			ResourceVersion:     fmt.Sprint(uint64(from)),
+			AllowWatchBookmarks: true,
+		}, scheme.ParameterCodec).
+		Watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("opening a watch from version %d: %w", from, err)
+	}
+	return stream, nil
+}

@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+const (
+	// unavailableTimeout bounds the retries of a request while the control plane is
+	// unavailable. retryInterval is the time between two attempts.
+	unavailableTimeout = 2 * time.Minute
+	retryInterval      = 100 * time.Millisecond
+)
+
+// retryUnavailable calls do until its error is not an outage of the control plane,
+// which faults may cause. The argument repeated is true from the second call on: an
+// earlier call may have succeeded although its response was lost.
+func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
+	started := u.Clock.Now()
+	for repeated := false; ; repeated = true {
+		err := do(repeated)
+		if !cluster.Unavailable(err) {
+			return err
+		}
+		if u.Clock.Since(started) >= unavailableTimeout {
+			return fmt.Errorf("the control plane was unavailable for %s: %w", unavailableTimeout, err)
+		}
+		if stopped := u.sleep(ctx, retryInterval); stopped != nil {
+			return fmt.Errorf("%w; last error: %w", stopped, err)
+		}
+	}
+}
