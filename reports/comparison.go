@@ -179,8 +179,8 @@ func (c *Comparison) sums() string {
 // reason.
 type setAside struct {
 	Classification compare.Classification
-	Reason   string
-	All      []compare.Difference
+	Reason         string
+	All            []compare.Difference
 }
 
 // aside reports whether a difference says nothing of either subject, or nothing more:

@@ -14,9 +14,9 @@ import (
 // scenario cost.
 type comparedPair struct {
 	*Pair
-	Matter   []compare.Difference
-	Aside    []setAside
-	Costs    costTable
+	Matter            []compare.Difference
+	Aside             []setAside
+	Costs             costTable
 	CostSkippedReason string
 }
 
@@ -52,14 +52,14 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 
 // comparedScenario is a comparison as the page of several shows it.
 type comparedScenario struct {
-	Verdict        check.Verdict
-	Scenario, Sums string
-	Subject, Base  string
-	Differences    []pageDifference
-	Aside          []setAside
-	Costs          costTable
-	CostSkippedReason       string
-	Pairs          []pagePair
+	Verdict           check.Verdict
+	Scenario, Sums    string
+	Subject, Base     string
+	Differences       []pageDifference
+	Aside             []setAside
+	Costs             costTable
+	CostSkippedReason string
+	Pairs             []pagePair
 }
 
 type pageDifference struct {

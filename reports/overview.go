@@ -21,9 +21,9 @@ type summary struct {
 }
 
 type pageFailure struct {
-	Verdict                                check.Verdict
+	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
-	Reason, Guarantee, Page                string
+	Reason, Guarantee, Page                    string
 }
 
 // night is the runs of one day of UTC.
