@@ -16,8 +16,8 @@ import (
 // understands is written down in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
-	for _, f := range distinct(runs) {
-		title := fmt.Sprintf("%s on %s", f.where(), f.subject)
+	for _, f := range groupFailures(runs) {
+		title := fmt.Sprintf("%s on %s", f.scenarioText(), f.subject)
 		if f.check != "" {
 			title = f.check + ": " + title
 		}

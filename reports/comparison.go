@@ -46,35 +46,35 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// standings says what the standings of differences mean.
-const standings = "undeclared: nobody has said that it may be; both wrong: both break a guarantee; " +
+// classificationLegend says what the standings of differences mean.
+const classificationLegend = "undeclared: nobody has said that it may be; both wrong: both break a guarantee; " +
 	"declared: ours is meant to differ, as README says; not compared: one run was broken off before that, by a weakness that " +
 	"upstream is known for; accepted: either way is right"
 
-// found is one difference, in any number of pairs.
-type found struct {
+// distinctDifference is one difference, in any number of pairs.
+type distinctDifference struct {
 	compare.Difference // of the first pair
 	pairs              int
 	first              int // the first of them
 }
 
 // distinct returns the differences in all pairs, worst first.
-func (c *Comparison) distinct() []found {
-	var all []found
+func (c *Comparison) distinct() []distinctDifference {
+	var all []distinctDifference
 	for i := range c.Pairs {
 		for _, d := range c.Pairs[i].Differences {
-			same := func(f found) bool {
+			same := func(f distinctDifference) bool {
 				return f.Aspect == d.Aspect && f.Object == d.Object && f.What == d.What && f.Classification == d.Classification
 			}
 			place := slices.IndexFunc(all, same)
 			if place < 0 {
 				place = len(all)
-				all = append(all, found{Difference: d, first: i})
+				all = append(all, distinctDifference{Difference: d, first: i})
 			}
 			all[place].pairs++
 		}
 	}
-	slices.SortStableFunc(all, func(a, b found) int {
+	slices.SortStableFunc(all, func(a, b distinctDifference) int {
 		return slices.Index(compare.WorstFirst, a.Classification) - slices.Index(compare.WorstFirst, b.Classification)
 	})
 	return all
@@ -83,7 +83,7 @@ func (c *Comparison) distinct() []found {
 // Compared writes for a terminal what comparisons came to: for each scenario the
 // differences that matter, the accepted ones by their reasons, and what it cost.
 func Compared(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.Render, plainly, plainly})
+	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
 
 // ComparedMarkdown writes the same as Markdown.
@@ -97,18 +97,18 @@ type style struct {
 	text, path func(string) string
 }
 
-func plainly(text string) string { return text }
+func asIs(text string) string { return text }
 
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
 	for _, c := range comparisons {
 		c.write(&b, s)
-		matter, rest := c.sift()
+		matter, rest := c.siftDifferences()
 		explain = explain || len(matter)+len(rest) > 0
 	}
 	if explain {
-		b.WriteString(standings + "\n\n")
+		b.WriteString(classificationLegend + "\n\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing a comparison: %w", err)
@@ -130,14 +130,14 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partly reports whether the pair is compared in part only: one run was broken off
+// partial reports whether the pair is compared in part only: one run was broken off
 // before the other, by a weakness that upstream is known for.
-func (p *Pair) partly() bool {
+func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// uncosted says of how many pairs the cost is not compared, if of any.
-func (c *Comparison) uncosted() string {
+// costSkippedReason says of how many pairs the cost is not compared, if of any.
+func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
 		if c.Pairs[i].CostNotComparable {
@@ -150,8 +150,8 @@ func (c *Comparison) uncosted() string {
 	return fmt.Sprintf("the cost is not compared of %d of %d pairs: their runs did not do the same steps to the end, or were not seen whole", n, len(c.Pairs))
 }
 
-// sums says in a phrase what it came to.
-func (c *Comparison) sums() string {
+// countsText says in a phrase what it came to.
+func (c *Comparison) countsText() string {
 	undeclared, bothWrong := c.Undeclared()
 	verdict := "no undeclared difference"
 	switch {
@@ -165,7 +165,7 @@ func (c *Comparison) sums() string {
 	}
 	partly := 0
 	for i := range c.Pairs {
-		if c.Pairs[i].partly() {
+		if c.Pairs[i].partial() {
 			partly++
 		}
 	}
@@ -175,18 +175,18 @@ func (c *Comparison) sums() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
 }
 
-// setAside is differences that say nothing of either subject, or nothing more, for one
+// reasonGroup is differences that say nothing of either subject, or nothing more, for one
 // reason.
-type setAside struct {
+type reasonGroup struct {
 	Classification compare.Classification
 	Reason         string
 	All            []compare.Difference
 }
 
-// aside reports whether a difference says nothing of either subject, or nothing more:
+// isSetAside reports whether a difference says nothing of either subject, or nothing more:
 // it is accepted, or not compared, or how things ended that were meant to end otherwise.
 // With which step a run was broken off matters, and which check one alone breaks.
-func aside(d compare.Difference) bool {
+func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
 		return true
@@ -199,28 +199,28 @@ func aside(d compare.Difference) bool {
 	}
 }
 
-// sift parts the differences that matter from the others, which it gathers by reason.
+// siftByReason parts the differences that matter from the others, which it gathers by reason.
 // What it sifts has a difference each.
-func sift[T any](all []T, of func(T) compare.Difference) (matter []T, rest []setAside) {
+func siftByReason[T any](all []T, of func(T) compare.Difference) (matter []T, rest []reasonGroup) {
 	for _, one := range all {
 		d := of(one)
-		if !aside(d) {
+		if !isSetAside(d) {
 			matter = append(matter, one)
 			continue
 		}
-		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Classification == d.Classification && a.Reason == d.Reason })
+		i := slices.IndexFunc(rest, func(a reasonGroup) bool { return a.Classification == d.Classification && a.Reason == d.Reason })
 		if i < 0 {
 			i = len(rest)
-			rest = append(rest, setAside{Classification: d.Classification, Reason: d.Reason})
+			rest = append(rest, reasonGroup{Classification: d.Classification, Reason: d.Reason})
 		}
 		rest[i].All = append(rest[i].All, d)
 	}
 	return matter, rest
 }
 
-// sift sifts what differs in any pair, each difference once.
-func (c *Comparison) sift() (matter []found, rest []setAside) {
-	return sift(c.distinct(), func(f found) compare.Difference { return f.Difference })
+// siftDifferences sifts what differs in any pair, each difference once.
+func (c *Comparison) siftDifferences() (matter []distinctDifference, rest []reasonGroup) {
+	return siftByReason(c.distinct(), func(f distinctDifference) compare.Difference { return f.Difference })
 }
 
 // aspect says what of an object, a check or a step differs.
@@ -232,8 +232,8 @@ func aspect(d compare.Difference) string {
 }
 
 func (c *Comparison) write(b *strings.Builder, s style) {
-	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
-	matter, rest := c.sift()
+	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.countsText())
+	matter, rest := c.siftDifferences()
 	for _, f := range matter {
 		fmt.Fprintf(b, "- %s: %s, %s\n", f.Classification, s.text(f.Object), s.text(aspect(f.Difference)))
 		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(cmp.Or(f.Subject, "none")), s.text(c.Base), s.text(cmp.Or(f.Base, "none")))
@@ -255,10 +255,10 @@ func (c *Comparison) write(b *strings.Builder, s style) {
 
 // writeCosts writes what the pairs cost, as far as it tells something.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
-	if none := c.uncosted(); none != "" {
+	if none := c.costSkippedReason(); none != "" {
 		b.WriteString(none + "\n\n")
 	}
-	telling := c.telling()
+	telling := c.shownCosts()
 	if len(telling) == 0 {
 		return
 	}
@@ -270,9 +270,9 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// telling are the costs that the pairs show to differ, and those that everybody
+// shownCosts are the costs that the pairs show to differ, and those that everybody
 // asks for.
-func (c *Comparison) telling() []compare.Ratio {
+func (c *Comparison) shownCosts() []compare.Ratio {
 	asked := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,
 	}

@@ -87,7 +87,7 @@ func (c *Comparison) json() jsonComparison {
 	}
 	for i := range c.Pairs {
 		pair := &c.Pairs[i]
-		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Partly: pair.partly(), Differences: []jsonDifference{}}
+		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Partly: pair.partial(), Differences: []jsonDifference{}}
 		for _, d := range pair.Differences {
 			written.Differences = append(written.Differences, jsonDifference(d))
 		}

@@ -15,7 +15,7 @@ import (
 type comparedPair struct {
 	*Pair
 	Matter            []compare.Difference
-	Aside             []setAside
+	Aside             []reasonGroup
 	Costs             costTable
 	CostSkippedReason string
 }
@@ -26,11 +26,11 @@ type comparedPair struct {
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
-		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted()},
+		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.costSkippedReason()},
 		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
-	data.Compared.Matter, data.Compared.Aside = sift(pair.Differences, func(d compare.Difference) compare.Difference { return d })
-	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
+	data.Compared.Matter, data.Compared.Aside = siftByReason(pair.Differences, func(d compare.Difference) compare.Difference { return d })
+	data.Verdict, _ = summarize([]Run{pair.Subject, pair.Base})
 	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Classification == compare.Undeclared }) {
 		data.Verdict = check.Fail
 	}
@@ -45,7 +45,7 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	if drawn {
 		a, b := details[0].Timeline, details[1].Timeline
 		ofA, ofB := timeline.Align(a, b)
-		data.Drawings = &drawings{Runs: []*drawing{draw(a), draw(b)}, Knots: [][]int64{microseconds(ofA), microseconds(ofB)}}
+		data.Drawings = &drawnTimelines{Runs: []*drawnTimeline{draw(a), draw(b)}, Knots: [][]int64{microseconds(ofA), microseconds(ofB)}}
 	}
 	return data.write(w)
 }
@@ -56,7 +56,7 @@ type comparedScenario struct {
 	Scenario, Sums    string
 	Subject, Base     string
 	Differences       []pageDifference
-	Aside             []setAside
+	Aside             []reasonGroup
 	Costs             costTable
 	CostSkippedReason string
 	Pairs             []pagePair
@@ -103,10 +103,10 @@ func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 
 func (c *Comparison) page() comparedScenario {
 	p := comparedScenario{
-		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.sums(), Subject: c.Subject, Base: c.Base,
-		Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted(),
+		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.countsText(), Subject: c.Subject, Base: c.Base,
+		Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.costSkippedReason(),
 	}
-	matter, rest := c.sift()
+	matter, rest := c.siftDifferences()
 	p.Aside = rest
 	for _, f := range matter {
 		p.Differences = append(p.Differences, pageDifference{

@@ -100,7 +100,7 @@ func TestVerdictOfPair(t *testing.T) {
 func TestPageOfPair(t *testing.T) {
 	c := comparison()
 	pair := &c.Pairs[1]
-	pair.Subject, pair.Base = lagging(t, 40), lagging(t, 400)
+	pair.Subject, pair.Base = laggingRun(t, 40), laggingRun(t, 400)
 	pair.Subject.Seed, pair.Base.Seed = 43, 43
 	pair.Base.Subject = "upstream"
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestPageOfPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(t, filepath.Join(dir, ComparedPageName), 1280, 1200)
-	v.picture("compared-light")
+	v.screenshot("compared-light")
 	v.do(chromedp.Navigate("file://" + ask[string](v, `document.querySelector('td a').href.slice(7)`)))
 	if got := ask[int](v, `gauntlet.boards.length`); got != 2 {
 		t.Fatalf("%d timelines; want 2", got)
@@ -116,7 +116,7 @@ func TestPageOfPair(t *testing.T) {
 	if got := ask[string](v, `document.querySelector('[aria-label=cost]').innerText`); !strings.Contains(got, "patch pods") {
 		t.Errorf("the page of a pair says of the cost:\n%s", got)
 	}
-	v.picture("pair-light")
+	v.screenshot("pair-light")
 	ends := `gauntlet.boards.map(b => b.phases.find(p => p.name === 'settle').x)`
 	if x := ask[[]float64](v, ends); x[0] != x[1] {
 		t.Errorf("settling begins at %v; want one place", x)
@@ -132,7 +132,7 @@ func TestPageOfPair(t *testing.T) {
 // they do not differ.
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
-	if got, want := none.sums(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
+	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
 		t.Errorf("it came to %q; want %q", got, want)
 	}
 	if got := none.Verdict(); got != check.Unknown {

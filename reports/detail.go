@@ -58,10 +58,10 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
 		detail.note("no smallest scenario", err)
 	}
-	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), tail)
-	part := tail
-	if w := windowOf(detail.Timeline); w != nil {
-		part = w.cut
+	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), readTail)
+	part := readTail
+	if w := logWindowAround(detail.Timeline); w != nil {
+		part = w.read
 	}
 	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), part)
 	return detail

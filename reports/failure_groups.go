@@ -26,7 +26,7 @@ func FailureGroups(w io.Writer, runs int, caught []Run) error {
 	default:
 		b.WriteString(", nothing is known\n")
 	}
-	for i, f := range distinct(caught) {
+	for i, f := range groupFailures(caught) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
@@ -38,8 +38,8 @@ func FailureGroups(w io.Writer, runs int, caught []Run) error {
 	return nil
 }
 
-// symptom is what tells one failure from another.
-type symptom struct {
+// failureKey is what tells one failure from another.
+type failureKey struct {
 	verdict check.Verdict
 	subject string
 	check   string // empty where the run as a whole gives no answer
@@ -49,17 +49,17 @@ type symptom struct {
 	signature string
 }
 
-// failure is one thing that went wrong, in any number of runs.
-type failure struct {
-	symptom
+// failureGroup is one thing that went wrong, in any number of runs.
+type failureGroup struct {
+	failureKey
 	runs      int
 	scenarios []string
 	smallest  *Run   // in which it was seen, of those the first
 	reason    string // in that run
 }
 
-// what is what broke: a check, and what it is about.
-func (s symptom) what() string {
+// title is what broke: a check, and what it is about.
+func (s failureKey) title() string {
 	switch {
 	case s.check == "":
 		return "the run itself"
@@ -70,22 +70,22 @@ func (s symptom) what() string {
 	}
 }
 
-func (f failure) String() string {
+func (f failureGroup) String() string {
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, escape(f.what()), countRuns(f.runs), f.where(), f.smallest.Seed, escape(f.reason))
+		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// where is the smallest scenario that shows the failure, and how many others do.
-func (f failure) where() string {
+// scenarioText is the smallest scenario that shows the failure, and how many others do.
+func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
 	}
 	return f.smallest.Scenario
 }
 
-// symptomOf is the symptom that a result shows, by the first of its evidence.
-func symptomOf(subject string, result check.Result) symptom {
-	s := symptom{verdict: result.Verdict, subject: subject, check: result.Check}
+// failureKeyOf is the symptom that a result shows, by the first of its evidence.
+func failureKeyOf(subject string, result check.Result) failureKey {
+	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
 		s.signature = signature(result.Reason)
 		return s
@@ -98,13 +98,13 @@ func symptomOf(subject string, result check.Result) symptom {
 	return s
 }
 
-// inEveryRun is what differs from run to run where the failure is the same: names
+// runSpecific is what differs from run to run where the failure is the same: names
 // of objects with their namespaces or with what the API server makes of a
 // generateName, replicas of the subject, and numbers.
-var inEveryRun = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
+var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature is a sentence without what is another in every run.
-func signature(sentence string) string { return inEveryRun.ReplaceAllString(sentence, "…") }
+func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
 func countRuns(n int) string {
 	if n == 1 {
@@ -113,18 +113,18 @@ func countRuns(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// distinct returns what went wrong in the runs: the same check with the same
+// groupFailures returns what went wrong in the runs: the same check with the same
 // verdict on the same subject is one failure if it is about the same kind of object
 // and gives the same reason. The worst come first, then those seen most often,
 // then those seen first. Where a check failed, what is unknown for it says nothing
 // more. A reason for which several checks are unknown is the run's.
-func distinct(runs []Run) []failure {
-	var all []failure
-	add := func(run *Run, s symptom, reason string) {
-		i := slices.IndexFunc(all, func(f failure) bool { return f.symptom == s })
+func groupFailures(runs []Run) []failureGroup {
+	var all []failureGroup
+	add := func(run *Run, s failureKey, reason string) {
+		i := slices.IndexFunc(all, func(f failureGroup) bool { return f.failureKey == s })
 		if i < 0 {
 			i = len(all)
-			all = append(all, failure{symptom: s, smallest: run, reason: reason})
+			all = append(all, failureGroup{failureKey: s, smallest: run, reason: reason})
 		}
 		f := &all[i]
 		f.runs++
@@ -137,14 +137,14 @@ func distinct(runs []Run) []failure {
 	}
 	for i := range runs {
 		run := &runs[i]
-		if run.ownVerdict() && !comfort(run.Verdict) {
-			add(run, symptom{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
+		if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
+			add(run, failureKey{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
 		}
-		told := map[symptom]bool{}
-		for _, result := range run.broken() {
-			s := symptomOf(run.Subject, result)
-			if run.doubtful(result) {
-				s = symptom{verdict: result.Verdict, subject: run.Subject, signature: signature(result.Reason)}
+		told := map[failureKey]bool{}
+		for _, result := range run.notPassed() {
+			s := failureKeyOf(run.Subject, result)
+			if run.sharesReason(result) {
+				s = failureKey{verdict: result.Verdict, subject: run.Subject, signature: signature(result.Reason)}
 			}
 			if result.Verdict == run.Verdict && !told[s] {
 				told[s] = true
@@ -152,7 +152,7 @@ func distinct(runs []Run) []failure {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b failure) int {
+	slices.SortStableFunc(all, func(a, b failureGroup) int {
 		return cmp.Or(byVerdict(a.verdict, b.verdict), cmp.Compare(b.runs, a.runs))
 	})
 	return all

@@ -51,8 +51,8 @@ func TestDoubt(t *testing.T) {
 		result("converged", check.Unknown, 0, "nothing was healed"),
 	)
 	var got []string
-	for _, f := range distinct([]Run{broken, broken}) {
-		got = append(got, f.what()+": "+f.reason+", "+countRuns(f.runs))
+	for _, f := range groupFailures([]Run{broken, broken}) {
+		got = append(got, f.title()+": "+f.reason+", "+countRuns(f.runs))
 	}
 	want := []string{"the run itself: the API server did not come back, 2 runs", "converged: nothing was healed, 2 runs"}
 	if diff := cmp.Diff(want, got); diff != "" {

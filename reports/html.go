@@ -45,14 +45,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 			return check.NotExercised
 		}
 	},
-	"tabled": func(verdicts []check.Verdict, rows []tally, scenarios bool) tallyTable {
-		return tallyTable{verdicts, rows, scenarios}
+	"tabled": func(verdicts []check.Verdict, rows []verdictCounts, scenarios bool) verdictCountsTable {
+		return verdictCountsTable{verdicts, rows, scenarios}
 	},
 	"aspect":    aspect,
-	"standings": func() string { return standings },
-	"comfort":   comfort,
+	"standings": func() string { return classificationLegend },
+	"comfort":   needsNoExplanation,
 	"judged":    func(run pageRun, result check.Result) pageCheck { return pageCheck{run, result} },
-	"held":      held,
+	"held":      countResults,
 }).Parse(pageSource))
 
 // pageData is what the page is made from.
@@ -60,11 +60,11 @@ type pageData struct {
 	Verdict     check.Verdict
 	Reason      string
 	Runs        []pageRun          // worst first
-	summary                        // of several runs
+	overviewData                        // of several runs
 	Compared    *comparedPair      // nil unless two runs are compared
 	Comparisons []comparedScenario // of several pairs; their pages have more
 	Detail      *Detail            // of a single run
-	Drawings    *drawings          // nil if there is nothing to draw
+	Drawings    *drawnTimelines          // nil if there is nothing to draw
 
 	Styles         template.CSS
 	Charts, Script template.JS
@@ -92,15 +92,15 @@ type pageCheck struct {
 }
 
 // Broken are the results that are no comfort.
-func (r pageRun) Broken() []check.Result { return r.broken() }
+func (r pageRun) Broken() []check.Result { return r.notPassed() }
 
 // Held are the results of guarantees that nothing was seen to break.
 func (r pageRun) Held() []check.Result {
-	return slices.DeleteFunc(slices.Clone(r.Sorted), func(result check.Result) bool { return !comfort(result.Verdict) })
+	return slices.DeleteFunc(slices.Clone(r.Sorted), func(result check.Result) bool { return !needsNoExplanation(result.Verdict) })
 }
 
-// held says how many guarantees held, and how many were not put to the test.
-func held(results []check.Result) string {
+// countResults says how many guarantees held, and how many were not put to the test.
+func countResults(results []check.Result) string {
 	passed := 0
 	for _, result := range results {
 		if result.Verdict == check.Pass {
@@ -116,9 +116,9 @@ func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
 
-// drawings are the timelines of a page.
-type drawings struct {
-	Runs []*drawing `json:"runs"`
+// drawnTimelines are the timelines of a page.
+type drawnTimelines struct {
+	Runs []*drawnTimeline `json:"runs"`
 	// Knots are, for each run, the times that are to fall together; nothing for a
 	// single run.
 	Knots [][]int64 `json:"knots,omitempty"`
@@ -128,11 +128,11 @@ type drawings struct {
 // which may be nil, is shown of a single run. The pages of several runs are
 // linked to as seen from the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
-	verdict, reason := sum(runs)
+	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
 	for i, run := range sorted(runs) {
 		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i), Marks: "s"}
-		r.Full = len(runs) == 1 || !comfort(run.Verdict)
+		r.Full = len(runs) == 1 || !needsNoExplanation(run.Verdict)
 		if len(runs) == 1 {
 			r.Anchor = "v"
 		} else {
@@ -141,11 +141,11 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 		data.Runs = append(data.Runs, r)
 	}
 	if detail != nil && detail.Timeline != nil {
-		data.Drawings = &drawings{Runs: []*drawing{draw(detail.Timeline)}}
+		data.Drawings = &drawnTimelines{Runs: []*drawnTimeline{draw(detail.Timeline)}}
 		data.Runs[0].Drawing = true
 	}
 	if len(runs) > 1 {
-		data.summary = overview(runs, dir)
+		data.overviewData = overview(runs, dir)
 	}
 	return data.write(w)
 }

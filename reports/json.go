@@ -44,7 +44,7 @@ type jsonResult struct {
 
 // JSON writes the runs for programs, in the format of the package comment.
 func JSON(w io.Writer, runs []Run) error {
-	verdict, reason := sum(runs)
+	verdict, reason := summarize(runs)
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}
 	for _, run := range runs {
 		report.Runs = append(report.Runs, run.json())

@@ -91,7 +91,7 @@ func (r *Run) junit() junitSuite {
 			{"again", r.Reproduce},
 		},
 	}
-	if r.ownVerdict() {
+	if r.worseThanResults() {
 		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Again: "+r.Reproduce))
 	}
 	for _, result := range r.sortedResults() {

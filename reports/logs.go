@@ -21,11 +21,11 @@ type Log struct {
 	Component string
 }
 
-// partMax is how much of each log is on the page, in bytes.
-const partMax = 16 << 10
+// maxLogPart is how much of each log is on the page, in bytes.
+const maxLogPart = 16 << 10
 
-// tail reads the last whole lines of a file.
-func tail(path string) (Log, error) {
+// readTail reads the last whole lines of a file.
+func readTail(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Log{}, err
@@ -36,8 +36,8 @@ func tail(path string) (Log, error) {
 		return Log{}, err
 	}
 	log := Log{Name: nameOf(path)}
-	omitted := max(info.Size()-partMax, 0)
-	content, err := io.ReadAll(io.NewSectionReader(file, omitted, partMax))
+	omitted := max(info.Size()-maxLogPart, 0)
+	content, err := io.ReadAll(io.NewSectionReader(file, omitted, maxLogPart))
 	if err != nil {
 		return Log{}, err
 	}
@@ -47,20 +47,20 @@ func tail(path string) (Log, error) {
 	if omitted > 0 {
 		log.Component = fmt.Sprintf("The end of it; %d bytes come before.", omitted)
 	}
-	log.Text = shown(content)
+	log.Text = validUTF8(content)
 	return log, nil
 }
 
-// shown is what a page can show of a file, whatever is in it.
-func shown(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
+// validUTF8 is what a page can show of a file, whatever is in it.
+func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
 // nameOf is a file's name with the directory that it is in.
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// window is the time that a page shows logs of.
-type window struct{ from, to time.Time }
+// logWindow is the time that a page shows logs of.
+type logWindow struct{ from, to time.Time }
 
 // How much of the logs is shown around the first violation: what led to it, and
 // what the subject made of it.
@@ -69,8 +69,8 @@ const (
 	after  = time.Second
 )
 
-// windowOf is the time around the first violation of a run; nil if there is none.
-func windowOf(t *timeline.Timeline) *window {
+// logWindowAround is the time around the first violation of a run; nil if there is none.
+func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
 	}
@@ -79,12 +79,12 @@ func windowOf(t *timeline.Timeline) *window {
 		first = min(first, v.At)
 	}
 	at := t.Start.Time.Add(first)
-	return &window{at.Add(-before), at.Add(after)}
+	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// cut reads what a log has of a window; lines without a time belong to the one
+// read reads what a log has of a window; lines without a time belong to the one
 // before them. What does not fit is the beginning.
-func (w *window) cut(path string) (Log, error) {
+func (w *logWindow) read(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Log{}, err
@@ -107,14 +107,14 @@ func (w *window) cut(path string) (Log, error) {
 			return Log{}, err
 		}
 	}
-	if omitted := len(kept) - partMax; omitted > 0 {
+	if omitted := len(kept) - maxLogPart; omitted > 0 {
 		kept = kept[omitted:]
 		kept = kept[bytes.IndexByte(kept, '\n')+1:]
 	}
 	return Log{
 		Name:      nameOf(path),
 		Component: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
-		Text:      shown(kept),
+		Text:      validUTF8(kept),
 	}, nil
 }
 

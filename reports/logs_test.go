@@ -33,7 +33,7 @@ func TestTimeOf(t *testing.T) {
 // the lines that belong to it.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
-	w := windowOf(&timeline.Timeline{
+	w := logWindowAround(&timeline.Timeline{
 		Start:      history.Start{Time: start},
 		Violations: []timeline.Violation{{At: 40 * time.Second}, {At: 20 * time.Second}},
 	})
@@ -45,14 +45,14 @@ func TestWindow(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := w.cut(path)
+	log, err := w.read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := strings.Join(lines[2*17:2*22], "\n") + "\n"; log.Text != want {
 		t.Errorf("cut to the window:\n%s\nwant:\n%s", log.Text, want)
 	}
-	if windowOf(nil) != nil || windowOf(&timeline.Timeline{}) != nil {
+	if logWindowAround(nil) != nil || logWindowAround(&timeline.Timeline{}) != nil {
 		t.Error("a window without a violation")
 	}
 }
@@ -64,11 +64,11 @@ func TestTail(t *testing.T) {
 	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat(line, 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := tail(path)
+	log, err := readTail(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(log.Text)%len(line) != 0 || len(log.Text) > partMax || !strings.HasPrefix(log.Component, "The end of it; ") {
+	if len(log.Text)%len(line) != 0 || len(log.Text) > maxLogPart || !strings.HasPrefix(log.Component, "The end of it; ") {
 		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Component, len(line))
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// evidenceMax bounds how many violations of one check the summary of a CI job
+// maxEvidence bounds how many violations of one check the summary of a CI job
 // shows: such summaries are cut off at a megabyte.
-const evidenceMax = 3
+const maxEvidence = 3
 
 // Markdown writes the runs as the summary of a CI job: a table of the runs, the
 // worst first, each thing that is wrong once, however many runs show it, then every
@@ -18,14 +18,14 @@ const evidenceMax = 3
 // directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
-	verdict, reason := sum(runs)
-	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
-	listed := kept(sorted(runs))
+	verdict, reason := summarize(runs)
+	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", verdictSymbols[verdict], verdict, escape(reason))
+	listed := withDirectory(sorted(runs))
 	markdownRuns(&b, listed, dir)
 	if gone := len(runs) - len(listed); gone > 0 {
 		fmt.Fprintf(&b, "Not listed, because they passed and were not kept: %s.\n\n", countRuns(gone))
 	}
-	for _, f := range distinct(runs) {
+	for _, f := range groupFailures(runs) {
 		f.markdown(&b)
 	}
 	if len(listed) > 0 {
@@ -53,23 +53,23 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 			break
 		}
 		var broken []string
-		for _, result := range run.broken() {
+		for _, result := range run.notPassed() {
 			if result.Verdict == run.Verdict {
 				broken = append(broken, code(result.Check))
 			}
 		}
-		fmt.Fprintf(b, "| %s %s | %s | %s | %d | %s | [page](<%s>) |\n", marks[run.Verdict], run.Verdict,
+		fmt.Fprintf(b, "| %s %s | %s | %s | %d | %s | [page](<%s>) |\n", verdictSymbols[run.Verdict], run.Verdict,
 			escape(run.Scenario), code(run.Subject), run.Seed, strings.Join(broken, " "), pageOf(&run, dir))
 	}
 	b.WriteString("\n")
 }
 
-// marks make verdicts stand out where there is no colour.
-var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
+// verdictSymbols make verdicts stand out where there is no colour.
+var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
 // markdown writes what went wrong, as the smallest run shows it.
-func (f failure) markdown(b *strings.Builder) {
-	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", marks[f.verdict], escape(f.where()), escape(f.subject), escape(f.what()))
+func (f failureGroup) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {
 		fmt.Fprintf(b, "In %s, the smallest of which has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
 	}
@@ -86,7 +86,7 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 		fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Contract))
 	}
 	shown := result
-	shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
+	shown.Evidence = result.Evidence[:min(len(result.Evidence), maxEvidence)]
 	for _, e := range shown.Evidence {
 		for i, line := range evidence(e) {
 			indent := "  - "
@@ -107,14 +107,14 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 // markdownTable writes every verdict of a run, folded away.
 func (r *Run) markdownTable(b *strings.Builder) {
 	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
-		marks[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
+		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
 	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nAgain: %s. See %s.\n\n",
 		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
 	if len(r.Results) > 0 {
 		b.WriteString("| check | verdict | tested | why |\n|-|-|-:|-|\n")
 		for _, result := range r.sortedResults() {
 			fmt.Fprintf(b, "| %s | %s %s | %d | %s |\n",
-				escape(result.Check), marks[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
+				escape(result.Check), verdictSymbols[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
 		}
 		b.WriteString("\n")
 	}

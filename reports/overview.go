@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// summary is what the page of several runs begins with.
-type summary struct {
+// overviewData is what the page of several runs begins with.
+type overviewData struct {
 	When     string          // they were begun, empty if that is not known
 	Failures []pageFailure   // worst first
-	Nights   []night         // oldest first
+	Days   []dayCounts         // oldest first
 	Verdicts []check.Verdict // the columns of the tallies
-	Subjects []tally         // of each subject, whatever the scenario; the worst first
-	Tally    []tally         // of each scenario on each subject that not always passed; the worst first
-	Clean    []tally         // of the others
+	Subjects []verdictCounts         // of each subject, whatever the scenario; the worst first
+	NotClean    []verdictCounts         // of each scenario on each subject that not always passed; the worst first
+	Clean    []verdictCounts         // of the others
 }
 
 type pageFailure struct {
@@ -26,14 +26,14 @@ type pageFailure struct {
 	Reason, Guarantee, Page                    string
 }
 
-// night is the runs of one day of UTC.
-type night struct {
+// dayCounts is the runs of one day of UTC.
+type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
 // Shares are what each verdict has of the runs.
-func (n night) Shares() []share {
+func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
 		verdict check.Verdict
@@ -51,39 +51,39 @@ type share struct {
 	Percent string
 }
 
-// tally is all runs of a scenario on a subject, or of all scenarios on it.
-type tally struct {
+// verdictCounts is all runs of a scenario on a subject, or of all scenarios on it.
+type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
-	Counts            []tallied
+	Counts            []verdictCount
 	Seconds, Longest  string // the median and the longest
 }
 
 // clean reports whether every run passed.
-func (t tally) clean() bool {
-	return !slices.ContainsFunc(t.Counts, func(c tallied) bool { return c.N > 0 && !comfort(c.Verdict) })
+func (t verdictCounts) clean() bool {
+	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// tallyTable is tallies as the page has them.
-type tallyTable struct {
+// verdictCountsTable is tallies as the page has them.
+type verdictCountsTable struct {
 	Verdicts  []check.Verdict
-	Rows      []tally
+	Rows      []verdictCounts
 	Scenarios bool // there is a column for them
 }
 
-type tallied struct {
+type verdictCount struct {
 	Verdict check.Verdict
 	N       int
 }
 
 // overview sums up several runs for a page in a directory.
-func overview(runs []Run, dir string) summary {
-	o := summary{Nights: nights(runs)}
-	for _, f := range distinct(runs) {
+func overview(runs []Run, dir string) overviewData {
+	o := overviewData{Days: countByDay(runs)}
+	for _, f := range groupFailures(runs) {
 		broken, _ := check.Find(f.check)
 		o.Failures = append(o.Failures, pageFailure{
 			Guarantee: broken.Guarantee,
-			Verdict:   f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
+			Verdict:   f.verdict, Subject: f.subject, Scenario: f.scenarioText(), Check: f.check, Times: countRuns(f.runs),
 			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
 	}
@@ -92,12 +92,12 @@ func overview(runs []Run, dir string) summary {
 			o.Verdicts = append(o.Verdicts, verdict)
 		}
 	}
-	o.Subjects = tallies(runs, o.Verdicts, func(*Run) string { return "" })
-	for _, t := range tallies(runs, o.Verdicts, func(r *Run) string { return r.Scenario }) {
+	o.Subjects = countVerdicts(runs, o.Verdicts, func(*Run) string { return "" })
+	for _, t := range countVerdicts(runs, o.Verdicts, func(r *Run) string { return r.Scenario }) {
 		if t.clean() {
 			o.Clean = append(o.Clean, t)
 		} else {
-			o.Tally = append(o.Tally, t)
+			o.NotClean = append(o.NotClean, t)
 		}
 	}
 	o.When = when(runs)
@@ -128,19 +128,19 @@ func when(runs []Run) string {
 	}
 }
 
-// nights counts the runs by the day on which they began. Runs of which that is
+// countByDay counts the runs by the day on which they began. Runs of which that is
 // not known are left out.
-func nights(runs []Run) []night {
-	var all []night
+func countByDay(runs []Run) []dayCounts {
+	var all []dayCounts
 	for _, run := range runs {
 		if run.Started.IsZero() {
 			continue
 		}
 		day := run.Started.UTC().Format(time.DateOnly)
-		i := slices.IndexFunc(all, func(n night) bool { return n.Day == day })
+		i := slices.IndexFunc(all, func(n dayCounts) bool { return n.Day == day })
 		if i < 0 {
 			i = len(all)
-			all = append(all, night{Day: day})
+			all = append(all, dayCounts{Day: day})
 		}
 		n := &all[i]
 		n.Runs++
@@ -155,22 +155,22 @@ func nights(runs []Run) []night {
 			n.Pass++
 		}
 	}
-	slices.SortFunc(all, func(a, b night) int { return cmp.Compare(a.Day, b.Day) })
+	slices.SortFunc(all, func(a, b dayCounts) int { return cmp.Compare(a.Day, b.Day) })
 	return all
 }
 
-// tallies counts the verdicts of each scenario, by the name it is given, on each
+// countVerdicts counts the verdicts of each scenario, by the name it is given, on each
 // subject.
-func tallies(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []tally {
-	var all []tally
+func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
+	var all []verdictCounts
 	var times [][]time.Duration
 	for _, run := range sorted(runs) {
-		i := slices.IndexFunc(all, func(t tally) bool { return t.Scenario == scenario(&run) && t.Subject == run.Subject })
+		i := slices.IndexFunc(all, func(t verdictCounts) bool { return t.Scenario == scenario(&run) && t.Subject == run.Subject })
 		if i < 0 {
 			i = len(all)
-			all, times = append(all, tally{Scenario: scenario(&run), Subject: run.Subject}), append(times, nil)
+			all, times = append(all, verdictCounts{Scenario: scenario(&run), Subject: run.Subject}), append(times, nil)
 			for _, verdict := range verdicts {
-				all[i].Counts = append(all[i].Counts, tallied{Verdict: verdict})
+				all[i].Counts = append(all[i].Counts, verdictCount{Verdict: verdict})
 			}
 		}
 		all[i].Runs++

@@ -21,7 +21,7 @@ func (v *visitor) clean() {
 	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
 		v.t.Errorf("the page loaded %v", loaded)
 	}
-	if said := v.said(); len(said) > 0 {
+	if said := v.consoleMessages(); len(said) > 0 {
 		v.t.Errorf("the browser's console:\n%s", strings.Join(said, "\n"))
 	}
 }
@@ -29,8 +29,8 @@ func (v *visitor) clean() {
 // TestPageFromViolationToEvents opens the page of a failed run, follows a piece
 // of evidence to its event, and the event back to the evidence.
 func TestPageFromViolationToEvents(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
-	v.picture("failed-light")
+	v := open(t, 1280, 1600, laggingRun(t, 40))
+	v.screenshot("failed-light")
 	if got := ask[string](v, `document.querySelector('h1').innerText`); got != "gauntlet: fail" {
 		t.Errorf("heading %q", got)
 	}
@@ -42,7 +42,7 @@ func TestPageFromViolationToEvents(t *testing.T) {
 	if !ask[bool](v, `document.querySelector('.row.chosen').className.includes('cited')`) {
 		t.Error("the chosen event is not marked as evidence")
 	}
-	v.picture("failed-followed")
+	v.screenshot("failed-followed")
 	v.do(chromedp.Click(chromedp.CSS(".found-mark a")))
 	v.await(`document.activeElement.id === 'v-expectations-1'`)
 	v.clean()
@@ -51,7 +51,7 @@ func TestPageFromViolationToEvents(t *testing.T) {
 // TestPageFilters filters by words, kind, time and evidence, and demands that the
 // lanes follow.
 func TestPageFilters(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
 		return ask[int](v, `gauntlet.boards[0].shown.length`)
 	}
@@ -92,7 +92,7 @@ func TestPageFilters(t *testing.T) {
 
 // TestPageByKeyboard zooms the lanes and walks through the events.
 func TestPageByKeyboard(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)
 	v.do(chromedp.Focus(chromedp.CSS(".lanes")), chromedp.KeyEvent("+"))
 	if after := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`); after > before/2+1 {
@@ -112,26 +112,26 @@ func TestPageByKeyboard(t *testing.T) {
 // TestPageLooks draws the page dark and on a phone, where nothing may be wider
 // than the screen.
 func TestPageLooks(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	light := ask[string](v, `getComputedStyle(document.body).backgroundColor`)
 	v.dark()
 	v.await(fmt.Sprintf(`getComputedStyle(document.body).backgroundColor !== %q`, light))
-	v.picture("failed-dark")
+	v.screenshot("failed-dark")
 	v.do(chromedp.EmulateViewport(390, 844))
 	v.await(`innerWidth === 390 && gauntlet.boards[0].width < 390`)
 	if wide := ask[int](v, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("the page is %d pixels wide on a screen of 390", wide)
 	}
-	v.picture("failed-phone")
+	v.screenshot("failed-phone")
 	ask[bool](v, `(document.querySelector('.board').scrollIntoView(), true)`)
-	v.picture("failed-phone-timeline")
+	v.screenshot("failed-phone-timeline")
 	v.clean()
 }
 
 // TestPageOfManyEvents demands that no more of the events is made than is seen,
 // that a repaint does not take more than its share, and says what it takes.
 func TestPageOfManyEvents(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 7000))
+	v := open(t, 1280, 1600, laggingRun(t, 7000))
 	events := ask[int](v, `gauntlet.boards[0].count`)
 	if events < 49000 {
 		t.Errorf("%d events; want some 50000", events)
@@ -142,7 +142,7 @@ func TestPageOfManyEvents(t *testing.T) {
 	whole := ask[float64](v, `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
 	filtered := ask[float64](v, `(() => { const b = gauntlet.boards[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
-	few := ask[float64](open(t, 1280, 1600, lagging(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
+	few := ask[float64](open(t, 1280, 1600, laggingRun(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	// Ten times the events take ten times as long at the most, three for the machine.
 	if ratio := whole / max(few, 0.5); ratio > 30 {
 		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
@@ -154,8 +154,8 @@ func TestPageOfManyEvents(t *testing.T) {
 // TestPageOfALongRun demands that a page that leaves something out says so before it
 // shows the rest, and shows what is cited all the same.
 func TestPageOfALongRun(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 26000))
-	v.picture("long-light")
+	v := open(t, 1280, 1600, laggingRun(t, 26000))
+	v.screenshot("long-light")
 	if said := ask[string](v, `document.querySelector('.cut').innerText`); !strings.Contains(said, "of this long history of 208020 records") {
 		t.Errorf("it says %q", said)
 	}
@@ -170,7 +170,7 @@ func TestPageOfALongRun(t *testing.T) {
 	}
 	ask[bool](v, `(location.hash = '#s100', true)`)
 	v.await(`document.querySelector('.found-mark').innerText.includes('Record 100 has no mark of its own')`)
-	v.picture("long-followed")
+	v.screenshot("long-followed")
 	v.clean()
 }
 
@@ -184,7 +184,7 @@ func TestPageOfManyRuns(t *testing.T) {
 		}
 	}
 	v := open(t, 1280, 1600, runs...)
-	v.picture("many-light")
+	v.screenshot("many-light")
 	if got := ask[int](v, `document.querySelectorAll('.bar').length`); got != 5 {
 		t.Errorf("%d nights; want 5", got)
 	}
@@ -196,7 +196,7 @@ func TestPageOfManyRuns(t *testing.T) {
 
 // TestPageHasSmallest: what gauntlet shrink has found is on the page of the run.
 func TestPageHasSmallest(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	for _, want := range []bool{false, true} {
 		if want {
 			if err := os.Mkdir(filepath.Join(r.Directory, "shrink"), 0o755); err != nil {
@@ -218,7 +218,7 @@ func TestPageHasSmallest(t *testing.T) {
 
 // TestPageEscapes: what a subject says is text, not markup.
 func TestPageEscapes(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"
 	r.Results[0].Evidence[0].Summary = "</script><img src=x>"
 	var b bytes.Buffer
@@ -234,7 +234,7 @@ func TestPageEscapes(t *testing.T) {
 
 // TestPageWithoutHistory: a page is made of whatever is there.
 func TestPageWithoutHistory(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestPageOfNight(t *testing.T) {
 	var all []Run
 	for i := range 23 {
 		for _, subject := range []string{"ours", "upstream"} {
-			all = append(all, gone([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
+			all = append(all, notKept([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
 		}
 	}
 	weak := run("stuck-scaling", check.KnownUpstream, "as upstream is known to", result("rollout-complete", check.KnownUpstream, 4, "ReplicaSets have 3 pods of 5"))
@@ -269,7 +269,7 @@ func TestPageOfNight(t *testing.T) {
 		all[i].Duration = time.Duration(5+i%9) * time.Second
 	}
 	v := open(t, 1200, 1400, all...)
-	v.picture("night-1200-light")
+	v.screenshot("night-1200-light")
 	said := ask[string](v, `document.querySelector('[aria-label=overview]').innerText`)
 	for _, want := range []string{
 		"begun from 2026-01-02 01:17 to 2026-01-02 05:22 UTC", "exec:bin/mutant\t2\t2\t", "ours\t24\t\t1\t\t23\t", "upstream\t24\t\t\t1\t23\t",
@@ -288,9 +288,9 @@ func TestPageOfNight(t *testing.T) {
 		t.Errorf("folded away is %q; want the scenarios in which every run passed", folded)
 	}
 	v.dark()
-	v.picture("night-1200-dark")
+	v.screenshot("night-1200-dark")
 	narrow := open(t, 500, 1400, all...)
-	narrow.picture("night-500-light")
+	narrow.screenshot("night-500-light")
 	if wide := ask[int](narrow, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
 		t.Errorf("on 500 pixels the page is %d too wide", wide)
 	}
@@ -301,8 +301,8 @@ func TestPageOfNight(t *testing.T) {
 // unknown passed.
 func TestNights(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC) }
-	got := nights([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})
-	if len(got) != 2 || got[0] != (night{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (night{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
+	got := countByDay([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})
+	if len(got) != 2 || got[0] != (dayCounts{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (dayCounts{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
 		t.Errorf("nights %+v", got)
 	}
 	if shares := got[1].Shares(); len(shares) != 2 || shares[0].Percent != "50.0" {

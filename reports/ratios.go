@@ -36,7 +36,7 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 		t.Pairs = len(r.Base)
 		t.Rows = append(t.Rows, costRow{
 			Metric: r.Metric, Subject: amount(of, r.Unit), Base: amount(on, r.Unit), Ratio: factor(r.Median()),
-			Spread: factor(low) + "–" + factor(high), Finding: fmt.Sprintf("%s (p=%.3f)", plain(r, finding), p),
+			Spread: factor(low) + "–" + factor(high), Finding: fmt.Sprintf("%s (p=%.3f)", findingText(r, finding), p),
 			Same: finding == compare.Same,
 		})
 	}
@@ -72,8 +72,8 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// plain says a finding in the words of what was measured.
-func plain(r compare.Ratio, finding compare.Finding) string {
+// findingText says a finding in the words of what was measured.
+func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
 		return "too few pairs"

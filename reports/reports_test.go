@@ -55,15 +55,15 @@ func passed(scenario string) Run {
 	)
 }
 
-// gone is a run of a night that passed, on a subject.
-func gone(scenario, subject string) Run {
+// notKept is a run of a night that passed, on a subject.
+func notKept(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
 	r.Subject, r.Directory, r.Reproduce, r.Versions = subject, "", "", nil
 	return r
 }
 
-// weak is a run of upstream's controllers that shows what they are known for.
-func weak() Run {
+// knownUpstreamRun is a run of upstream's controllers that shows what they are known for.
+func knownUpstreamRun() Run {
 	r := run("stuck-scaling", check.KnownUpstream, "rollout-complete: as upstream is known to",
 		check.Result{
 			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
@@ -116,8 +116,8 @@ func failed(scenario string) Run {
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
-	"known":      {weak()},
-	"night":      {gone("steady-1", "ours"), gone("steady-1", "upstream"), gone("steady-2", "ours")},
+	"known":      {knownUpstreamRun()},
+	"night":      {notKept("steady-1", "ours"), notKept("steady-1", "upstream"), notKept("steady-2", "ours")},
 	"broken-off": {run("burst", check.Unknown, "raising the control plane: etcd died: address already in use")},
 	"many": {
 		passed("burst"),
@@ -255,7 +255,7 @@ func TestReadDirectory(t *testing.T) {
 	if diff := cmp.Diff(many, got); diff != "" {
 		t.Errorf("runs that are read again (-want +got):\n%s", diff)
 	}
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	if err := WriteFiles(r.Directory, r); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestSum(t *testing.T) {
 		{"many", samples["many"], check.Fail, "8 runs: 1 fail, 2 unknown, 5 pass"},
 		{"broken off", samples["broken-off"], check.Unknown, "1 run: 1 unknown"},
 	} {
-		verdict, reason := sum(test.runs)
+		verdict, reason := summarize(test.runs)
 		if verdict != test.wantVerdict || reason != test.wantReason {
 			t.Errorf("%s: %s, %q; want %s, %q", test.name, verdict, reason, test.wantVerdict, test.wantReason)
 		}

@@ -53,30 +53,30 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// kept returns the runs that have their directories.
-func kept(runs []Run) []Run {
+// withDirectory returns the runs that have their directories.
+func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
 
-// comfort reports whether there is nothing to be explained about a verdict.
-func comfort(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
+// needsNoExplanation reports whether there is nothing to be explained about a verdict.
+func needsNoExplanation(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
-// broken returns the results of a run that are no comfort.
-func (r *Run) broken() []check.Result {
-	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return comfort(result.Verdict) })
+// notPassed returns the results of a run that are no comfort.
+func (r *Run) notPassed() []check.Result {
+	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return needsNoExplanation(result.Verdict) })
 }
 
-// doubtful reports whether a result is unknown for a reason that others are unknown for
+// sharesReason reports whether a result is unknown for a reason that others are unknown for
 // as well: that of the run, which was broken off or not seen whole.
-func (r *Run) doubtful(result check.Result) bool {
+func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
 	})
 }
 
-// ownVerdict reports whether the run's verdict is worse than those of its
+// worseThanResults reports whether the run's verdict is worse than those of its
 // results, so that its reason is not among theirs.
-func (r *Run) ownVerdict() bool {
+func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
 		worst = check.Worst(worst, result.Verdict)
@@ -111,8 +111,8 @@ func checkIDs(runs []Run) []string {
 	return ids
 }
 
-// sum is the verdict of all runs together and a sentence on it.
-func sum(runs []Run) (check.Verdict, string) {
+// summarize is the verdict of all runs together and a sentence on it.
+func summarize(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
 	}

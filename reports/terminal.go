@@ -13,14 +13,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// widthMax is what fits on a terminal that nobody has made wider, in characters.
-const widthMax = 100
+// maxWidth is what fits on a terminal that nobody has made wider, in characters.
+const maxWidth = 100
 
 // Terminal writes the runs for a person: what is wrong and what shows it, a
 // table of the verdicts, and where everything is. Colour says whether the
 // person sees colours.
 func Terminal(w io.Writer, runs []Run, colour bool) error {
-	p := paint(colour)
+	p := palette(colour)
 	var b strings.Builder
 	for _, run := range sorted(runs) {
 		p.findings(&b, &run)
@@ -28,11 +28,11 @@ func Terminal(w io.Writer, runs []Run, colour bool) error {
 	if len(runs) == 1 {
 		p.list(&b, &runs[0])
 	} else {
-		p.matrices(&b, kept(sorted(runs)))
+		p.matrices(&b, withDirectory(sorted(runs)))
 	}
-	p.places(&b, kept(sorted(runs)))
-	verdict, reason := sum(runs)
-	section(&b)
+	p.places(&b, withDirectory(sorted(runs)))
+	verdict, reason := summarize(runs)
+	blankLine(&b)
 	fmt.Fprintf(&b, "%s  %s\n", p.verdict(verdict), reason)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing the verdicts: %w", err)
@@ -40,17 +40,17 @@ func Terminal(w io.Writer, runs []Run, colour bool) error {
 	return nil
 }
 
-// section sets what follows apart from what is there.
-func section(b *strings.Builder) {
+// blankLine sets what follows apart from what is there.
+func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 }
 
-// paint is whether to use colours.
-type paint bool
+// palette is whether to use colours.
+type palette bool
 
-var colours = map[check.Verdict]text.Colors{
+var verdictColors = map[check.Verdict]text.Colors{
 	check.Fail:          {text.FgRed, text.Bold},
 	check.Unknown:       {text.FgYellow, text.Bold},
 	check.KnownUpstream: {text.FgYellow},
@@ -59,25 +59,25 @@ var colours = map[check.Verdict]text.Colors{
 }
 
 // verdict is a verdict, loud where it is no comfort.
-func (p paint) verdict(v check.Verdict) string {
+func (p palette) verdict(v check.Verdict) string {
 	word := string(v)
 	if v == check.Fail || v == check.Unknown {
 		word = strings.ToUpper(word)
 	}
 	if p {
-		return colours[v].Sprint(word)
+		return verdictColors[v].Sprint(word)
 	}
 	return word
 }
 
 // findings writes what is wrong in a run.
-func (p paint) findings(b *strings.Builder, run *Run) {
-	if run.ownVerdict() && !comfort(run.Verdict) {
-		section(b)
+func (p palette) findings(b *strings.Builder, run *Run) {
+	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
+		blankLine(b)
 		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
 	unsure := map[string][]string{} // the checks that are unknown, by the reason
-	for _, result := range run.broken() {
+	for _, result := range run.notPassed() {
 		if result.Verdict == check.Unknown && len(result.Evidence) == 0 {
 			unsure[result.Reason] = append(unsure[result.Reason], result.Check)
 			continue
@@ -85,14 +85,14 @@ func (p paint) findings(b *strings.Builder, run *Run) {
 		p.finding(b, run, result)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(unsure)) {
-		section(b)
+		blankLine(b)
 		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unsure[reason], ", "), reason))
 	}
 }
 
 // finding writes what one check found wrong, and what shows it.
-func (p paint) finding(b *strings.Builder, run *Run, result check.Result) {
-	section(b)
+func (p palette) finding(b *strings.Builder, run *Run, result check.Result) {
+	blankLine(b)
 	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
 	if known, ok := check.Find(result.Check); ok {
 		paragraph(b, "    ", "guarantee: "+known.Guarantee)
@@ -112,7 +112,7 @@ func (p paint) finding(b *strings.Builder, run *Run, result check.Result) {
 }
 
 // list is the table of one run: a row a check, and why.
-func (p paint) list(b *strings.Builder, run *Run) {
+func (p palette) list(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func (p paint) list(b *strings.Builder, run *Run) {
 		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), 50)})
 	}
 	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 50)})
-	section(b)
+	blankLine(b)
 	b.WriteString(t.Render() + "\n")
 }
 
@@ -138,7 +138,7 @@ func brief(reason string) string {
 
 // matrices is the table of several runs: a row a check, a column a run. Runs
 // that do not fit beside each other get further tables.
-func (p paint) matrices(b *strings.Builder, runs []Run) {
+func (p palette) matrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
 	for _, id := range ids {
@@ -148,12 +148,12 @@ func (p paint) matrices(b *strings.Builder, runs []Run) {
 		n, width := 0, first+4
 		for n < len(runs) {
 			width += runs[n].columnWidth() + 3
-			if n > 0 && width > widthMax {
+			if n > 0 && width > maxWidth {
 				break
 			}
 			n++
 		}
-		section(b)
+		blankLine(b)
 		b.WriteString(p.matrix(ids, runs[:n]) + "\n")
 		runs = runs[n:]
 	}
@@ -168,7 +168,7 @@ func (r *Run) columnWidth() int {
 	return width
 }
 
-func (p paint) matrix(ids []string, runs []Run) string {
+func (p palette) matrix(ids []string, runs []Run) string {
 	t := newTable()
 	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
 	for _, run := range runs {
@@ -194,9 +194,9 @@ func (p paint) matrix(ids []string, runs []Run) string {
 }
 
 // places says where each run is and how to run it again.
-func (p paint) places(b *strings.Builder, runs []Run) {
+func (p palette) places(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
-		section(b)
+		blankLine(b)
 		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
 		fmt.Fprintf(b, "    see    %s\n", run.Directory)
 		fmt.Fprintf(b, "    again  %s\n", run.Reproduce)
@@ -211,11 +211,11 @@ func newTable() table.Writer {
 	return t
 }
 
-// headingMax is how wide a line of a heading is unless a word is wider, and
+// headingWidth is how wide a line of a heading is unless a word is wider, and
 // headingCut where such words are cut.
 const (
-	headingMax = 10
-	headingCut = 14
+	headingWidth = 10
+	maxWordWidth = 14
 )
 
 // heading breaks a scenario's name into narrow lines, behind hyphens.
@@ -223,19 +223,19 @@ func heading(name string) string {
 	var lines []string
 	line := ""
 	for _, part := range strings.SplitAfter(name, "-") {
-		if line != "" && len(line)+len(part) > headingMax {
-			lines = append(lines, text.WrapHard(line, headingCut))
+		if line != "" && len(line)+len(part) > headingWidth {
+			lines = append(lines, text.WrapHard(line, maxWordWidth))
 			line = ""
 		}
 		line += part
 	}
-	return strings.Join(append(lines, text.WrapHard(line, headingCut)), "\n")
+	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
 // paragraph writes text in lines that fit on a terminal. Further lines are
 // indented by four more.
 func paragraph(b *strings.Builder, indent, words string) {
-	lines := strings.Split(wrap(words, widthMax-len(indent)-4), "\n")
+	lines := strings.Split(wrap(words, maxWidth-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 

@@ -67,7 +67,7 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 			return Cost{}, fmt.Errorf("measuring a run: %w", err)
 		}
 		switch {
-		case record.Request != nil && !counted(record.Request):
+		case record.Request != nil && !isCounted(record.Request):
 			spared[record.Request.ID] = true
 		case record.Request != nil:
 			cost.request(record.Request)
@@ -102,8 +102,8 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 
 const leases = "leases.coordination.k8s.io"
 
-// counted reports whether a request is among those of a cost.
-func counted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
+// isCounted reports whether a request is among those of a cost.
+func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
 func (c *Cost) request(r *history.Request) {
 	call := Call{Verb: r.Verb, Resource: r.Resource}

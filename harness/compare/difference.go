@@ -72,20 +72,20 @@ func orNone(s string) string {
 // standing by the tables Acceptable, Deliberate, which is for ours alone, and
 // Incomparable, which is for runs that were broken off.
 func Differences(subject, base *Side) []Difference {
-	all := slices.Concat(workloads(subject, base), verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
-		all = unfinished(subject, base)
+		all = unfinishedDifferences(subject, base)
 	}
-	var tables []table
+	var tables []ruleTable
 	if subject.Subject == ours && base.Subject != ours {
-		tables = append(tables, table{Declared, Deliberate})
+		tables = append(tables, ruleTable{Declared, Deliberate})
 	}
-	if cutShort(subject, base) != nil {
-		tables = append(tables, table{NotCompared, Incomparable})
+	if abortedByKnownIssue(subject, base) != nil {
+		tables = append(tables, ruleTable{NotCompared, Incomparable})
 	}
-	tables = append(tables, table{Accepted, Acceptable})
+	tables = append(tables, ruleTable{Accepted, Acceptable})
 	for i := range all {
-		all[i].stand(tables, subject, base)
+		all[i].classify(tables, subject, base)
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int {
 		return slices.Index(WorstFirst, a.Classification) - slices.Index(WorstFirst, b.Classification)
@@ -99,21 +99,21 @@ var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, 
 // ours is the subject that the table Deliberate is about.
 const ours = "ours"
 
-// table is rules that give one standing.
-type table struct {
-	standing Classification
+// ruleTable is rules that give one standing.
+type ruleTable struct {
+	classification Classification
 	rules    []Rule
 }
 
-// stand looks a difference up: the first rule that it matches decides.
-func (d *Difference) stand(tables []table, subject, base *Side) {
+// classify looks a difference up: the first rule that it matches decides.
+func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
 	}
 	for _, t := range tables {
 		for _, rule := range t.rules {
 			if rule.covers(d, subject, base) {
-				d.Classification, d.Reason = t.standing, rule.Reason
+				d.Classification, d.Reason = t.classification, rule.Reason
 				if rule.Issue != "" {
 					d.Reason += " (" + rule.Issue + ")"
 				}
@@ -124,7 +124,7 @@ func (d *Difference) stand(tables []table, subject, base *Side) {
 	d.Classification = Undeclared
 }
 
-func verdicts(subject, base *Side) []Difference {
+func verdictDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, theirs := range base.Results {
 		i := slices.IndexFunc(subject.Results, func(r check.Result) bool { return r.Check == theirs.Check })
@@ -144,15 +144,15 @@ func verdicts(subject, base *Side) []Difference {
 	return all
 }
 
-// theObject is what of an object differs that only one side has.
-const theObject = "the object"
+// wholeObject is what of an object differs that only one side has.
+const wholeObject = "the object"
 
-func endStates(subject, base *Side) []Difference {
+func endStateDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
 		mine, theirs := subject.End[name], base.End[name]
 		if (mine == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
-			all = append(all, Difference{Aspect: EndStates, Object: name, What: theObject, Subject: there(mine), Base: there(theirs)})
+			all = append(all, Difference{Aspect: EndStates, Object: name, What: wholeObject, Subject: presence(mine), Base: presence(theirs)})
 			continue
 		}
 		for _, path := range keys(mine, theirs) {
@@ -164,7 +164,7 @@ func endStates(subject, base *Side) []Difference {
 	return all
 }
 
-func there(object map[string]string) string {
+func presence(object map[string]string) string {
 	if object == nil {
 		return ""
 	}
@@ -174,7 +174,7 @@ func there(object map[string]string) string {
 	return "is there"
 }
 
-func courses(subject, base *Side) []Difference {
+func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
 		return strings.Compare(string(a.Kind)+a.Object, string(b.Kind)+b.Object)

@@ -11,18 +11,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// end flattens every object that is there. Of pods it is counted how many there
+// endState flattens every object that is there. Of pods it is counted how many there
 // are of each owner: which ones they are is chance.
-func (o *observer) end() (map[string]map[string]string, error) {
+func (o *observer) endState() (map[string]map[string]string, error) {
 	objects := map[string]map[string]string{}
 	counts := map[string]map[string]int{} // of pods, by their owner
 	for _, object := range o.live {
 		if object.Resource == pods {
-			name := o.names.group(object)
+			name := o.names.endStateName(object)
 			if counts[name] == nil {
 				counts[name] = map[string]int{}
 			}
-			said, err := conditionOf(object)
+			said, err := podStateOf(object)
 			if err != nil {
 				return nil, err
 			}
@@ -33,7 +33,7 @@ func (o *observer) end() (map[string]map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		objects[o.names.of(object)] = flat
+		objects[o.names.stableName(object)] = flat
 	}
 	for name, pods := range counts {
 		objects[name] = map[string]string{}
@@ -55,7 +55,7 @@ const (
 	podTerminating = "terminating"
 )
 
-func conditionOf(pod *history.Object) (string, error) {
+func podStateOf(pod *history.Object) (string, error) {
 	var body struct {
 		Status struct {
 			Phase      string
@@ -81,8 +81,8 @@ func conditionOf(pod *history.Object) (string, error) {
 	return podNotReady, nil
 }
 
-// sentence is a whole object in a line.
-func sentence(flat map[string]string) string {
+// oneLine is a whole object in a line.
+func oneLine(flat map[string]string) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(flat)) {
 		parts = append(parts, path+": "+flat[path])
@@ -148,7 +148,7 @@ type flattener struct {
 
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
-		f.flat[path] = f.names.settle(value)
+		f.flat[path] = f.names.normalize(value)
 	}
 }
 
@@ -188,7 +188,7 @@ func (f *flattener) list(path string, elements []any) {
 		}
 		inner := flattener{names: f.names, flat: map[string]string{}}
 		inner.value("", element)
-		counts[sentence(inner.flat)]++
+		counts[oneLine(inner.flat)]++
 	}
 	for text, n := range counts {
 		f.flat[path+"["+text+"]"] = fmt.Sprintf("%d times", n)

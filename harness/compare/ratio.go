@@ -72,7 +72,7 @@ func Ratios(pairs []Pair) []Ratio {
 	for _, call := range calls(pairs) {
 		all = append(all, ratio(call.String(), "", pairs, func(c Cost) float64 { return float64(c.Requests[call]) }))
 	}
-	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.known() || r.nothing() })
+	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
@@ -102,13 +102,13 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// known reports whether every run has a value.
-func (r Ratio) known() bool {
+// hasAllValues reports whether every run has a value.
+func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
 
-// nothing reports whether there is none of it in any run.
-func (r Ratio) nothing() bool {
+// allZero reports whether there is none of it in any run.
+func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 

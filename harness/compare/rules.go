@@ -34,7 +34,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "what a check is put to depends on timing",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Verdicts && slices.Contains(held, d.Subject) && slices.Contains(held, d.Base)
+			return d.Aspect == Verdicts && slices.Contains(notViolated, d.Subject) && slices.Contains(notViolated, d.Base)
 		},
 	},
 	{
@@ -46,12 +46,12 @@ var Acceptable = []Rule{
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
-		And: func(d *Difference, subject, base *Side) bool { return without(d, subject, base).lossy },
+		And: func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).lostAnswers },
 	},
 	{
 		Reason: "an event whose connection breaks is tried again after up to ten seconds, and those behind it wait",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Events) },
-		And:    func(d *Difference, subject, base *Side) bool { return without(d, subject, base).stalled },
+		And:    func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).stalledEvents },
 	},
 	{
 		Reason: "the message of a condition is of when its reason last changed, which may have been for an earlier ReplicaSet",
@@ -59,7 +59,7 @@ var Acceptable = []Rule{
 			return d.Aspect == EndStates && d.What == "status.conditions[Progressing].message"
 		},
 		And: func(d *Difference, subject, base *Side) bool {
-			return subject.names(d.Object, d.Subject) && base.names(d.Object, d.Base)
+			return subject.mentionsReplicaSetOf(d.Object, d.Subject) && base.mentionsReplicaSetOf(d.Object, d.Base)
 		},
 	},
 	{
@@ -71,7 +71,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "a condition that comes and goes may do so between two status writes; one of a failure needs the failure to happen",
 		Match: func(d *Difference) bool {
-			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && passing(d.Subject+d.Base)
+			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && isTransient(d.Subject+d.Base)
 		},
 	},
 	{
@@ -85,7 +85,7 @@ var Acceptable = []Rule{
 		Match: func(d *Difference) bool {
 			owner, ok := strings.CutPrefix(d.Object, podsOf)
 			resource, _, _ := strings.Cut(owner, " ")
-			return ok && owner != nobody && !slices.Contains([]string{replicaSets, controllers}, resource)
+			return ok && owner != noOwner && !slices.Contains([]string{replicaSets, controllers}, resource)
 		},
 	},
 	{
@@ -101,7 +101,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "a template that is replaced before the controller has seen it gets no ReplicaSet",
 		Match: func(d *Difference) bool {
-			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
+			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && inSameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
 				d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.Subject+d.Base == "asks for 0 pods"
 		},
 	},
@@ -116,7 +116,7 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return sizing(d, subject, base) && subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
+			return isSize(d, subject, base) && subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
 		},
 	},
 	{
@@ -124,7 +124,7 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil && sizing(d, subject, base)
+			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil && isSize(d, subject, base)
 		},
 	},
 	{
@@ -146,11 +146,11 @@ var Acceptable = []Rule{
 // Deliberate are the differences that ours is meant to have: weaknesses of
 // upstream that it does not repeat, first those that checks recognise. README lists
 // what it does instead.
-var Deliberate = append(recognised(), []Rule{
+var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
 		Reason: "a scaling event ends, and Recreate goes on though failed pods are left",
-		Match:  func(d *Difference) bool { return spared(d, "rollout-complete") },
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "rollout-complete") },
 	},
 	{
 		Issue:  "kubernetes#102551",
@@ -159,43 +159,43 @@ var Deliberate = append(recognised(), []Rule{
 			return d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.What == "metadata.annotations.deployment.kubernetes.io/max-replicas"
 		},
 		And: func(d *Difference, subject, _ *Side) bool {
-			most, known := subject.most(d.Object)
+			most, known := subject.maxPods(d.Object)
 			return !known || d.Subject == most
 		},
 	},
 	{
 		Issue:  "kubernetes#104062",
 		Reason: "Endpoints of a Service that is not yet in the cache are not deleted at the start, and no key is given up after 15 retries",
-		Match:  func(d *Difference) bool { return spared(d, "endpoints-exact") },
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "endpoints-exact") },
 	},
 	{
 		Issue:  "kubernetes#104062, kubernetes#45585",
 		Reason: "Endpoints are deleted after a live look only, and leader-election records never",
-		Match:  func(d *Difference) bool { return spared(d, "orphan-endpoints") },
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "orphan-endpoints") },
 	},
 }...)
 
-// recognised is a rule for each weakness that upstream's runs are excused for: of the
+// knownIssueRules is a rule for each weakness that upstream's runs are excused for: of the
 // checks that it breaks, and of the ends of the objects that show it.
-func recognised() []Rule {
+func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, w := range check.KnownIssues {
 		rules = append(rules, Rule{
 			Reason: w.String(), // which has its issue
 			Match: func(d *Difference) bool {
-				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(held, d.Subject)
+				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(notViolated, d.Subject)
 			},
 			And: func(d *Difference, subject, base *Side) bool {
-				return slices.ContainsFunc(excuses(base.Results), func(e excuse) bool {
+				return slices.ContainsFunc(knownFailures(base.Results), func(e knownFailure) bool {
 					switch {
-					case e.weakness != w:
+					case e.issue != w:
 						return false
 					case d.Aspect == Verdicts:
 						return e.check == d.Object
 					case e.check == "status": // nothing goes by it
-						return base.shows(d.Object, e.object) && strings.HasPrefix(d.What, "status")
+						return base.isNameOf(d.Object, e.object) && strings.HasPrefix(d.What, "status")
 					default:
-						return base.belongs(d.Object, e.object, subject)
+						return base.isOrIsOwnedBy(d.Object, e.object, subject)
 					}
 				})
 			},
@@ -210,12 +210,12 @@ var Incomparable = []Rule{
 	{
 		Reason: "what the objects are at the end depends on the steps that one run did not come to",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
-		And:    hangs,
+		And:    dependsOnMissingSteps,
 	},
 	{
 		Reason: "what happens on the way is compared up to the step with which one run was broken off",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder },
-		And:    follows,
+		And:    followsMissingSteps,
 	},
 }
 
@@ -223,35 +223,35 @@ var Incomparable = []Rule{
 // empty if the name stands for nothing of a Deployment's.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
-	owner := cmp.Or(subject.stable.owners[set], base.stable.owners[set])
+	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
 	if !strings.HasPrefix(owner, deployments) {
 		return ""
 	}
 	return owner
 }
 
-// sizing reports whether a difference is of how large a ReplicaSet is, and of what
+// isSize reports whether a difference is of how large a ReplicaSet is, and of what
 // follows from that.
-func sizing(d *Difference, subject, base *Side) bool {
+func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
 	}
 	key, annotated := strings.CutPrefix(d.What, "metadata.annotations.")
 	counted := strings.HasPrefix(d.What, "status.") && strings.HasSuffix(strings.ToLower(d.What), "replicas")
-	return d.What == theObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
+	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// without is the side that lacks what the other has.
-func without(d *Difference, subject, base *Side) *Side {
+// sideWithout is the side that lacks what the other has.
+func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
 	}
 	return base
 }
 
-// names reports whether a text names a ReplicaSet that a Deployment has had, or the
+// mentionsReplicaSetOf reports whether a text names a ReplicaSet that a Deployment has had, or the
 // Deployment itself, as conditions do while it has none.
-func (s *Side) names(deployment, text string) bool {
+func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
 	}
@@ -260,9 +260,9 @@ func (s *Side) names(deployment, text string) bool {
 	})
 }
 
-// most is how many pods the Deployment of a ReplicaSet may have at the end, surge
+// maxPods is how many pods the Deployment of a ReplicaSet may have at the end, surge
 // included; it is not known of one that is not there any more.
-func (s *Side) most(set string) (string, bool) {
+func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
 	replicas, err := strconv.Atoi(deployment["spec.replicas"])
@@ -279,17 +279,17 @@ func (s *Side) most(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// spared reports whether the base alone breaks the guarantee of a check.
-func spared(d *Difference, id string) bool {
-	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(held, d.Subject)
+// onlyBaseFails reports whether the base alone breaks the guarantee of a check.
+func onlyBaseFails(d *Difference, id string) bool {
+	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// held are the verdicts of a guarantee that nothing was seen to break.
-var held = []string{string(check.Pass), string(check.NotExercised)}
+// notViolated are the verdicts of a guarantee that nothing was seen to break.
+var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// passing reports whether a condition is one that a correct controller may have
+// isTransient reports whether a condition is one that a correct controller may have
 // for a moment only.
-func passing(condition string) bool {
+func isTransient(condition string) bool {
 	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "} {
 		if strings.HasPrefix(condition, prefix) {
 			return true
@@ -298,8 +298,8 @@ func passing(condition string) bool {
 	return false
 }
 
-// sameOrder reports whether what two sequences have in common is in one order.
-func sameOrder(a, b []string) bool {
+// inSameOrder reports whether what two sequences have in common is in one order.
+func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }
 	}

@@ -48,7 +48,7 @@ func landmarks(t *Timeline) []landmark {
 	for _, m := range t.Marks {
 		if m.Kind == Step {
 			phases(m.From)
-			add(m.What, m.From)
+			add(m.Action, m.From)
 		}
 	}
 	phases(t.End)

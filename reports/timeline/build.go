@@ -20,12 +20,12 @@ import (
 // reading it is returned. Of a long one a part is drawn: the beginning, or what is around
 // the first violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
-	return build(records, results, mostRecords)
+	return build(records, results, maxRecords)
 }
 
 // build is Build with all drawn of so many records at the most.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
-	b := newBuilder(stretchOf(results, most), results)
+	b := newBuilder(windowAround(results, most), results)
 	if err := b.read(records); err != nil {
 		return nil, err
 	}
@@ -42,12 +42,12 @@ type Draft struct {
 
 // NewDraft makes the draft of a timeline from the history of a run.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
-	return newDraft(records, mostRecords)
+	return newDraft(records, maxRecords)
 }
 
 // newDraft is NewDraft with all drawn of so many records at the most.
 func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
-	d := &Draft{builder: newBuilder(stretchOf(nil, most), nil), most: most}
+	d := &Draft{builder: newBuilder(windowAround(nil, most), nil), most: most}
 	d.err = d.read(records)
 	return d
 }
@@ -65,12 +65,12 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 // Covers reports whether the timeline of these results can be made of the draft: not if
 // the history is long, and more is to be drawn of it than its beginning.
 func (d *Draft) Covers(results []check.Result) bool {
-	drawn := d.builder.drawn
+	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
 		return true
 	}
 	cited := Cited(results)
-	return stretchOf(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
+	return windowAround(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
 // Finish makes the timeline that Build makes from the same history, if the draft serves.
@@ -102,42 +102,42 @@ func Cited(results []check.Result) []int64 {
 // builder is a timeline in the making.
 type builder struct {
 	t         *Timeline
-	drawn     stretch
+	window     window
 	last      int64                // the Seq of the last record
-	lanes     map[string]int       // by name
-	orders    map[string]laneOrder // of lanes by name, those included that are not drawn
+	tracks     map[string]int       // by name
+	orders    map[string]trackOrder // of lanes by name, those included that are not drawn
 	lists     map[int64]int        // the marks of requests, by Seq of the lists that answer them
 	cited     map[int64]bool
 	lastCited int64
 	steps     map[int]int    // the marks of steps that are not done
 	faults    map[int]int    // the bands of faults that are not healed
-	lives     map[string]int // the bands of processes that live
+	running     map[string]int // the bands of processes that live
 	// requests are those of the subject of which more is to come, by ID.
 	requests map[uint64]*request
-	homes    map[string]home // of pods, by title
-	seen     map[history.Version]time.Duration
-	late     []int // the marks of deliveries whose version is not yet seen
+	podTracks    map[string]podTrack // of pods, by title
+	committedAt     map[history.Version]time.Duration
+	withoutCommit     []int // the marks of deliveries whose version is not yet seen
 	counts   *counts
-	pace     *pace
+	rates     *eventRates
 }
 
 // newBuilder begins a timeline of which a stretch is drawn, for some results.
-func newBuilder(drawn stretch, results []check.Result) *builder {
+func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
-		drawn:    drawn,
-		lanes:    map[string]int{},
-		orders:   map[string]laneOrder{},
+		window:    drawn,
+		tracks:    map[string]int{},
+		orders:   map[string]trackOrder{},
 		lists:    map[int64]int{},
 		cited:    map[int64]bool{},
 		steps:    map[int]int{},
 		faults:   map[int]int{},
-		lives:    map[string]int{},
+		running:    map[string]int{},
 		requests: map[uint64]*request{},
-		homes:    map[string]home{},
-		seen:     map[history.Version]time.Duration{},
+		podTracks:    map[string]podTrack{},
+		committedAt:     map[history.Version]time.Duration{},
 		counts:   newCounts(),
-		pace:     newPace(),
+		rates:     newEventRates(),
 	}
 	for _, seq := range Cited(results) {
 		b.cited[seq], b.lastCited = true, seq
@@ -175,21 +175,21 @@ func (b *builder) cite(r *history.Record) error {
 // observe takes in the next record.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
-	b.bound(r)
-	b.forget(r)
+	b.updateDisplayed(r)
+	b.dropOld(r)
 	if b.cited[r.Seq] {
 		if err := b.cite(r); err != nil {
 			return err
 		}
 	}
-	if b.drawn.holds(r.Seq) || b.cited[r.Seq] {
-		return b.draw(r)
+	if b.window.contains(r.Seq) || b.cited[r.Seq] {
+		return b.drawRecord(r)
 	}
-	return b.pass(r)
+	return b.observeOutside(r)
 }
 
-// draw takes in a record of which all is drawn.
-func (b *builder) draw(r *history.Record) error {
+// drawRecord takes in a record of which all is drawn.
+func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
 		b.t.Start = *r.Start
@@ -202,7 +202,7 @@ func (b *builder) draw(r *history.Record) error {
 	case r.Process != nil:
 		b.process(r)
 	case r.Commit != nil:
-		return b.truth(r)
+		return b.commit(r)
 	case r.Request != nil:
 		b.request(r)
 	case r.Response != nil:
@@ -214,11 +214,11 @@ func (b *builder) draw(r *history.Record) error {
 	case r.Delivery != nil:
 		b.delivery(r)
 	case r.WatchClosed != nil:
-		b.closed(r)
+		b.watchClosed(r)
 	case r.Gap != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
+		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
 	case r.Stall != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "stall", Object: "gauntlet", Note: "it got no time to run"})
+		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "stall", Object: "gauntlet", Note: "it got no time to run"})
 	}
 	return nil
 }
@@ -237,8 +237,8 @@ func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
 		b.steps[s.Index] = b.mark(Mark{
-			Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "workload"), Kind: Step,
-			What: fmt.Sprintf("step %d", s.Index), Note: s.Detail,
+			Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "workload"), Kind: Step,
+			Action: fmt.Sprintf("step %d", s.Index), Note: s.Detail,
 		})
 		return
 	}
@@ -247,14 +247,14 @@ func (b *builder) step(r *history.Record) {
 		return
 	}
 	delete(b.steps, s.Index)
-	m := b.end(place, r)
+	m := b.endMark(place, r)
 	if s.Event == history.StepFailed {
 		m.Note += ": " + s.Error
 	}
 }
 
-// end says that a mark lasted until a record, and returns it.
-func (b *builder) end(place int, r *history.Record) *Mark {
+// endMark says that a mark lasted until a record, and returns it.
+func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
@@ -262,14 +262,14 @@ func (b *builder) end(place int, r *history.Record) *Mark {
 
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
-	lane := b.laneIn(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", laneOrder{family: "faults", depth: f.Index})
+	lane := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
 	switch f.Event {
 	case history.FaultInjected:
-		b.faults[f.Index] = b.band(Band{Lane: lane, Kind: Fault, From: r.At, Note: f.Name})
+		b.faults[f.Index] = b.band(Band{Track: lane, Kind: Fault, From: r.At, Note: f.Name})
 	case history.FaultHealed:
-		b.over(b.faults, f.Index, r.At)
+		b.endBand(b.faults, f.Index, r.At)
 	}
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Fault, What: string(f.Event), Note: f.Detail}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Track: lane, Kind: Fault, Action: string(f.Event), Note: f.Detail}
 	if f.Object != nil {
 		m.Object = b.title(*f.Object)
 	}
@@ -278,15 +278,15 @@ func (b *builder) fault(r *history.Record) {
 
 func (b *builder) process(r *history.Record) {
 	p := r.Process
-	lane := b.lane(Run, "process "+p.Name)
-	if life, ok := b.lives[p.Name]; ok {
+	lane := b.track(Run, "process "+p.Name)
+	if life, ok := b.running[p.Name]; ok {
 		b.t.Bands[life].To = r.At
-		delete(b.lives, p.Name)
+		delete(b.running, p.Name)
 	}
 	if p.Event == history.ProcessStarted {
-		b.lives[p.Name] = b.band(Band{Lane: lane, Kind: Process, From: r.At, Note: p.Name})
+		b.running[p.Name] = b.band(Band{Track: lane, Kind: Process, From: r.At, Note: p.Name})
 	}
-	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Process, What: string(p.Event), Object: p.Name, Note: p.Detail})
+	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: lane, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
 // band adds a band that lasts until it is over, and returns its place.
@@ -296,8 +296,8 @@ func (b *builder) band(band Band) int {
 	return len(b.t.Bands) - 1
 }
 
-// over ends a band.
-func (b *builder) over(open map[int]int, key int, at time.Duration) {
+// endBand ends a band.
+func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
 		delete(open, key)
@@ -315,16 +315,16 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	for _, open := range b.steps {
 		t.Marks[open].To = t.End
 	}
-	for _, place := range b.late {
-		b.tellLag(place)
+	for _, place := range b.withoutCommit {
+		b.setLag(place)
 	}
-	if b.whole() {
+	if b.complete() {
 		t.Displayed = Span{0, t.End}
 	}
-	t.Omitted = strings.Join(slices.DeleteFunc([]string{t.Omitted, b.cut()}, func(s string) bool { return s == "" }), "; ")
-	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
-	b.sortLanes()
-	places := b.places(Cited(results))
+	t.Omitted = strings.Join(slices.DeleteFunc([]string{t.Omitted, b.omitted()}, func(s string) bool { return s == "" }), "; ")
+	t.Charts = append(b.counts.charts(), b.rates.charts(t.End)...)
+	b.sortTracks()
+	places := b.marksOfRecords(Cited(results))
 	for _, result := range results {
 		for i, e := range result.Evidence {
 			t.Violations = append(t.Violations, violation(result.Check, i+1, e, places))
@@ -333,8 +333,8 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// places are those of the marks that stand for some records, by Seq.
-func (b *builder) places(records []int64) map[int64]int {
+// marksOfRecords are those of the marks that stand for some records, by Seq.
+func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
 		return places
@@ -370,9 +370,9 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 	return v
 }
 
-// sortLanes puts the lanes in the order in which they are to be shown.
-func (b *builder) sortLanes() {
-	lanes := b.t.Lanes
+// sortTracks puts the lanes in the order in which they are to be shown.
+func (b *builder) sortTracks() {
+	lanes := b.t.Tracks
 	places := make([]int, len(lanes))
 	for i := range places {
 		places[i] = i
@@ -381,15 +381,15 @@ func (b *builder) sortLanes() {
 		return cmp.Or(cmp.Compare(lanes[x].Group, lanes[y].Group), b.orders[lanes[x].Name].compare(b.orders[lanes[y].Name]))
 	})
 	moved := make([]int, len(places))
-	sorted := make([]Lane, len(places))
+	sorted := make([]Track, len(places))
 	for to, from := range places {
 		moved[from], sorted[to] = to, lanes[from]
 	}
-	b.t.Lanes = sorted
+	b.t.Tracks = sorted
 	for i := range b.t.Marks {
-		b.t.Marks[i].Lane = moved[b.t.Marks[i].Lane]
+		b.t.Marks[i].Track = moved[b.t.Marks[i].Track]
 	}
 	for i := range b.t.Bands {
-		b.t.Bands[i].Lane = moved[b.t.Bands[i].Lane]
+		b.t.Bands[i].Track = moved[b.t.Bands[i].Track]
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// truth marks a version of an object, and counts what it changes.
-func (b *builder) truth(r *history.Record) error {
-	s, err := b.learn(r)
+// commit marks a version of an object, and counts what it changes.
+func (b *builder) commit(r *history.Record) error {
+	s, err := b.remember(r)
 	if err != nil {
 		return err
 	}
 	o := &r.Commit.Object
 	b.mark(Mark{
-		Seq: r.Seq, From: r.At, To: r.At, Lane: b.objectLane(o), Kind: Commit, What: string(r.Commit.Type),
+		Seq: r.Seq, From: r.At, To: r.At, Track: b.objectTrack(o), Kind: Commit, Action: string(r.Commit.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
 	})
-	if r.Seq <= b.drawn.to { // one that is cited may be behind
+	if r.Seq <= b.window.to { // one that is cited may be behind
 		b.counts.observe(r, s)
 	}
 	return nil

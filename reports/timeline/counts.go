@@ -17,9 +17,9 @@ type counts struct {
 	pods     map[types.UID]podCount
 	owners   map[types.UID]*ownerCount // ReplicaSets, ReplicationControllers and Deployments
 	services map[string]*serviceCount  // by name
-	// owned and served are the charts of owners and of Services, in the order of
+	// ownerCharts and served are the charts of owners and of Services, in the order of
 	// their first versions.
-	owned, served []*lines
+	ownerCharts, serviceCharts []*chartLines
 }
 
 // podCount is a pod as it was last seen.
@@ -33,24 +33,24 @@ type podCount struct {
 type ownerCount struct {
 	owner           types.UID // the Deployment that controls it, if one does
 	existing, ready int
-	gone            bool
-	lines           *lines // nil for what a Deployment controls
+	deleted            bool
+	lines           *chartLines // nil for what a Deployment controls
 }
 
 // serviceCount is a Service, its Endpoints or both.
 type serviceCount struct {
 	selector map[string]string
-	there    map[string]bool // by resource
-	lines    *lines
+	exists    map[string]bool // by resource
+	lines    *chartLines
 }
 
-// lines are those of a chart in the making.
-type lines struct {
+// chartLines are those of a chart in the making.
+type chartLines struct {
 	title string
 	lines []Line
 }
 
-func (l *lines) set(name string, at time.Duration, value int) {
+func (l *chartLines) set(name string, at time.Duration, value int) {
 	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
 	if i < 0 {
 		i = len(l.lines)
@@ -64,7 +64,7 @@ func (l *lines) set(name string, at time.Duration, value int) {
 }
 
 // forget leaves of each line the last value only.
-func (l *lines) forget() {
+func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
 		if n := len(line.At); n > 1 {
@@ -77,19 +77,19 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// forget leaves of all that was counted the last values only, and nothing of what is gone.
-func (c *counts) forget() {
-	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.gone && o.existing == 0 })
-	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.there[services] && !s.there[endpoints] })
-	kept := map[*lines]bool{}
+// dropOld leaves of all that was counted the last values only, and nothing of what is gone.
+func (c *counts) dropOld() {
+	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
+	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
+	kept := map[*chartLines]bool{}
 	for _, o := range c.owners {
 		kept[o.lines] = true
 	}
 	for _, s := range c.services {
 		kept[s.lines] = true
 	}
-	gone := func(l *lines) bool { return !kept[l] }
-	c.owned, c.served = slices.DeleteFunc(c.owned, gone), slices.DeleteFunc(c.served, gone)
+	gone := func(l *chartLines) bool { return !kept[l] }
+	c.ownerCharts, c.serviceCharts = slices.DeleteFunc(c.ownerCharts, gone), slices.DeleteFunc(c.serviceCharts, gone)
 	for l := range kept {
 		if l != nil {
 			l.forget()
@@ -134,12 +134,12 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, gone bool) {
 	if gone {
 		delete(c.pods, o.UID)
 	}
-	c.draw(before.owner, at)
+	c.updateLines(before.owner, at)
 	if now.owner != before.owner {
-		c.draw(now.owner, at)
+		c.updateLines(now.owner, at)
 	}
 	if before.ready || now.ready {
-		c.drawSelected(at, before.labels, now.labels)
+		c.updateSelected(at, before.labels, now.labels)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *counts) add(p podCount, n int) {
 	if p.owner == "" {
 		return
 	}
-	owner := c.known(p.owner)
+	owner := c.ownerByUID(p.owner)
 	if p.active {
 		owner.existing += n
 	}
@@ -157,16 +157,16 @@ func (c *counts) add(p podCount, n int) {
 	}
 }
 
-// known is an owner, of which nothing else may be known yet.
-func (c *counts) known(uid types.UID) *ownerCount {
+// ownerByUID is an owner, of which nothing else may be known yet.
+func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	if c.owners[uid] == nil {
 		c.owners[uid] = &ownerCount{}
 	}
 	return c.owners[uid]
 }
 
-// draw adds to the lines of an owner, or of the Deployment that it belongs to.
-func (c *counts) draw(uid types.UID, at time.Duration) {
+// updateLines adds to the lines of an owner, or of the Deployment that it belongs to.
+func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	owner := c.owners[uid]
 	if owner == nil {
 		return
@@ -188,15 +188,15 @@ func (c *counts) draw(uid types.UID, at time.Duration) {
 }
 
 func (c *counts) owner(o *history.Object, at time.Duration, s state, gone bool) {
-	owner := c.known(o.UID)
+	owner := c.ownerByUID(o.UID)
 	before := owner.owner
-	owner.owner, owner.gone = "", gone
+	owner.owner, owner.deleted = "", gone
 	if ref := o.ControllerRef(); ref != nil && ref.Kind == "Deployment" {
 		owner.owner = ref.UID
 	}
 	if owner.owner == "" && owner.lines == nil {
-		owner.lines = &lines{title: "Pods of " + o.Resource + " " + o.Name}
-		c.owned = append(c.owned, owner.lines)
+		owner.lines = &chartLines{title: "Pods of " + o.Resource + " " + o.Name}
+		c.ownerCharts = append(c.ownerCharts, owner.lines)
 	}
 	if owner.lines != nil {
 		desired, available := s.desired, s.available
@@ -209,20 +209,20 @@ func (c *counts) owner(o *history.Object, at time.Duration, s state, gone bool) 
 		owner.lines.set(desiredLine, at, desired)
 		owner.lines.set(availableLine, at, available)
 	}
-	c.draw(o.UID, at)
+	c.updateLines(o.UID, at)
 	if before != owner.owner {
-		c.draw(before, at)
+		c.updateLines(before, at)
 	}
 }
 
 func (c *counts) service(o *history.Object, at time.Duration, s state, gone bool) {
 	service := c.services[o.Name]
 	if service == nil {
-		service = &serviceCount{there: map[string]bool{}, lines: &lines{title: "Endpoints " + o.Name}}
+		service = &serviceCount{exists: map[string]bool{}, lines: &chartLines{title: "Endpoints " + o.Name}}
 		c.services[o.Name] = service
-		c.served = append(c.served, service.lines)
+		c.serviceCharts = append(c.serviceCharts, service.lines)
 	}
-	service.there[o.Resource] = !gone
+	service.exists[o.Resource] = !gone
 	if o.Resource == endpoints {
 		if gone {
 			s.addresses, s.notReady = 0, 0
@@ -238,9 +238,9 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, gone bool
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// drawSelected counts the ready pods anew of every Service that selects one of
+// updateSelected counts the ready pods anew of every Service that selects one of
 // the two sets of labels.
-func (c *counts) drawSelected(at time.Duration, before, now map[string]string) {
+func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {
 			service.lines.set(selectedLine, at, c.selected(service.selector))
@@ -271,7 +271,7 @@ func selects(selector, labels map[string]string) bool {
 // charts are those of owners, then those of Services.
 func (c *counts) charts() []Chart {
 	var all []Chart
-	for _, l := range slices.Concat(c.owned, c.served) {
+	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {
 		slices.SortFunc(l.lines, func(a, b Line) int {
 			return cmp.Compare(slices.Index(lineOrder, a.Name), slices.Index(lineOrder, b.Name))
 		})

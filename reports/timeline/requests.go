@@ -21,9 +21,9 @@ type request struct {
 // request begins the mark of a request, which its response ends.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, What: q.Verb, Note: "no answer is recorded"}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no answer is recorded"}
 	if q.Subresource != "" {
-		m.What += " " + q.Subresource
+		m.Action += " " + q.Subresource
 	}
 	ref := history.Ref{Resource: q.Resource, Namespace: q.Namespace, Name: q.Name}
 	if q.Name == "" && q.Object != nil {
@@ -32,22 +32,22 @@ func (b *builder) request(r *history.Record) {
 	m.Object = b.title(ref)
 	switch {
 	case q.Resource == "":
-		m.Lane, m.Object = b.lane(Subject, q.Subject+": other requests"), q.Path
+		m.Track, m.Object = b.track(Subject, q.Subject+": other requests"), q.Path
 	case q.Resource == leases:
-		m.Lane = b.lane(Subject, q.Subject+": leases")
+		m.Track = b.track(Subject, q.Subject+": leases")
 	case q.Resource == eventsOld || q.Resource == eventsNew:
-		m.Lane = b.lane(Subject, q.Subject+": events")
+		m.Track = b.track(Subject, q.Subject+": events")
 	case !q.IsWrite():
-		m.Lane = b.lane(Subject, q.Subject+": reads and watches")
+		m.Track = b.track(Subject, q.Subject+": reads and watches")
 	case q.Object != nil:
 		object := *q.Object
 		object.Ref = ref
 		if ref.Name == "" {
 			m.Object = b.title(history.Ref{Resource: ref.Resource, Namespace: ref.Namespace, Name: object.GenerateName})
 		}
-		m.Lane = b.objectLane(&object)
+		m.Track = b.objectTrack(&object)
 	default:
-		m.Lane = b.refLane(ref)
+		m.Track = b.refTrack(ref)
 	}
 	if isChange(q.Verb) {
 		m.Kind = Write
@@ -68,21 +68,21 @@ func (b *builder) response(r *history.Record) {
 	if !q.drawn {
 		return
 	}
-	m := b.end(q.mark, r)
+	m := b.endMark(q.mark, r)
 	m.Note, m.Fault = answer(r.Response), r.Response.Fault
 	if !r.Response.OK() {
 		m.Kind = Refused
 	}
 	if o := r.Response.Object; o != nil && r.Response.OK() {
 		m.Version = o.Version
-		if o.Name != "" && isChange(m.What) && o.Resource != eventsOld && o.Resource != eventsNew {
+		if o.Name != "" && isChange(m.Action) && o.Resource != eventsOld && o.Resource != eventsNew {
 			m.Object = b.title(o.Ref) // a create has its name from the server
 		}
 	}
-	if b.drawn.holds(m.Seq) {
-		b.pace.answered(m)
+	if b.window.contains(m.Seq) {
+		b.rates.answered(m)
 	}
-	if m.What != "watch" && m.What != "list" { // nothing more is to come
+	if m.Action != "watch" && m.Action != "list" { // nothing more is to come
 		delete(b.requests, r.Response.ID)
 	}
 }
@@ -116,14 +116,14 @@ func (b *builder) delivery(r *history.Record) {
 	if d.Type == history.Bookmark {
 		return
 	}
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Delivery, What: string(d.Type), Note: "to " + d.Subject, Version: d.Object.Version}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Delivery, Action: string(d.Type), Note: "to " + d.Subject, Version: d.Object.Version}
 	if d.Type == history.Error {
-		m.Lane, m.Object = b.lane(Subject, d.Subject+": reads and watches"), d.Resource
+		m.Track, m.Object = b.track(Subject, d.Subject+": reads and watches"), d.Resource
 		b.mark(m)
 		return
 	}
 	m.Object = b.title(d.Object.Ref)
-	m.Lane = b.objectLane(&d.Object)
+	m.Track = b.objectTrack(&d.Object)
 	if q, ok := b.requests[d.ID]; ok {
 		m.From = q.opened // the version may have been committed since
 	}
@@ -131,31 +131,31 @@ func (b *builder) delivery(r *history.Record) {
 		m.Note += fmt.Sprintf(", held for %s by a fault", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
-	if _, ok := b.seen[d.Object.Version]; ok {
-		b.tellLag(place)
+	if _, ok := b.committedAt[d.Object.Version]; ok {
+		b.setLag(place)
 		return
 	}
-	b.late = append(b.late, place) // the truth may be recorded a moment later
+	b.withoutCommit = append(b.withoutCommit, place) // the truth may be recorded a moment later
 }
 
-// tellLag says of a delivery since when its version was true.
-func (b *builder) tellLag(place int) {
+// setLag says of a delivery since when its version was true.
+func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
-	committed, ok := b.seen[m.Version]
+	committed, ok := b.committedAt[m.Version]
 	if !ok {
 		committed = m.To // nobody else saw it: nothing is known of its lag
 	}
 	m.From = min(max(m.From, committed), m.To)
-	if resource, _, _ := strings.Cut(m.Object, " "); b.drawn.holds(m.Seq) {
-		b.pace.delivered(m.To, resource, m.To-m.From)
+	if resource, _, _ := strings.Cut(m.Object, " "); b.window.contains(m.Seq) {
+		b.rates.delivered(m.To, resource, m.To-m.From)
 	}
 }
 
-// closed marks the end of a watch.
-func (b *builder) closed(r *history.Record) {
+// watchClosed marks the end of a watch.
+func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{
-		Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Subject, c.Subject+": reads and watches"), Kind: Read,
-		What: "watch ended", Object: c.Resource, Note: c.Reason,
+		Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Subject, c.Subject+": reads and watches"), Kind: Read,
+		Action: "watch ended", Object: c.Resource, Note: c.Reason,
 	})
 }

@@ -13,9 +13,9 @@ type Timeline struct {
 	Start  history.Start
 	End    time.Duration // of the last record
 	Phases []Phase
-	// Lanes are in the order in which they are to be shown: Mark.Lane and Band.Lane
+	// Tracks are in the order in which they are to be shown: Mark.Lane and Band.Lane
 	// are places in it.
-	Lanes      []Lane
+	Tracks      []Track
 	Bands      []Band // in order of their beginnings
 	Marks      []Mark // in order of Seq
 	Charts     []Chart
@@ -51,8 +51,8 @@ const (
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
 
-// Lane is a row of the timeline: an object, or several that belong together.
-type Lane struct {
+// Track is a row of the timeline: an object, or several that belong together.
+type Track struct {
 	Group Group
 	// Name is unique in the timeline, such as "replicasets.apps web" or
 	// "pods of replicasets.apps web".
@@ -91,9 +91,9 @@ type Mark struct {
 	// version was committed, or its watch was opened if that was later: To less
 	// From is how late the subject learned of it.
 	From, To time.Duration
-	Lane     int
+	Track     int
 	Kind     Kind
-	What     string // the verb or the type of the event, such as "create" or "MODIFIED"
+	Action     string // the verb or the type of the event, such as "create" or "MODIFIED"
 	Object   string // what it happened to, such as "pods web-x7k2p"; empty for none
 	Note     string // what is to be known of it: an answer, a state, a fault's words
 	Version  history.Version
@@ -102,7 +102,7 @@ type Mark struct {
 
 // Band is something that lasts: a fault, or the life of a process.
 type Band struct {
-	Lane     int
+	Track     int
 	Kind     Kind // Fault or Process
 	From, To time.Duration
 	Note     string

@@ -23,47 +23,47 @@ type Aborted struct {
 	awaited *history.Ref // with that step; nil if nothing was
 }
 
-// brokenOff reads how the workload of a run ended from the step that failed.
-func brokenOff(step *history.Step, results []check.Result) *Aborted {
+// abortedAt reads how the workload of a run ended from the step that failed.
+func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
 	}
 	b := &Aborted{Index: step.Index, Step: step.Detail, Reason: step.Error, awaited: step.Awaited}
-	for _, e := range excuses(results) {
+	for _, e := range knownFailures(results) {
 		if b.awaited != nil && e.object.Resource == b.awaited.Resource && e.object.Name == b.awaited.Name {
-			b.KnownIssue = e.weakness
+			b.KnownIssue = e.issue
 			break
 		}
 	}
 	return b
 }
 
-// excuse is something that a run was excused for: a weakness that upstream is known
+// knownFailure is something that a run was excused for: a weakness that upstream is known
 // for broke a check, as an object shows.
-type excuse struct {
-	weakness *check.KnownIssue
+type knownFailure struct {
+	issue *check.KnownIssue
 	check    string // its ID
 	object   history.Ref
 }
 
-// excuses are all that a run was excused for. What only looks like a weakness, and
+// knownFailures are all that a run was excused for. What only looks like a weakness, and
 // was held against its subject, is none.
-func excuses(results []check.Result) []excuse {
-	var all []excuse
+func knownFailures(results []check.Result) []knownFailure {
+	var all []knownFailure
 	for _, result := range results {
 		for _, e := range result.Evidence {
 			i := slices.IndexFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return w.Trap == e.KnownIssue })
 			if result.Verdict == check.KnownUpstream && e.Object != nil && i >= 0 {
-				all = append(all, excuse{check.KnownIssues[i], result.Check, *e.Object})
+				all = append(all, knownFailure{check.KnownIssues[i], result.Check, *e.Object})
 			}
 		}
 	}
 	return all
 }
 
-// reached says how a run fared with the step at an index, for a person; it is empty
+// stepOutcome says how a run fared with the step at an index, for a person; it is empty
 // where the run did not come to do it.
-func (s *Side) reached(index int) string {
+func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
 		return "done"
@@ -74,20 +74,20 @@ func (s *Side) reached(index int) string {
 	}
 }
 
-// workloads tells of each step with which a workload ended before its last:
+// workloadDifferences tells of each step with which a workload ended before its last:
 // undeclared, unless a weakness accounts for it. Two that ended with one step, by no
 // weakness, are both wrong; by a weakness each they got equally far.
-func workloads(subject, base *Side) []Difference {
+func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
-		return together(subject, base)
+		return sameStepDifference(subject, base)
 	}
 	var all []Difference
 	for _, b := range []*Aborted{mine, theirs} {
 		if b == nil {
 			continue
 		}
-		d := ended(b.Index, b.Step, subject, base)
+		d := stepDifference(b.Index, b.Step, subject, base)
 		if b.KnownIssue != nil {
 			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; what would have come after the step is not compared"
 		}
@@ -96,10 +96,10 @@ func workloads(subject, base *Side) []Difference {
 	return all
 }
 
-// together is what there is to tell of two workloads that ended with the same step.
-func together(subject, base *Side) []Difference {
+// sameStepDifference is what there is to tell of two workloads that ended with the same step.
+func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
-	d := ended(mine.Index, mine.Step, subject, base)
+	d := stepDifference(mine.Index, mine.Step, subject, base)
 	switch {
 	case mine.KnownIssue != nil && theirs.KnownIssue != nil:
 		return nil
@@ -111,23 +111,23 @@ func together(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// ended is how the two fared with a step. Its standing is as yet undeclared.
-func ended(index int, step string, subject, base *Side) Difference {
+// stepDifference is how the two fared with a step. Its standing is as yet undeclared.
+func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
-		Subject: subject.reached(index), Base: base.reached(index),
+		Subject: subject.stepOutcome(index), Base: base.stepOutcome(index),
 	}
 }
 
-// unfinished tells of runs that ended before they were over. There is nothing else to
+// unfinishedDifferences tells of runs that ended before they were over. There is nothing else to
 // compare of them but the guarantees that they broke by then.
-func unfinished(subject, base *Side) []Difference {
+func unfinishedDifferences(subject, base *Side) []Difference {
 	fared := func(s *Side) string { return cmp.Or(s.Unfinished, "went to its end") }
 	all := []Difference{{
 		Aspect: Workloads, Object: "the run", What: "as a whole", Subject: fared(subject), Base: fared(base),
 		Classification: Undeclared, Reason: "nothing else is compared but what failed until then",
 	}}
-	for _, d := range verdicts(subject, base) {
+	for _, d := range verdictDifferences(subject, base) {
 		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
 			all = append(all, d)
 		}
@@ -135,9 +135,9 @@ func unfinished(subject, base *Side) []Difference {
 	return all
 }
 
-// cutShort is the side whose workload ended before the other's, by a weakness that
+// abortedByKnownIssue is the side whose workload ended before the other's, by a weakness that
 // upstream is known for; nil if neither did.
-func cutShort(subject, base *Side) *Side {
+func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
 		short, other = other, short
@@ -149,32 +149,32 @@ func cutShort(subject, base *Side) *Side {
 	return short
 }
 
-// hangs reports whether how an object ended hangs on what one run was not asked for
+// dependsOnMissingSteps reports whether how an object ended hangs on what one run was not asked for
 // any more, or on what it came to grief with: the other run changed it later than
 // that, or it is what was awaited, or of it.
-func hangs(d *Difference, subject, base *Side) bool {
-	short, long := cutShort(subject, base), subject
+func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
+	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
 		long = base
 	}
-	changed, ok := long.changed[d.Object]
-	return ok && changed >= short.Aborted.Index || short.belongs(d.Object, *short.Aborted.awaited, long)
+	changed, ok := long.lastChanged[d.Object]
+	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// follows reports whether a difference of milestones comes of what one run was not
+// followsMissingSteps reports whether a difference of milestones comes of what one run was not
 // asked for any more. What a run had shown before the step began with which one of
 // them was broken off, both were asked for.
-func follows(d *Difference, subject, base *Side) bool {
-	step := cutShort(subject, base).Aborted.Index
+func followsMissingSteps(d *Difference, subject, base *Side) bool {
+	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {
 	case Conditions, Events:
 		side, value := subject, d.Subject
 		if value == "" {
 			side, value = base, d.Base
 		}
-		return side.since[Milestone{kind, d.Object}][value] >= step
+		return side.firstSeen[Milestone{kind, d.Object}][value] >= step
 	case Rollout:
-		return sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", "))
+		return inSameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", "))
 	default:
 		return true
 	}

@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// pace is how fast things went: how late the subject learned of versions, and
+// eventRates is how fast things went: how late the subject learned of versions, and
 // how many requests it made. Both are drawn in slices of time.
-type pace struct {
-	lags     map[string][]sample // by resource
+type eventRates struct {
+	lags     map[string][]lagSample // by resource
 	requests map[string][]time.Duration
 }
 
-type sample struct{ at, lag time.Duration }
+type lagSample struct{ at, lag time.Duration }
 
-func newPace() *pace {
-	return &pace{lags: map[string][]sample{}, requests: map[string][]time.Duration{}}
+func newEventRates() *eventRates {
+	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
 // delivered notes how late a version of a resource was handed over.
-func (p *pace) delivered(at time.Duration, resource string, lag time.Duration) {
-	p.lags[resource] = append(p.lags[resource], sample{at, lag})
+func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
+	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
 // answered notes a request that has its answer.
-func (p *pace) answered(m *Mark) {
+func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// slicesMax is into how many slices a run is cut: as many as a narrow screen
+// maxSlices is into how many slices a run is cut: as many as a narrow screen
 // tells apart. No slice is shorter than sliceMin.
 const (
-	slicesMax = 300
-	sliceMin  = 50 * time.Millisecond
+	maxSlices = 300
+	minSlice  = 50 * time.Millisecond
 )
 
 // charts draws the longest lag of each slice, and the requests of each a second.
-func (p *pace) charts(end time.Duration) []Chart {
-	slice := max(end/slicesMax, sliceMin)
+func (p *eventRates) charts(end time.Duration) []Chart {
+	slice := max(end/maxSlices, minSlice)
 	n := int(end/slice) + 1
 	lag := Chart{Title: "How late watch events were", Unit: "ms"}
 	for _, resource := range slices.Sorted(maps.Keys(p.lags)) {

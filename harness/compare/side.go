@@ -31,32 +31,32 @@ type Side struct {
 	Unfinished string
 	Cost       Cost
 
-	// since has the step, from 0, that had begun last when a value of a milestone was
+	// firstSeen has the step, from 0, that had begun last when a value of a milestone was
 	// first seen; -1 before the first.
-	since map[Milestone]map[string]int
-	// changed has the step, from 0, that had begun last when an object last changed,
+	firstSeen map[Milestone]map[string]int
+	// lastChanged has the step, from 0, that had begun last when an object last changed,
 	// by the names of End; -1 before the first.
-	changed map[string]int
-	stable  *names
+	lastChanged map[string]int
+	names  *names
 
-	// lossy: a write of a ReplicaSet may have been done without the subject having
+	// lostAnswers: a write of a ReplicaSet may have been done without the subject having
 	// been told, or an event about it may have been lost.
-	lossy bool
-	// stalled: the last that was sent of some component's events got no answer, and may
+	lostAnswers bool
+	// stalledEvents: the last that was sent of some component's events got no answer, and may
 	// have held up others to the end.
-	stalled bool
+	stalledEvents bool
 }
 
-// shows reports whether a name of End stands for an object that the run has evidence of.
-func (s *Side) shows(name string, object history.Ref) bool {
-	return name == s.stable.of(&history.Object{Ref: object})
+// isNameOf reports whether a name of End stands for an object that the run has evidence of.
+func (s *Side) isNameOf(name string, object history.Ref) bool {
+	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// belongs reports whether what a name of End stands for is an object that the run has
+// isOrIsOwnedBy reports whether what a name of End stands for is an object that the run has
 // evidence of, or is owned by it. What only the other run made is of what it was there.
-func (s *Side) belongs(name string, to history.Ref, other *Side) bool {
-	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.stable.owners[name], other.stable.owners[name]) {
-		if s.shows(name, to) {
+func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
+	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
+		if s.isNameOf(name, to) {
 			return true
 		}
 	}
@@ -89,7 +89,7 @@ const (
 
 // SideOf reads what of a run can be compared from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, changed: map[string]int{}, open: map[uint64]open{}, stalled: map[string]bool{}}
+	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -104,13 +104,13 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 		return nil, err
 	}
 	side := &Side{
-		Subject: o.subject, Results: results, Cost: cost, Aborted: brokenOff(o.failed, results),
-		Unfinished: o.unfinished(), lossy: o.lossy || len(o.open) > 0, stalled: len(o.stalled) > 0, changed: o.changed, stable: o.names,
+		Subject: o.subject, Results: results, Cost: cost, Aborted: abortedAt(o.failed, results),
+		Unfinished: o.unfinished(), lostAnswers: o.lostAnswers || len(o.pending) > 0, stalledEvents: len(o.stalledEvents) > 0, lastChanged: o.lastChanged, names: o.names,
 	}
-	if side.End, err = o.end(); err != nil {
+	if side.End, err = o.endState(); err != nil {
 		return nil, fmt.Errorf("reading the end of a run: %w", err)
 	}
-	if side.Milestones, side.since, err = o.milestones(); err != nil {
+	if side.Milestones, side.firstSeen, err = o.milestones(); err != nil {
 		return nil, fmt.Errorf("reading the course of a run: %w", err)
 	}
 	return side, nil
@@ -123,19 +123,19 @@ type observer struct {
 	ended    bool
 	step     int           // the one that began last, from 0
 	failed   *history.Step // with which the workload ended
-	missed   string        // what a witness missed first
+	gap   string        // what a witness missed first
 	died     string        // which replica last died, and how
 	live     map[types.UID]*history.Object
-	changed  map[string]int  // see [Side]
-	versions []seen          // of owners, in order
-	events   []seen          // as the subject sent them
-	open     map[uint64]open // writes of ReplicaSets and events that have no answer yet, by ID
-	lossy    bool
-	stalled  map[string]bool // components, see [Side]
+	lastChanged  map[string]int  // see [Side]
+	versions []versionAtStep          // of owners, in order
+	events   []versionAtStep          // as the subject sent them
+	pending     map[uint64]pendingRequest // writes of ReplicaSets and events that have no answer yet, by ID
+	lostAnswers    bool
+	stalledEvents  map[string]bool // components, see [Side]
 }
 
-// open is a request that has no answer yet.
-type open struct {
+// pendingRequest is a request that has no answer yet.
+type pendingRequest struct {
 	resource  string
 	component string // whose event it is; empty if it is none, or a change of one
 }
@@ -152,41 +152,41 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// seen is a version of an object and the step that had begun last by then.
-type seen struct {
+// versionAtStep is a version of an object and the step that had begun last by then.
+type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// loses looks for answers, and events, that were lost: those of requests that failed
+// trackLostAnswers looks for answers, and events, that were lost: those of requests that failed
 // in a way that leaves open what has become of them, and of replicas that ended.
-func (o *observer) loses(r *history.Record) {
+func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
 		(r.Request.Resource == replicaSets || isEvents(r.Request.Resource)):
-		o.open[r.Request.ID] = open{r.Request.Resource, componentOf(r.Request.Object)}
+		o.pending[r.Request.ID] = pendingRequest{r.Request.Resource, componentOf(r.Request.Object)}
 	case r.Response != nil:
-		request, asked := o.open[r.Response.ID]
-		delete(o.open, r.Response.ID)
+		request, asked := o.pending[r.Response.ID]
+		delete(o.pending, r.Response.ID)
 		server := r.Response.ServerCode
 		undecided := server == 0 || server < 300 || server >= 500
 		switch {
 		case !isEvents(request.resource):
 		case r.Response.Code == 0:
-			o.stalled[request.component] = true
+			o.stalledEvents[request.component] = true
 		default:
-			delete(o.stalled, request.component)
+			delete(o.stalledEvents, request.component)
 		}
-		o.lossy = o.lossy || asked && !r.Response.OK() && (isEvents(request.resource) || r.Response.Reached && undecided)
+		o.lostAnswers = o.lostAnswers || asked && !r.Response.OK() && (isEvents(request.resource) || r.Response.Reached && undecided)
 	case r.Process != nil && isSubject(r.Process):
-		o.lossy = o.lossy || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
+		o.lostAnswers = o.lostAnswers || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
 	}
 }
 
 // unfinished says why the run is not whole.
 func (o *observer) unfinished() string {
-	if o.ended || o.missed != "" {
-		return o.missed
+	if o.ended || o.gap != "" {
+		return o.gap
 	}
 	return cmp.Or(o.died, "the history ends before the run did")
 }
@@ -199,7 +199,7 @@ func isEvents(resource string) bool {
 
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
-		o.loses(r)
+		o.trackLostAnswers(r)
 	}
 	switch {
 	case o.ended:
@@ -209,19 +209,19 @@ func (o *observer) observe(r *history.Record) {
 		o.ended = r.Phase.Name == history.PhaseEnd
 	case r.Commit != nil:
 		object := &r.Commit.Object
-		o.names.learn(object)
-		o.changed[o.names.group(object)] = o.step
+		o.names.observe(object)
+		o.lastChanged[o.names.endStateName(object)] = o.step
 		if r.Commit.Type == history.Deleted {
 			delete(o.live, object.UID)
 			return
 		}
 		o.live[object.UID] = object
 		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
-			o.versions = append(o.versions, seen{object, o.step})
+			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
-	case r.Gap != nil && o.missed == "":
+	case r.Gap != nil && o.gap == "":
 		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the rest is the end of a log
-		o.missed = r.Gap.Source + ": " + detail
+		o.gap = r.Gap.Source + ": " + detail
 	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
 		o.died = r.Process.Name + " died: " + r.Process.Detail
 	case r.Step != nil && r.Step.Event == history.StepBegun:
@@ -229,7 +229,7 @@ func (o *observer) observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		o.failed = r.Step
 	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource):
-		o.events = append(o.events, seen{r.Request.Object, o.step})
+		o.events = append(o.events, versionAtStep{r.Request.Object, o.step})
 	}
 }
 
@@ -241,26 +241,26 @@ const (
 	controllers = "replicationcontrollers"
 )
 
-// course gathers what happens to objects on their way.
-type course struct {
+// milestoneSet gathers what happens to objects on their way.
+type milestoneSet struct {
 	milestones map[Milestone][]string
-	since      map[Milestone]map[string]int // see [Side]
+	firstSeen      map[Milestone]map[string]int // see [Side]
 }
 
-func (c *course) add(step int, kind MilestoneKind, object, value string) {
+func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	m := Milestone{kind, object}
 	c.milestones[m] = append(c.milestones[m], value)
-	if c.since[m] == nil {
-		c.since[m] = map[string]int{}
+	if c.firstSeen[m] == nil {
+		c.firstSeen[m] = map[string]int{}
 	}
-	if _, ok := c.since[m][value]; !ok {
-		c.since[m][value] = step
+	if _, ok := c.firstSeen[m][value]; !ok {
+		c.firstSeen[m][value] = step
 	}
 }
 
 // milestones looks at the versions of owners and at events in order.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
-	all := course{map[Milestone][]string{}, map[Milestone]map[string]int{}}
+	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
 		if err := o.milestonesOf(version, &all); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", version.Ref, err)
@@ -277,14 +277,14 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 		all.add(event.step, Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
 	}
 	for milestone, values := range all.milestones {
-		all.milestones[milestone] = milestone.Kind.tidy(values)
+		all.milestones[milestone] = milestone.Kind.normalize(values)
 	}
-	return all.milestones, all.since, nil
+	return all.milestones, all.firstSeen, nil
 }
 
 // milestonesOf looks at one version of an owner.
-func (o *observer) milestonesOf(version seen, all *course) error {
-	name := o.names.of(version.Object)
+func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
+	name := o.names.stableName(version.Object)
 	var body struct {
 		Spec   struct{ Replicas *int }
 		Status struct {
@@ -311,23 +311,23 @@ func (o *observer) milestonesOf(version seen, all *course) error {
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// tidy leaves what is compared of the values of a milestone.
-func (k MilestoneKind) tidy(values []string) []string {
+// normalize leaves what is compared of the values of a milestone.
+func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
 		slices.Sort(values)
 		return slices.Compact(values)
 	case Rollout:
-		return inOrder(values)
+		return firstOccurrences(values)
 	case Sizes:
-		return turns(slices.Compact(values))
+		return turningPoints(slices.Compact(values))
 	default:
 		return slices.Compact(values)
 	}
 }
 
-// inOrder leaves the first of each value.
-func inOrder(values []string) []string {
+// firstOccurrences leaves the first of each value.
+func firstOccurrences(values []string) []string {
 	var first []string
 	for _, value := range values {
 		if !slices.Contains(first, value) {
@@ -337,9 +337,9 @@ func inOrder(values []string) []string {
 	return first
 }
 
-// turns leaves the values between which a sequence of whole numbers rises or
+// turningPoints leaves the values between which a sequence of whole numbers rises or
 // falls, its ends included.
-func turns(values []string) []string {
+func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int
 		_, _ = fmt.Sscan(values[i], &n) // they were written by milestones
