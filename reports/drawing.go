@@ -8,17 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawnTimeline is a timeline as the page's script reads it. Marks are columns, not
-// rows, and their words are places in a table: a run has tens of thousands of
-// them, and few distinct words. All times are whole microseconds since the start
-// of the history.
+// drawnTimeline is a timeline as the page's script reads it. A run has tens of thousands of
+// marks with few distinct strings. So marks are columns, and strings are indexes in Words.
+// All times are whole microseconds since the start of the history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
-	Omitted        string                    `json:"cut,omitempty"`
-	Displayed      []int64                   `json:"drawn"` // of which time all is
+	Omitted    string                    `json:"omitted,omitempty"`
+	Displayed  []int64                   `json:"displayed"` // the displayed window
 	Phases     []drawnPhase              `json:"phases"`
-	Tracks      []drawnTrack               `json:"lanes"`
+	Tracks     []drawnTrack              `json:"tracks"`
 	Bands      []drawnBand               `json:"bands"`
 	Words      []string                  `json:"words"`
 	Marks      drawnMarks                `json:"marks"`
@@ -39,23 +38,23 @@ type drawnTrack struct {
 }
 
 type drawnBand struct {
-	Track int    `json:"lane"`
-	Kind string `json:"kind"`
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-	Note string `json:"note"`
+	Track int    `json:"track"`
+	Kind  string `json:"kind"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Note  string `json:"note"`
 }
 
-// drawnMarks are columns of equal length. Kind, What, Object, Note and Fault are
-// places in Words.
+// drawnMarks are columns of equal length. Kind, Action, Object, Note and Fault are indexes
+// in Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`
 	From    []int64 `json:"from"`
 	To      []int64 `json:"to"`
-	Track    []int   `json:"lane"`
+	Track   []int   `json:"track"`
 	Kind    []int   `json:"kind"`
-	Action    []int   `json:"what"`
+	Action  []int   `json:"action"`
 	Object  []int   `json:"object"`
 	Note    []int   `json:"note"`
 	Fault   []int   `json:"fault"`
@@ -83,12 +82,12 @@ type drawnViolation struct {
 	Records []int64 `json:"records"`
 }
 
-// draw turns a timeline into what the script reads.
+// draw converts a timeline for the script.
 func draw(t *timeline.Timeline) *drawnTimeline {
 	d := &drawnTimeline{
 		Subject: t.Start.Subject, End: t.End.Microseconds(), Omitted: t.Omitted, Cited: t.Cited,
-		Displayed:  microseconds([]time.Duration{t.Displayed.From, t.Displayed.To}),
-		Phases: []drawnPhase{}, Tracks: []drawnTrack{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
+		Displayed: microseconds([]time.Duration{t.Displayed.From, t.Displayed.To}),
+		Phases:    []drawnPhase{}, Tracks: []drawnTrack{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
 	}
 	for _, p := range t.Phases {
 		d.Phases = append(d.Phases, drawnPhase{string(p.Name), p.At.Microseconds()})

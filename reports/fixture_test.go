@@ -93,7 +93,8 @@ func laggingRun(t *testing.T, pods int) Run {
 	return r
 }
 
-// pod is created, comes to life, and is told of late. It returns the request's Seq.
+// pod adds the creation of a pod, its progress to ready, and late deliveries. It returns the
+// Seq of the create request.
 func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	const micro = time.Microsecond
 	id := uint64(100 + i)

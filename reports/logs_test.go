@@ -29,8 +29,8 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow: of a log there is what was written around the first violation, with
-// the lines that belong to it.
+// TestWindow demands the log lines around the first violation, with their continuation
+// lines.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	w := logWindowAround(&timeline.Timeline{
@@ -57,7 +57,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestTail: of a large file there are the last whole lines.
+// TestTail demands the last whole lines of a large file.
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods.yaml")
 	line := strings.Repeat("x", 99) + "\n"
@@ -68,7 +68,7 @@ func TestTail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(log.Text)%len(line) != 0 || len(log.Text) > maxLogPart || !strings.HasPrefix(log.Component, "The end of it; ") {
-		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Component, len(line))
+	if len(log.Text)%len(line) != 0 || len(log.Text) > maxLogPart || !strings.HasPrefix(log.Excerpt, "The end of the file, ") {
+		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Excerpt, len(line))
 	}
 }

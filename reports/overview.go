@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData is what the page of several runs begins with.
+// overviewData is the first part of the page of several runs.
 type overviewData struct {
-	When     string          // they were begun, empty if that is not known
+	When     string          // start times; empty if not known
 	Failures []pageFailure   // worst first
-	Days   []dayCounts         // oldest first
-	Verdicts []check.Verdict // the columns of the tallies
-	Subjects []verdictCounts         // of each subject, whatever the scenario; the worst first
-	NotClean    []verdictCounts         // of each scenario on each subject that not always passed; the worst first
-	Clean    []verdictCounts         // of the others
+	Days     []dayCounts     // oldest first
+	Verdicts []check.Verdict // the columns of the tables of counts
+	Subjects []verdictCounts // counts by subject, worst first
+	NotClean []verdictCounts // counts by scenario and subject, if not all runs passed; worst first
+	Clean    []verdictCounts // counts of the other scenarios
 }
 
 type pageFailure struct {
@@ -26,13 +26,13 @@ type pageFailure struct {
 	Reason, Guarantee, Page                    string
 }
 
-// dayCounts is the runs of one day of UTC.
+// dayCounts counts the runs of one day (UTC) by verdict.
 type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares are what each verdict has of the runs.
+// Shares returns the percentage of each verdict.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
@@ -51,12 +51,12 @@ type share struct {
 	Percent string
 }
 
-// verdictCounts is all runs of a scenario on a subject, or of all scenarios on it.
+// verdictCounts counts the runs of a scenario on a subject, or of all scenarios on it.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
 	Counts            []verdictCount
-	Seconds, Longest  string // the median and the longest
+	Seconds, Longest  string // of the median and the longest run
 }
 
 // clean reports whether every run passed.
@@ -64,11 +64,11 @@ func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// verdictCountsTable is tallies as the page has them.
+// verdictCountsTable is a table of counts on the page.
 type verdictCountsTable struct {
 	Verdicts  []check.Verdict
 	Rows      []verdictCounts
-	Scenarios bool // there is a column for them
+	Scenarios bool // the table has a column for scenarios
 }
 
 type verdictCount struct {
@@ -76,13 +76,13 @@ type verdictCount struct {
 	N       int
 }
 
-// overview sums up several runs for a page in a directory.
+// overview summarizes several runs. Links are relative to the directory dir.
 func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
 	for _, f := range groupFailures(runs) {
-		broken, _ := check.Find(f.check)
+		definition, _ := check.Find(f.check)
 		o.Failures = append(o.Failures, pageFailure{
-			Guarantee: broken.Guarantee,
+			Guarantee: definition.Guarantee,
 			Verdict:   f.verdict, Subject: f.subject, Scenario: f.scenarioText(), Check: f.check, Times: countRuns(f.runs),
 			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
 		})
@@ -104,16 +104,16 @@ func overview(runs []Run, dir string) overviewData {
 	return o
 }
 
-// when says when runs were begun.
+// when returns the range of the runs' start times as text.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
-		if begun := run.Started.UTC(); !run.Started.IsZero() {
-			if first.IsZero() || begun.Before(first) {
-				first = begun
+		if start := run.Started.UTC(); !run.Started.IsZero() {
+			if first.IsZero() || start.Before(first) {
+				first = start
 			}
-			if begun.After(last) {
-				last = begun
+			if start.After(last) {
+				last = start
 			}
 		}
 	}
@@ -122,14 +122,14 @@ func when(runs []Run) string {
 	case first.IsZero():
 		return ""
 	case first.Format(minute) == last.Format(minute):
-		return "begun at " + first.Format(minute) + " UTC"
+		return "started at " + first.Format(minute) + " UTC"
 	default:
-		return "begun from " + first.Format(minute) + " to " + last.Format(minute) + " UTC"
+		return "started from " + first.Format(minute) + " to " + last.Format(minute) + " UTC"
 	}
 }
 
-// countByDay counts the runs by the day on which they began. Runs of which that is
-// not known are left out.
+// countByDay counts the runs by the day on which they started. It ignores runs without a
+// start time.
 func countByDay(runs []Run) []dayCounts {
 	var all []dayCounts
 	for _, run := range runs {
@@ -159,8 +159,8 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the verdicts of each scenario, by the name it is given, on each
-// subject.
+// countVerdicts counts the verdicts by subject and by the scenario that the function
+// scenario returns.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -102,42 +102,42 @@ func Cited(results []check.Result) []int64 {
 // builder is a timeline in the making.
 type builder struct {
 	t         *Timeline
-	window     window
-	last      int64                // the Seq of the last record
-	tracks     map[string]int       // by name
+	window    window
+	last      int64                 // the Seq of the last record
+	tracks    map[string]int        // by name
 	orders    map[string]trackOrder // of lanes by name, those included that are not drawn
-	lists     map[int64]int        // the marks of requests, by Seq of the lists that answer them
+	lists     map[int64]int         // the marks of requests, by Seq of the lists that answer them
 	cited     map[int64]bool
 	lastCited int64
 	steps     map[int]int    // the marks of steps that are not done
 	faults    map[int]int    // the bands of faults that are not healed
-	running     map[string]int // the bands of processes that live
+	running   map[string]int // the bands of processes that live
 	// requests are those of the subject of which more is to come, by ID.
-	requests map[uint64]*request
-	podTracks    map[string]podTrack // of pods, by title
-	committedAt     map[history.Version]time.Duration
-	withoutCommit     []int // the marks of deliveries whose version is not yet seen
-	counts   *counts
-	rates     *eventRates
+	requests      map[uint64]*request
+	podTracks     map[string]podTrack // of pods, by title
+	committedAt   map[history.Version]time.Duration
+	withoutCommit []int // the marks of deliveries whose version is not yet seen
+	counts        *counts
+	rates         *eventRates
 }
 
 // newBuilder begins a timeline of which a stretch is drawn, for some results.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
-		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
-		window:    drawn,
-		tracks:    map[string]int{},
-		orders:   map[string]trackOrder{},
-		lists:    map[int64]int{},
-		cited:    map[int64]bool{},
-		steps:    map[int]int{},
-		faults:   map[int]int{},
-		running:    map[string]int{},
-		requests: map[uint64]*request{},
-		podTracks:    map[string]podTrack{},
-		committedAt:     map[history.Version]time.Duration{},
-		counts:   newCounts(),
-		rates:     newEventRates(),
+		t:           &Timeline{Cited: map[int64]json.RawMessage{}},
+		window:      drawn,
+		tracks:      map[string]int{},
+		orders:      map[string]trackOrder{},
+		lists:       map[int64]int{},
+		cited:       map[int64]bool{},
+		steps:       map[int]int{},
+		faults:      map[int]int{},
+		running:     map[string]int{},
+		requests:    map[uint64]*request{},
+		podTracks:   map[string]podTrack{},
+		committedAt: map[history.Version]time.Duration{},
+		counts:      newCounts(),
+		rates:       newEventRates(),
 	}
 	for _, seq := range Cited(results) {
 		b.cited[seq], b.lastCited = true, seq

@@ -33,14 +33,14 @@ type podCount struct {
 type ownerCount struct {
 	owner           types.UID // the Deployment that controls it, if one does
 	existing, ready int
-	deleted            bool
+	deleted         bool
 	lines           *chartLines // nil for what a Deployment controls
 }
 
 // serviceCount is a Service, its Endpoints or both.
 type serviceCount struct {
 	selector map[string]string
-	exists    map[string]bool // by resource
+	exists   map[string]bool // by resource
 	lines    *chartLines
 }
 

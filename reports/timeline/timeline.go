@@ -15,7 +15,7 @@ type Timeline struct {
 	Phases []Phase
 	// Tracks are in the order in which they are to be shown: Mark.Lane and Band.Lane
 	// are places in it.
-	Tracks      []Track
+	Tracks     []Track
 	Bands      []Band // in order of their beginnings
 	Marks      []Mark // in order of Seq
 	Charts     []Chart
@@ -79,7 +79,7 @@ const (
 )
 
 func (k Kind) String() string {
-	return [kinds]string{"step", "fault", "process", "truth", "delivery", "write", "refused", "read", "gap"}[k]
+	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
 // Mark is one event.
@@ -91,9 +91,9 @@ type Mark struct {
 	// version was committed, or its watch was opened if that was later: To less
 	// From is how late the subject learned of it.
 	From, To time.Duration
-	Track     int
+	Track    int
 	Kind     Kind
-	Action     string // the verb or the type of the event, such as "create" or "MODIFIED"
+	Action   string // the verb or the type of the event, such as "create" or "MODIFIED"
 	Object   string // what it happened to, such as "pods web-x7k2p"; empty for none
 	Note     string // what is to be known of it: an answer, a state, a fault's words
 	Version  history.Version
@@ -102,7 +102,7 @@ type Mark struct {
 
 // Band is something that lasts: a fault, or the life of a process.
 type Band struct {
-	Track     int
+	Track    int
 	Kind     Kind // Fault or Process
 	From, To time.Duration
 	Note     string

@@ -68,7 +68,7 @@ func (b *builder) objectTrack(o *history.Object) int {
 
 // podTrack is the lane of a pod.
 type podTrack struct {
-	track  string
+	track string
 	order trackOrder
 }
 
