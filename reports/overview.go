@@ -81,10 +81,14 @@ func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
 	for _, f := range groupFailures(runs) {
 		definition, _ := check.Find(f.check)
+		link := pageOf(f.smallest, dir)
+		if f.check != "" {
+			link = checkPageOf(f.smallest, f.check, dir)
+		}
 		o.Failures = append(o.Failures, pageFailure{
 			Guarantee: definition.Guarantee,
 			Verdict:   f.verdict, Subject: f.subject, Scenario: f.scenarioText(), Check: f.check, Times: countRuns(f.runs),
-			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
+			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: link,
 		})
 	}
 	for _, verdict := range worstFirst {
