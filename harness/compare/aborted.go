@@ -10,20 +10,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Aborted is how a workload ended before its last step: with one that failed. What
-// would have come after it was never asked of the subject.
+// Aborted describes a workload that ended with a failed step. The subject never saw the
+// steps after it.
 type Aborted struct {
 	Index  int    // of the step, from 0
-	Step   string // in words
+	Step   string // as text
 	Reason string
-	// KnownIssue is what upstream is known for and that step came to grief by; nil
-	// where it is not known to be that.
+	// KnownIssue is the known upstream issue that made the step fail; nil if it is none.
 	KnownIssue *check.KnownIssue
 
-	awaited *history.Ref // with that step; nil if nothing was
+	awaited *history.Ref // the object that the step waited for; nil for none
 }
 
-// abortedAt reads how the workload of a run ended from the step that failed.
+// abortedAt describes the abort of a workload by its failed step; nil without one.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -38,21 +37,20 @@ func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	return b
 }
 
-// knownFailure is something that a run was excused for: a weakness that upstream is known
-// for broke a check, as an object shows.
+// knownFailure is a violation that matches a known upstream issue, with its object.
 type knownFailure struct {
-	issue *check.KnownIssue
-	check    string // its ID
-	object   history.Ref
+	issue  *check.KnownIssue
+	check  string // its ID
+	object history.Ref
 }
 
-// knownFailures are all that a run was excused for. What only looks like a weakness, and
-// was held against its subject, is none.
+// knownFailures returns the violations with the verdict known-upstream. Evidence that looks
+// like a known issue but has another verdict does not count.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
 		for _, e := range result.Evidence {
-			i := slices.IndexFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return w.Trap == e.KnownIssue })
+			i := slices.IndexFunc(check.KnownIssues, func(issue *check.KnownIssue) bool { return issue.Trap == e.KnownIssue })
 			if result.Verdict == check.KnownUpstream && e.Object != nil && i >= 0 {
 				all = append(all, knownFailure{check.KnownIssues[i], result.Check, *e.Object})
 			}
@@ -61,22 +59,21 @@ func knownFailures(results []check.Result) []knownFailure {
 	return all
 }
 
-// stepOutcome says how a run fared with the step at an index, for a person; it is empty
-// where the run did not come to do it.
+// stepOutcome says what happened to the step at an index; empty if the run did not reach it.
 func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
 		return "done"
 	case b.Index == index:
-		return "broken off: " + b.Reason
+		return "aborted: " + b.Reason
 	default:
 		return ""
 	}
 }
 
-// workloadDifferences tells of each step with which a workload ended before its last:
-// undeclared, unless a weakness accounts for it. Two that ended with one step, by no
-// weakness, are both wrong; by a weakness each they got equally far.
+// workloadDifferences returns a difference for each aborted workload. It is not compared if
+// a known upstream issue aborted the workload, otherwise undeclared. If both workloads were
+// aborted at the same step, see sameStepDifference.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -89,14 +86,15 @@ func workloadDifferences(subject, base *Side) []Difference {
 		}
 		d := stepDifference(b.Index, b.Step, subject, base)
 		if b.KnownIssue != nil {
-			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; what would have come after the step is not compared"
+			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; the steps after it are not compared"
 		}
 		all = append(all, d)
 	}
 	return all
 }
 
-// sameStepDifference is what there is to tell of two workloads that ended with the same step.
+// sameStepDifference compares two workloads that were aborted at the same step. Both are
+// wrong if neither, and equal if each, has a known upstream issue.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -106,12 +104,12 @@ func sameStepDifference(subject, base *Side) []Difference {
 	case mine.KnownIssue == nil && theirs.KnownIssue == nil:
 		d.Classification = BothWrong
 	default:
-		d.Reason = "one came to grief by a weakness that is known, the other did not"
+		d.Reason = "a known upstream issue aborted one run, but not the other"
 	}
 	return []Difference{d}
 }
 
-// stepDifference is how the two fared with a step. Its standing is as yet undeclared.
+// stepDifference returns the outcomes of a step, without a classification.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -119,13 +117,13 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences tells of runs that ended before they were over. There is nothing else to
-// compare of them but the guarantees that they broke by then.
+// unfinishedDifferences compares runs of which at least one is incomplete. It compares only
+// the guarantees that failed until then.
 func unfinishedDifferences(subject, base *Side) []Difference {
-	fared := func(s *Side) string { return cmp.Or(s.Unfinished, "went to its end") }
+	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
-		Aspect: Workloads, Object: "the run", What: "as a whole", Subject: fared(subject), Base: fared(base),
-		Classification: Undeclared, Reason: "nothing else is compared but what failed until then",
+		Aspect: Workloads, Object: "the run", What: "completion", Subject: outcome(subject), Base: outcome(base),
+		Classification: Undeclared, Reason: "only the checks that failed are compared",
 	}}
 	for _, d := range verdictDifferences(subject, base) {
 		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
@@ -135,8 +133,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue is the side whose workload ended before the other's, by a weakness that
-// upstream is known for; nil if neither did.
+// abortedByKnownIssue returns the side whose workload a known upstream issue aborted before
+// the other's; nil if there is none.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -149,9 +147,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether how an object ended hangs on what one run was not asked for
-// any more, or on what it came to grief with: the other run changed it later than
-// that, or it is what was awaited, or of it.
+// dependsOnMissingSteps reports whether an end state depends on the steps that one run did
+// not complete: the other run changed the object during or after these steps, or the object
+// is what the failed step waited for, or belongs to it.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -161,9 +159,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference of milestones comes of what one run was not
-// asked for any more. What a run had shown before the step began with which one of
-// them was broken off, both were asked for.
+// followsMissingSteps reports whether a difference of milestones depends on the steps that
+// one run did not complete. Values before the failed step do not depend on them.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

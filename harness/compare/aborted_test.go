@@ -44,9 +44,11 @@ func stuckRollout(verdict check.Verdict) check.Result {
 // for, is a difference.
 func TestBrokenOff(t *testing.T) {
 	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
-	larger := func(x *historyBuilder) { x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
+	larger := func(x *historyBuilder) {
+		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
+	}
 	const (
-		short       = "workload step 1, scale: done; broken off: not met"
+		short       = "workload step 1, scale: done; aborted: not met"
 		replicas    = "end state deployments.apps web, spec.replicas: 9; 2"
 		progressing = "end state deployments.apps web, status.conditions[Progressing]"
 	)
@@ -82,9 +84,9 @@ func TestBrokenOff(t *testing.T) {
 			},
 			want: map[string]Classification{
 				short: NotCompared,
-				"end state deployments.apps early, the object: asks for 1 pods; none": Undeclared,
-				"end state deployments.apps late, the object: asks for 1 pods; none":  NotCompared,
-				"end state deployments.apps odd, the object: none; asks for 1 pods":   Undeclared,
+				"end state deployments.apps early, the object: spec.replicas: 1; none": Undeclared,
+				"end state deployments.apps late, the object: spec.replicas: 1; none":  NotCompared,
+				"end state deployments.apps odd, the object: none; spec.replicas: 1":   Undeclared,
 				"end state pods of replicasets.apps web-<>, not ready: 2; 3":          NotCompared,
 			},
 		},
@@ -92,7 +94,7 @@ func TestBrokenOff(t *testing.T) {
 			name: "by a weakness that is the subject's", base: whole, theirs: passes,
 			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, ours: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{
-				"workload step 1, scale: broken off: not met; done":       NotCompared,
+				"workload step 1, scale: aborted: not met; done":       NotCompared,
 				"end state deployments.apps web, spec.replicas: 2; 9":     NotCompared,
 				"milestone ReplicaSet, events: none; New":                 NotCompared,
 				"verdict rollout-complete, verdict: known-upstream; pass": Undeclared,
@@ -123,21 +125,21 @@ func TestBrokenOff(t *testing.T) {
 			name: "both, by errors", ours: passes, theirs: passes,
 			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
-			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": BothWrong},
+			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": BothWrong},
 		},
 		{
 			name: "both, one by a weakness", ours: passes, theirs: stuckRollout(check.KnownUpstream),
 			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
-			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": Undeclared},
+			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": Undeclared},
 		},
 		{
 			name: "the other earlier, for no reason", ours: passes, theirs: stuckRollout(check.KnownUpstream),
 			subject: func(x *historyBuilder) { larger(x); x.stepFails(0, "web") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want: map[string]Classification{
-				"workload step 0, scale: broken off: not met; done": Undeclared,
-				"workload step 1, scale: none; broken off: not met": NotCompared,
+				"workload step 0, scale: aborted: not met; done": Undeclared,
+				"workload step 1, scale: none; aborted: not met": NotCompared,
 				replicas: Undeclared,
 			},
 		},
@@ -146,7 +148,7 @@ func TestBrokenOff(t *testing.T) {
 			subject: func(x *historyBuilder) { larger(x); x.stepsDone(0, 1); x.stepFails(2, "web") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want: map[string]Classification{
-				"workload step 2, scale: broken off: not met; none": Undeclared,
+				"workload step 2, scale: aborted: not met; none": Undeclared,
 				short: NotCompared, replicas: NotCompared,
 			},
 		},
@@ -197,7 +199,9 @@ func TestBrokenOff(t *testing.T) {
 // TestUnfinished: of a run that ended before it was over only that is told, and what
 // failed until then.
 func TestUnfinished(t *testing.T) {
-	larger := func(x *historyBuilder) { x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
+	larger := func(x *historyBuilder) {
+		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
+	}
 	dies := func(x *historyBuilder) {
 		x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exited with status 1"}})
 	}
@@ -223,14 +227,14 @@ func TestUnfinished(t *testing.T) {
 		want []string
 	}{
 		{"its subject died", side("qrs", dies, check.Fail, false), []string{
-			"undeclared: workload the run, as a whole: went to its end; subject-0 died: exited with status 1",
+			"undeclared: workload the run, completion: complete; subject-0 died: exited with status 1",
 			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
 		{"it was killed", side("qrs", func(*historyBuilder) {}, check.Unknown, false), []string{
-			"undeclared: workload the run, as a whole: went to its end; the history ends before the run did",
+			"undeclared: workload the run, completion: complete; the history ends before the run did",
 		}},
 		{"something was missed", side("qrs", misses, check.Unknown, true), []string{
-			"undeclared: workload the run, as a whole: went to its end; commits of pods: the watch ended",
+			"undeclared: workload the run, completion: complete; commits of pods: the watch ended",
 		}},
 		{"it died and was started again", side("qrs", func(x *historyBuilder) { larger(x); dies(x) }, check.Pass, true), nil},
 	} {

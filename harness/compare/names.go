@@ -10,16 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// names gives objects names that are the same in every run of a scenario. A
-// ReplicaSet of a Deployment is called by its template, a pod by its owner: what
-// is left of their own names is drawn at random, or a hash of one's own making.
+// names gives objects names that are the same in every run of a scenario. The name of a
+// Deployment's ReplicaSet is derived from its template, the name of a pod from its owner,
+// because their own names have random or implementation-specific suffixes.
 type names struct {
 	stable map[string]string // by "resource name"
-	// aliases is what texts may call objects by, and their stable names.
+	// aliases has the stable name for each object name that occurs in texts.
 	aliases map[string]string
-	// ownerOf has the owner that each object had when it was first seen, both by their
-	// stable names with their resources. Endpoints are taken to be of the Service of
-	// their name.
+	// ownerOf has the first owner of each object, both as stable names with their resources.
+	// The owner of Endpoints is the Service with the same name.
 	ownerOf map[string]string
 }
 
@@ -27,7 +26,7 @@ func newNames() *names {
 	return &names{stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
 }
 
-// observe takes in a version of an object. Owners are seen before what they own.
+// observe reads a version of an object. Owners must come before their dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -55,7 +54,7 @@ func (n *names) observe(o *history.Object) {
 	}
 }
 
-// stableName is the stable name of an object, its resource included.
+// stableName returns the stable name of an object with its resource.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -63,8 +62,8 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName is the stable name under which the end of an object is told: pods are told of
-// together, by their owner.
+// endStateName returns the name of an object in Side.End. All pods of one owner have one
+// name.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)
@@ -72,10 +71,10 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner is the owner of orphans.
-const noOwner = "nobody"
+// noOwner stands for the owner of an orphan.
+const noOwner = "no owner"
 
-// ownerName is the stable name of the owner of an object, or nobody.
+// ownerName returns the stable name of the owner of an object, or noOwner.
 func (n *names) ownerName(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
@@ -90,11 +89,11 @@ func (n *names) ownerName(o *history.Object) string {
 
 var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationController": controllers, "Deployment": deployments}
 
-// hashLabel is what a Deployment's controller tells its ReplicaSets apart by.
+// hashLabel is the label with which a Deployment controller distinguishes its ReplicaSets.
 const hashLabel = "pod-template-hash"
 
-// templateHash is a short word for the template of a ReplicaSet, without the label
-// that its controller put there.
+// templateHash returns a short hash of a ReplicaSet's template without the label that the
+// Deployment controller adds.
 func templateHash(o *history.Object) string {
 	var body struct {
 		Spec struct{ Template map[string]any }
@@ -116,14 +115,14 @@ func templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// What differs from run to run wherever it stands.
+// Patterns of texts that differ from run to run.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)
 	namePattern = regexp.MustCompile(`[a-z0-9]([-a-z0-9.]*[a-z0-9])?`)
 )
 
-// normalize replaces in a text what differs from run to run.
+// normalize replaces the parts of a text that differ from run to run.
 func (n *names) normalize(text string) string {
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = ipPattern.ReplaceAllString(text, "<ip>")

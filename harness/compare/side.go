@@ -14,46 +14,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Side is one run, as far as it can be compared with another of the same
-// scenario: everything in it has stable names.
+// Side is one run in a form that can be compared with other runs of the same scenario. All
+// objects in it have stable names.
 type Side struct {
-	Subject string // as the history has it: ours, upstream, exec:PATH
+	Subject string // from the history: ours, upstream, exec:PATH
 	Results []check.Result
-	// End is the objects that were there when observation ended, by stable name:
-	// what they say, by path, such as "status.conditions[Available].reason".
+	// End holds the fields of the objects that existed at the end, by stable name and path,
+	// such as "status.conditions[Available].reason".
 	End map[string]map[string]string
-	// Milestones are what happened on the way, by kind and object.
+	// Milestones are the values of each milestone during the run.
 	Milestones map[Milestone][]string
-	// Aborted is how the workload ended before its last step; nil if it did not.
+	// Aborted describes how the workload was aborted; nil if it completed.
 	Aborted *Aborted
-	// Unfinished says what ended the run before it was over, or was missed of it; empty
-	// if nothing did.
+	// Unfinished says why the run or its history is incomplete; empty if it is complete.
 	Unfinished string
 	Cost       Cost
 
-	// firstSeen has the step, from 0, that had begun last when a value of a milestone was
-	// first seen; -1 before the first.
+	// firstSeen has for each value of a milestone the last step (from 0) that had started when
+	// the value first occurred; -1 before the first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged has the step, from 0, that had begun last when an object last changed,
-	// by the names of End; -1 before the first.
+	// lastChanged has for each name of End the last step (from 0) that had started when the
+	// object last changed; -1 before the first step.
 	lastChanged map[string]int
-	names  *names
+	names       *names
 
-	// lostAnswers: a write of a ReplicaSet may have been done without the subject having
-	// been told, or an event about it may have been lost.
+	// lostAnswers reports that the response to a write of a ReplicaSet, or an event about it,
+	// may have been lost.
 	lostAnswers bool
-	// stalledEvents: the last that was sent of some component's events got no answer, and may
-	// have held up others to the end.
+	// stalledEvents reports that the last event of some component got no response, and may
+	// have delayed its later events to the end.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a name of End stands for an object that the run has evidence of.
+// isNameOf reports whether a name of End is the name of an object in the evidence.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether what a name of End stands for is an object that the run has
-// evidence of, or is owned by it. What only the other run made is of what it was there.
+// isOrIsOwnedBy reports whether a name of End is the name of an object in the evidence or of
+// one that it owns. For objects that only the other run has, the other run's owners count.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -63,31 +62,30 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	return false
 }
 
-// Milestone names something that happens to an object on its way.
+// Milestone identifies a sequence or set of values that an object has during a run.
 type Milestone struct {
 	Kind   MilestoneKind
-	Object string // by its stable name
+	Object string // the stable name
 }
 
-// MilestoneKind is what is looked at on the way.
+// MilestoneKind is the kind of a milestone.
 type MilestoneKind string
 
 // The kinds of milestones.
 const (
-	// Rollout: the ReplicaSets of a Deployment in the order in which they were made.
+	// Rollout: the ReplicaSets of a Deployment in the order of their creation.
 	Rollout MilestoneKind = "rollout"
-	// Sizes: the sizes that a ReplicaSet was given one after another, as far as the
-	// direction turned.
+	// Sizes: the values of a ReplicaSet's spec.replicas at which scaling changed direction.
 	Sizes MilestoneKind = "sizes"
-	// Conditions: every type, status and reason that an object's conditions had, as a set.
+	// Conditions: the types, statuses and reasons of an object's conditions, as a set.
 	Conditions MilestoneKind = "conditions"
-	// Revisions: the revisions that a Deployment said it was at, in order.
+	// Revisions: the values of a Deployment's revision annotation, in order.
 	Revisions MilestoneKind = "revisions"
 	// Events: the reasons of the events about objects of a kind, as a set.
 	Events MilestoneKind = "events"
 )
 
-// SideOf reads what of a run can be compared from its history and its results.
+// SideOf reads a run from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
 	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
@@ -108,39 +106,39 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 		Unfinished: o.unfinished(), lostAnswers: o.lostAnswers || len(o.pending) > 0, stalledEvents: len(o.stalledEvents) > 0, lastChanged: o.lastChanged, names: o.names,
 	}
 	if side.End, err = o.endState(); err != nil {
-		return nil, fmt.Errorf("reading the end of a run: %w", err)
+		return nil, fmt.Errorf("reading the end state of a run: %w", err)
 	}
 	if side.Milestones, side.firstSeen, err = o.milestones(); err != nil {
-		return nil, fmt.Errorf("reading the course of a run: %w", err)
+		return nil, fmt.Errorf("reading the milestones of a run: %w", err)
 	}
 	return side, nil
 }
 
-// observer keeps what is needed of a history.
+// observer collects the state of a run from its history.
 type observer struct {
-	subject  string
-	names    *names
-	ended    bool
-	step     int           // the one that began last, from 0
-	failed   *history.Step // with which the workload ended
-	gap   string        // what a witness missed first
-	died     string        // which replica last died, and how
-	live     map[types.UID]*history.Object
-	lastChanged  map[string]int  // see [Side]
-	versions []versionAtStep          // of owners, in order
-	events   []versionAtStep          // as the subject sent them
-	pending     map[uint64]pendingRequest // writes of ReplicaSets and events that have no answer yet, by ID
-	lostAnswers    bool
-	stalledEvents  map[string]bool // components, see [Side]
+	subject       string
+	names         *names
+	ended         bool
+	step          int           // the last step that started, from 0
+	failed        *history.Step // the failed step that aborted the workload
+	gap           string        // the first gap in the history
+	died          string        // the last replica that died, and why
+	live          map[types.UID]*history.Object
+	lastChanged   map[string]int            // see [Side]
+	versions      []versionAtStep           // versions of owners, in order
+	events        []versionAtStep           // events that the subject created
+	pending       map[uint64]pendingRequest // writes of ReplicaSets and events without a response, by request ID
+	lostAnswers   bool
+	stalledEvents map[string]bool // components, see [Side]
 }
 
-// pendingRequest is a request that has no answer yet.
+// pendingRequest is a request without a response.
 type pendingRequest struct {
 	resource  string
-	component string // whose event it is; empty if it is none, or a change of one
+	component string // the source of a created event; empty for other requests
 }
 
-// componentOf is the component that an event is of.
+// componentOf returns the source component of an event.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }
@@ -152,14 +150,14 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object and the step that had begun last by then.
+// versionAtStep is a version of an object and the last step that had started by then.
 type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// trackLostAnswers looks for answers, and events, that were lost: those of requests that failed
-// in a way that leaves open what has become of them, and of replicas that ended.
+// trackLostAnswers records lost responses and events: requests with an unknown result, and
+// replicas that ended.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -183,7 +181,7 @@ func (o *observer) trackLostAnswers(r *history.Record) {
 	}
 }
 
-// unfinished says why the run is not whole.
+// unfinished says why the run or its history is incomplete; empty if it is complete.
 func (o *observer) unfinished() string {
 	if o.ended || o.gap != "" {
 		return o.gap
@@ -220,7 +218,7 @@ func (o *observer) observe(r *history.Record) {
 			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
 	case r.Gap != nil && o.gap == "":
-		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the rest is the end of a log
+		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the other lines are the end of a log
 		o.gap = r.Gap.Source + ": " + detail
 	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
 		o.died = r.Process.Name + " died: " + r.Process.Detail
@@ -233,7 +231,7 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// The resources that are treated apart.
+// Resources with special rules.
 const (
 	pods        = "pods"
 	deployments = "deployments.apps"
@@ -241,10 +239,10 @@ const (
 	controllers = "replicationcontrollers"
 )
 
-// milestoneSet gathers what happens to objects on their way.
+// milestoneSet collects the values of milestones.
 type milestoneSet struct {
 	milestones map[Milestone][]string
-	firstSeen      map[Milestone]map[string]int // see [Side]
+	firstSeen  map[Milestone]map[string]int // see [Side]
 }
 
 func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
@@ -258,7 +256,7 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones looks at the versions of owners and at events in order.
+// milestones returns the milestones of owners and events.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
@@ -282,7 +280,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf looks at one version of an owner.
+// milestonesOf adds the milestones of one version of an owner.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	var body struct {
@@ -311,7 +309,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// normalize leaves what is compared of the values of a milestone.
+// normalize returns the values of a milestone that are compared.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -326,7 +324,7 @@ func (k MilestoneKind) normalize(values []string) []string {
 	}
 }
 
-// firstOccurrences leaves the first of each value.
+// firstOccurrences returns each value once, in order.
 func firstOccurrences(values []string) []string {
 	var first []string
 	for _, value := range values {
@@ -337,21 +335,21 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints leaves the values between which a sequence of whole numbers rises or
-// falls, its ends included.
+// turningPoints returns the first and last value of a sequence of integers, and the values
+// at which it changes direction.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int
 		_, _ = fmt.Sscan(values[i], &n) // they were written by milestones
 		return n
 	}
-	var kept []string
+	var points []string
 	for i := range values {
 		inner := i > 0 && i < len(values)-1
 		if inner && (number(i-1) < number(i)) == (number(i) < number(i+1)) {
 			continue
 		}
-		kept = append(kept, values[i])
+		points = append(points, values[i])
 	}
-	return kept
+	return points
 }

@@ -113,15 +113,21 @@ func TestDifferences(t *testing.T) {
 		ours, theirs  check.Verdict
 		want          []string
 	}{
-		{name: "a field", subject: func(x *historyBuilder) { x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`) },
-			base: func(x *historyBuilder) { x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+		{name: "a field", subject: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`)
+		},
+			base: func(x *historyBuilder) {
+				x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`)
+			},
 			want: []string{"undeclared: end state deployments.apps web, spec.replicas: 3; 2"}},
 		{name: "a collision", base: func(x *historyBuilder) {
 			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"collisionCount":1}}`)
-		}, subject: func(x *historyBuilder) { x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+		}, subject: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`)
+		},
 			want: []string{"accepted: end state deployments.apps web, status.collisionCount: none; 1"}},
 		{name: "an object", base: func(x *historyBuilder) { x.commit(history.Added, "services", "web", nil, ``) },
-			want: []string{"undeclared: end state services web, the object: none; is there"}},
+			want: []string{"undeclared: end state services web, the object: none; exists"}},
 		{name: "an object that was deleted is no difference", base: func(x *historyBuilder) {
 			x.commit(history.Added, "services", "web", nil, ``)
 			x.commit(history.Deleted, "services", "web", nil, ``)
@@ -156,8 +162,11 @@ func TestDifferences(t *testing.T) {
 			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{}) },
 			want:    []string{"accepted: milestone ReplicaSet, events: none; SuccessfulCreate"}},
 		{name: "an event, though what got no answer was sent again", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
-			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{}); x.eventAnswered(history.Response{Code: 201}) },
-			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+			subject: func(x *historyBuilder) {
+				x.eventAnswered(history.Response{})
+				x.eventAnswered(history.Response{Code: 201})
+			},
+			want: []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
 		{name: "an event behind one that was refused", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
 			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{Code: 500}) },
 			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
@@ -172,7 +181,7 @@ func TestDifferences(t *testing.T) {
 			}},
 		{name: "pods under a Deployment that is paused", subject: paused(2), base: func(x *historyBuilder) { paused(2)(x); x.pod("c", "v1", "") },
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
-		{name: "a condition of a ReplicaSet whose Deployment is there", base: func(x *historyBuilder) {
+		{name: "a condition of a ReplicaSet whose Deployment exists", base: func(x *historyBuilder) {
 			x.commit(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
 			x.commit(history.Deleted, replicaSets, "web-qrsv1", nil, ``)
 		}, subject: func(x *historyBuilder) { x.commit(history.Deleted, replicaSets, "web-x7v1", nil, ``) },
@@ -192,7 +201,7 @@ func TestDifferences(t *testing.T) {
 			}},
 		{name: "what a Deployment that is there has of it", subject: deploymentDeleted(3), base: func(x *historyBuilder) { x.set("v1", 2) },
 			want: []string{
-				"undeclared: end state deployments.apps web, the object: none; asks for 2 pods",
+				"undeclared: end state deployments.apps web, the object: none; spec.replicas: 2",
 				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
@@ -219,7 +228,7 @@ func TestDifferences(t *testing.T) {
 			x.commit(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
 		}, want: []string{"accepted: end state pods of ConfigMap foreign, not ready: none; 1"}},
 		{name: "an orphan", base: func(x *historyBuilder) { x.commit(history.Added, pods, "alone", nil, ``) },
-			want: []string{"undeclared: end state pods of nobody, not ready: none; 1"}},
+			want: []string{"undeclared: end state pods of no owner, not ready: none; 1"}},
 		{name: "the size that a ReplicaSet was last scaled for", subject: func(x *historyBuilder) { x.sized(2, "3") }, base: func(x *historyBuilder) { x.sized(2, "4") },
 			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/desired-replicas: 3; 4"}},
 		{name: "the size that an old ReplicaSet was last scaled for", subject: func(x *historyBuilder) { x.sized(0, "3") }, base: func(x *historyBuilder) { x.sized(0, "4") }},
@@ -231,7 +240,7 @@ func TestDifferences(t *testing.T) {
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 3; 2"}},
 		{name: "a template that only one has seen", subject: func(x *historyBuilder) { x.set("v2", 0) },
 			want: []string{
-				"accepted: end state replicasets.apps web-<>, the object: asks for 0 pods; none",
+				"accepted: end state replicasets.apps web-<>, the object: spec.replicas: 0; none",
 				"accepted: milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>; replicasets.apps web-<>",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0; none",
 			}},
@@ -288,10 +297,14 @@ func (t *historyBuilder) annotated(name, value string) {
 }
 
 // answered is a write of a ReplicaSet and its answer.
-func (t *historyBuilder) answered(response history.Response) { t.asked("update", replicaSets, response) }
+func (t *historyBuilder) answered(response history.Response) {
+	t.asked("update", replicaSets, response)
+}
 
 // eventAnswered is an event of no reason and its answer.
-func (t *historyBuilder) eventAnswered(response history.Response) { t.asked("patch", "events", response) }
+func (t *historyBuilder) eventAnswered(response history.Response) {
+	t.asked("patch", "events", response)
+}
 
 func (t *historyBuilder) asked(verb, resource string, response history.Response) {
 	response.ID = uint64(len(t.records) + 1)
