@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestAlign: what both runs come to falls together; what only one comes to, or
-// what would turn time round, is left out.
+// TestAlign demands the common landmarks of both runs. It omits landmarks that only one run
+// has, or that would reverse the order.
 func TestAlign(t *testing.T) {
 	run := func(end int, marks []Mark, phases ...Phase) *Timeline {
 		return &Timeline{End: time.Duration(end), Marks: marks, Phases: phases}

@@ -8,21 +8,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxRecords is of how many records of a history all is drawn, and of a quarter more
-// behind the first violation, so that neither memory nor the page grow with its length.
-// Runs of minutes have a tenth of that.
+// maxRecords is the number of records that the timeline renders in full, plus a quarter
+// after the first violation. It bounds the memory and the size of the page. Runs of minutes
+// have a tenth of that.
 const maxRecords = 200_000
 
-// dropEvery is every how many records before the stretch is forgotten what only the
-// drawing of what is near would need.
+// dropEvery is the number of records after which state is dropped that only the rendering
+// of nearby records needs.
 const dropEvery = 10_000
 
-// window is the part of a history of which all is drawn, by Seq, both ends included.
+// window is the displayed window of a history, by Seq, both ends included.
 type window struct{ from, to int64 }
 
-// windowAround is the stretch that shows the first violation, with what led to it before
-// all: of its records, the last is where it was seen. It is the beginning of the history
-// if that holds it, or if there is none.
+// windowAround returns the window that shows the first violation and mostly the records
+// before it. The last record of a violation counts. If the first records contain the
+// violation, or if there is none, the window starts at the first record.
 func windowAround(results []check.Result, most int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -42,11 +42,11 @@ func windowAround(results []check.Result, most int64) window {
 	return window{first - (most - after) + 1, first + after}
 }
 
-// contains reports whether all is drawn of a record.
+// contains reports whether a record is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside takes in a record outside of the stretch. What tells a reader where he is, and why
-// the run can be judged no further, is drawn all the same.
+// observeOutside reads a record outside the window. It still renders phases, steps,
+// processes, gaps and the main events of faults, which give readers an orientation.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -55,9 +55,9 @@ func (b *builder) observeOutside(r *history.Record) error {
 		if e := r.Fault.Event; e == history.FaultInjected || e == history.FaultHealed || e == history.FaultFailed {
 			return b.drawRecord(r)
 		}
-	case r.Response != nil: // of a request that is drawn, or a watch
+	case r.Response != nil: // of a rendered request, or a watch
 		b.response(r)
-	case r.Seq > max(b.window.to, b.lastCited): // nothing of it will be asked for
+	case r.Seq > max(b.window.to, b.lastCited): // no later record needs it
 	case r.Commit != nil:
 		s, err := b.remember(r)
 		if err == nil && r.Commit.Type == history.Deleted {
@@ -75,7 +75,7 @@ func (b *builder) observeOutside(r *history.Record) error {
 	return nil
 }
 
-// remember keeps of a version what it takes to draw what comes after it.
+// remember keeps the state of a version that later records need.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := stateOf(o)
@@ -91,7 +91,7 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject forgets where an object that is gone was to be drawn, if it is not.
+// dropObject drops the track order of a deleted object without a track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.podTracks, title)
@@ -100,8 +100,8 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops, now and then outside of the stretch and where it begins, what only the
-// drawing of what was near would need.
+// dropOld drops, at intervals outside the window and at its start, the state that only the
+// rendering of nearby records needs.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -113,7 +113,7 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed notes of what time all is drawn.
+// updateDisplayed extends the time of the displayed window.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -123,14 +123,14 @@ func (b *builder) updateDisplayed(r *history.Record) {
 	}
 }
 
-// complete reports whether all is drawn of all records.
+// complete reports whether all records are in the window.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted says what of the history is not drawn; empty if all is.
+// omitted says which records are not rendered; empty for none.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""
 	}
-	return fmt.Sprintf("of this long history of %d records, all is drawn of records %d to %d (%.1f s to %.1f s); of the others, only steps, processes, gaps, when faults began, failed and ended, and what is cited, but for answers and lists",
+	return fmt.Sprintf("the history has %d records; this timeline shows records %d to %d (%.1f s to %.1f s) in full; from the others it shows steps, processes, gaps, the start, failure and end of faults, and cited records",
 		b.last, b.window.from, min(b.window.to, b.last), b.t.Displayed.From.Seconds(), b.t.Displayed.To.Seconds())
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is one that the subject sent.
+// request is a request of the subject.
 type request struct {
 	drawn    bool
-	mark     int // of one that is drawn
+	mark     int // if drawn
 	answered bool
-	// opened is when it was answered, which for a watch is when it stood.
+	// opened is the time of the response; for a watch, the time at which it was established.
 	opened time.Duration
 }
 
-// request begins the mark of a request, which its response ends.
+// request adds the mark of a request. The response ends the mark.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no answer is recorded"}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
 	if q.Subresource != "" {
 		m.Action += " " + q.Subresource
 	}
@@ -55,10 +55,10 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb changes something, leases and events included.
+// isChange reports whether a verb is mutating, for leases and events too.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends a request, or the opening of a watch.
+// response ends the mark of a request, or establishes a watch.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -76,22 +76,22 @@ func (b *builder) response(r *history.Record) {
 	if o := r.Response.Object; o != nil && r.Response.OK() {
 		m.Version = o.Version
 		if o.Name != "" && isChange(m.Action) && o.Resource != eventsOld && o.Resource != eventsNew {
-			m.Object = b.title(o.Ref) // a create has its name from the server
+			m.Object = b.title(o.Ref) // the server generates the name of a create
 		}
 	}
 	if b.window.contains(m.Seq) {
 		b.rates.answered(m)
 	}
-	if m.Action != "watch" && m.Action != "list" { // nothing more is to come
+	if m.Action != "watch" && m.Action != "list" { // no further record belongs to the request
 		delete(b.requests, r.Response.ID)
 	}
 }
 
-// answer says in words how a request ended.
+// answer describes a response as text.
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {
-		words = append(words, "no answer")
+		words = append(words, "no response")
 	} else {
 		words = append(words, strconv.Itoa(a.Code))
 	}
@@ -102,15 +102,14 @@ func answer(a *history.Response) string {
 	case !a.Reached:
 		words = append(words, "never reached the API server")
 	case a.ServerCode != a.Code && a.ServerCode != 0:
-		words = append(words, fmt.Sprintf("the API server answered %d", a.ServerCode))
+		words = append(words, fmt.Sprintf("the API server responded with %d", a.ServerCode))
 	case a.ServerCode == 0:
-		words = append(words, "the API server's answer is not known")
+		words = append(words, "the response of the API server is not known")
 	}
 	return strings.Join(words, ", ")
 }
 
-// delivery marks a watch event at the moment at which it was handed over. Of
-// bookmarks nothing is drawn.
+// delivery adds the mark of a delivered watch event. Bookmarks have no mark.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -128,22 +127,22 @@ func (b *builder) delivery(r *history.Record) {
 		m.From = q.opened // the version may have been committed since
 	}
 	if d.Held > 0 {
-		m.Note += fmt.Sprintf(", held for %s by a fault", d.Held.Round(100*time.Microsecond))
+		m.Note += fmt.Sprintf(", delayed by %s by a fault", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
 	if _, ok := b.committedAt[d.Object.Version]; ok {
 		b.setLag(place)
 		return
 	}
-	b.withoutCommit = append(b.withoutCommit, place) // the truth may be recorded a moment later
+	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag says of a delivery since when its version was true.
+// setLag sets the start of a delivery to the time of the commit.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]
 	if !ok {
-		committed = m.To // nobody else saw it: nothing is known of its lag
+		committed = m.To // the commit was not recorded, so the lag is not known
 	}
 	m.From = min(max(m.From, committed), m.To)
 	if resource, _, _ := strings.Cut(m.Object, " "); b.window.contains(m.Seq) {
@@ -151,7 +150,7 @@ func (b *builder) setLag(place int) {
 	}
 }
 
-// watchClosed marks the end of a watch.
+// watchClosed adds a mark for the end of a watch.
 func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// historyBuilder is a history written by hand. Its records are a second apart.
+// historyBuilder builds a history with one record per second.
 type historyBuilder struct{ records []*history.Record }
 
 func newHistory() *historyBuilder {
@@ -24,7 +24,7 @@ func newHistory() *historyBuilder {
 	return t
 }
 
-// add appends a record and returns its Seq, which is also its second, less one.
+// add appends a record and returns its Seq. Its time is Seq - 1 seconds.
 func (t *historyBuilder) add(r history.Record) int64 {
 	r.Seq, r.At = int64(len(t.records)+1), time.Duration(len(t.records))*time.Second
 	t.records = append(t.records, &r)
@@ -41,7 +41,7 @@ func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-// build makes the timeline in one go, and from a draft, which is to come out the same.
+// build builds the timeline directly and from a draft, and demands the same result.
 func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
 	got, err := Build(t.all(), results)
@@ -62,7 +62,7 @@ func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeli
 	return got
 }
 
-// object is a version of an object; owner may be nil.
+// object returns a version of an object; owner may be nil.
 func object(resource, name string, version int, owner *history.Owner, body string) history.Object {
 	o := history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: uid(resource, name), Version: history.Version(version)}, Body: json.RawMessage(body)}
 	if owner != nil {
@@ -90,7 +90,7 @@ func (t *historyBuilder) delivery(id uint64, o history.Object) int64 {
 	return t.add(history.Record{Delivery: &history.Delivery{ID: id, Subject: "s", Resource: o.Resource, Type: history.Modified, Object: o}})
 }
 
-// markText is a mark in a line.
+// markText returns a mark as one line.
 func markText(t *Timeline, m Mark) string {
 	return fmt.Sprintf("%s | %s %s %s | %s | %v-%v", t.Tracks[m.Track].Name, m.Kind, m.Action, m.Object, m.Note, m.From.Seconds(), m.To.Seconds())
 }
@@ -101,68 +101,68 @@ func TestMarks(t *testing.T) {
 	made := pod
 	made.Name, made.GenerateName = "", "web-"
 	for _, test := range []struct {
-		name string
-		tell func(*historyBuilder)
-		want []string
+		name  string
+		build func(*historyBuilder)
+		want  []string
 	}{
-		{"a step lasts until it is done", func(x *historyBuilder) {
+		{"a step lasts until its end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepBegun, Detail: "scale"}})
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Error: "no"}})
 		}, []string{"workload | step step 1  | scale: no | 1-2"}},
-		{"a step that is never done lasts until the end", func(x *historyBuilder) {
+		{"an unfinished step lasts until the end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "scale"}})
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 		}, []string{"workload | step step 0  | scale | 1-2"}},
-		{"a request lasts until its answer", func(x *historyBuilder) {
+		{"a request lasts until its response", func(x *historyBuilder) {
 			x.request(1, "create", pods, "", &made)
 			x.answer(1, 201)
 		}, []string{"pods of replicasets.apps web | write create pods web- | 201 | 1-2"}},
 		{"a refused request", func(x *historyBuilder) {
 			x.request(1, "delete", pods, "web-1", nil)
 			x.add(history.Record{Response: &history.Response{ID: 1, Code: 500, Reason: "InternalError"}})
-		}, []string{"pods of nobody | refused delete pods web-1 | 500, InternalError, never reached the API server | 1-2"}},
-		{"a request without an answer", func(x *historyBuilder) {
+		}, []string{"pods of no owner | refused delete pods web-1 | 500, InternalError, never reached the API server | 1-2"}},
+		{"a request without a response", func(x *historyBuilder) {
 			x.request(1, "get", deployments, "web", nil)
-		}, []string{"s: reads and watches | read get deployments.apps web | no answer is recorded | 1-1"}},
-		{"an answer that was lost", func(x *historyBuilder) {
+		}, []string{"s: reads and watches | read get deployments.apps web | no response recorded | 1-1"}},
+		{"a lost response", func(x *historyBuilder) {
 			x.request(1, "update", endpoints, "web", nil)
 			x.add(history.Record{Response: &history.Response{ID: 1, ServerCode: 200, Reached: true}})
-		}, []string{"endpoints web | refused update endpoints web | no answer, the API server answered 200 | 1-2"}},
-		{"leases and events have lanes of their own", func(x *historyBuilder) {
+		}, []string{"endpoints web | refused update endpoints web | no response, the API server responded with 200 | 1-2"}},
+		{"leases and events have their own tracks", func(x *historyBuilder) {
 			x.request(1, "update", leases, "lock", nil)
 			x.request(2, "create", eventsNew, "", nil)
 		}, []string{
-			"s: leases | write update leases.coordination.k8s.io lock | no answer is recorded | 1-1",
-			"s: events | write create events.events.k8s.io  | no answer is recorded | 2-2",
+			"s: leases | write update leases.coordination.k8s.io lock | no response recorded | 1-1",
+			"s: events | write create events.events.k8s.io  | no response recorded | 2-2",
 		}},
-		{"a delivery is late since the version was committed", func(x *historyBuilder) {
+		{"a delivery starts at the commit", func(x *historyBuilder) {
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
 			x.commit(history.Added, pod)
 			x.delivery(1, pod)
 		}, []string{
 			"s: reads and watches | read watch pods  | 200 | 1-2",
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 3-3",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 3-3",
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
 		}},
-		{"a delivery is not late before its watch stood", func(x *historyBuilder) {
+		{"a delivery does not start before its watch", func(x *historyBuilder) {
 			x.commit(history.Added, pod)
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
 			x.delivery(1, pod)
 		}, []string{
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 1-1",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 1-1",
 			"s: reads and watches | read watch pods  | 200 | 2-3",
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
 		}},
-		{"a delivery that is recorded before the truth is not late", func(x *historyBuilder) {
+		{"a delivery recorded before the commit has no lag", func(x *historyBuilder) {
 			x.delivery(1, pod)
 			x.commit(history.Added, pod)
 		}, []string{
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 1-1",
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 2-2",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 2-2",
 		}},
-		{"bookmarks are not drawn", func(x *historyBuilder) {
+		{"bookmarks have no mark", func(x *historyBuilder) {
 			x.add(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: pods}})
 		}, nil},
 		{"a gap", func(x *historyBuilder) {
@@ -171,7 +171,7 @@ func TestMarks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := newHistory()
-			test.tell(x)
+			test.build(x)
 			got := x.build(t)
 			var lines []string
 			for _, m := range got.Marks {
@@ -184,9 +184,9 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestLanes: what a Deployment made stands behind it, Endpoints behind their
-// Service, pods behind their owner, faults in the order of the scenario.
-func TestLanes(t *testing.T) {
+// TestTracks demands ReplicaSets after their Deployment, Endpoints after their Service, pods
+// after their owner, and faults in the order of the scenario.
+func TestTracks(t *testing.T) {
 	x := newHistory()
 	x.add(history.Record{Fault: &history.Fault{Index: 1, Name: "b", Event: history.FaultInjected}})
 	x.add(history.Record{Fault: &history.Fault{Index: 0, Name: "a", Event: history.FaultInjected}})
@@ -201,26 +201,26 @@ func TestLanes(t *testing.T) {
 	x.commit(history.Added, object(pods, "alone", 8, nil, ``))
 	got := x.build(t)
 	var names []string
-	for _, lane := range got.Tracks {
-		names = append(names, lane.Group.String()+": "+lane.Name)
+	for _, track := range got.Tracks {
+		names = append(names, track.Group.String()+": "+track.Name)
 	}
 	want := []string{
 		"run: process s", "run: fault 0: a", "run: fault 1: b",
 		"objects: replicationcontrollers old",
 		"objects: deployments.apps web", "objects: replicasets.apps web-a", "objects: replicasets.apps web-b", "objects: pods of replicasets.apps web-b",
 		"objects: services web", "objects: endpoints web",
-		"objects: pods of nobody",
+		"objects: pods of no owner",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("lanes (-want +got):\n%s", diff)
+		t.Errorf("tracks (-want +got):\n%s", diff)
 	}
-	if m := got.Marks[len(got.Marks)-1]; got.Tracks[m.Track].Name != "pods of nobody" {
-		t.Errorf("a mark moved to the lane %q", got.Tracks[m.Track].Name)
+	if m := got.Marks[len(got.Marks)-1]; got.Tracks[m.Track].Name != "pods of no owner" {
+		t.Errorf("a mark moved to the track %q", got.Tracks[m.Track].Name)
 	}
 }
 
-// TestBands: a fault lasts until it is healed, a process until it ends, and both
-// until the end of the history otherwise.
+// TestBands demands that a fault lasts until it is healed and a process until it ends, or
+// both until the end of the history.
 func TestBands(t *testing.T) {
 	x := newHistory()
 	for _, event := range []history.FaultEvent{history.FaultInjected, history.FaultFired, history.FaultHealed} {
@@ -244,8 +244,8 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestViolations: evidence that names an answer or a list is tied to the request,
-// and the records that it names are kept.
+// TestViolations demands that evidence with a response or a list is linked to the request,
+// and that its records are kept.
 func TestViolations(t *testing.T) {
 	x := newHistory()
 	x.request(1, "list", pods, "", nil)
@@ -265,7 +265,7 @@ func TestViolations(t *testing.T) {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 	if len(got.Cited) != 3 || !json.Valid(got.Cited[answer]) {
-		t.Errorf("%d records are kept, %s for the answer; want 3", len(got.Cited), got.Cited[answer])
+		t.Errorf("%d records are kept, %s for the response; want 3", len(got.Cited), got.Cited[answer])
 	}
 }
 
@@ -309,8 +309,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestPace: lags are the longest of each slice of time, requests are a second's.
-func TestPace(t *testing.T) {
+// TestEventRates demands the longest lag of each slice and the requests per second.
+func TestEventRates(t *testing.T) {
 	p := newEventRates()
 	p.delivered(10*time.Millisecond, pods, 2*time.Millisecond)
 	p.delivered(20*time.Millisecond, pods, 7*time.Millisecond)
@@ -319,7 +319,7 @@ func TestPace(t *testing.T) {
 	p.answered(&Mark{Kind: Write, From: 70 * time.Millisecond})
 	got := p.charts(time.Second)
 	want := []Chart{
-		{Title: "How late watch events were", Unit: "ms", Lines: []Line{
+		{Title: "Lag of watch events", Unit: "ms", Lines: []Line{
 			{Name: pods, At: []time.Duration{0, minSlice, 2 * minSlice, 3 * minSlice}, Values: []float64{7, 0, 1, 0}},
 		}},
 		{Title: "Requests of the subject", Unit: "/s", Lines: []Line{
@@ -331,8 +331,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestBrokenHistories: one that is cut short is drawn up to there, any other is
-// an error.
+// TestBrokenHistories demands that a truncated history is used up to its end, and an error
+// for other broken histories.
 func TestBrokenHistories(t *testing.T) {
 	ends := func(with error) iter.Seq2[*history.Record, error] {
 		return func(yield func(*history.Record, error) bool) {
@@ -346,7 +346,7 @@ func TestBrokenHistories(t *testing.T) {
 	}
 	got, err := Build(ends(fmt.Errorf("line 2: %w", history.ErrTruncated)), nil)
 	if err != nil || got.Omitted == "" {
-		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Omitted)
+		t.Errorf("a truncated history: %v, omitted %q", err, got.Omitted)
 	}
 	bad := errors.New("no such file")
 	if _, err := NewDraft(ends(bad)).Finish(nil, nil); !errors.Is(err, bad) {

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// The resources whose objects get lanes, or that lanes are for.
+// The resources that have tracks.
 const (
 	pods        = "pods"
 	replicaSets = "replicasets.apps"
@@ -20,13 +20,13 @@ const (
 	eventsNew   = "events.events.k8s.io"
 )
 
-// resourceOf is the resource of the owners that controllerRefs name.
+// resourceOf maps the kinds in controllerRefs to resources.
 var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationController": controllers, "Deployment": deployments}
 
-// trackOrder is where a lane stands among those of its group.
+// trackOrder is the position of a track in its group.
 type trackOrder struct {
-	family string // of a Deployment, say, with all that it made
-	depth  int    // 0 for the owner, more for what it owns
+	family string // such as a Deployment with everything it owns
+	depth  int    // 0 for the owner, more for its dependents
 	name   string
 }
 
@@ -34,8 +34,8 @@ func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// track returns the place of the lane of that name, and makes it if need be.
-// Such lanes stay in the order in which they were made.
+// track returns the index of the track with that name, and adds it if it is missing. Such
+// tracks stay in the order of their creation.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
@@ -53,11 +53,11 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack is the lane of an object: its own, or for a pod that of all pods of
+// objectTrack returns the track of an object: its own, or for a pod the track of all pods of
 // its owner.
 func (b *builder) objectTrack(o *history.Object) int {
 	switch {
-	case o.Namespace != b.t.Start.Namespace: // the subject watches all of them
+	case o.Namespace != b.t.Start.Namespace: // the subject watches all namespaces
 		return b.track(Subject, "other namespaces")
 	case o.Resource != pods:
 		return b.orderedTrack(Objects, b.title(o.Ref), o.Resource, b.orderOf(o))
@@ -66,19 +66,19 @@ func (b *builder) objectTrack(o *history.Object) int {
 	return b.orderedTrack(Objects, h.track, pods, h.order)
 }
 
-// podTrack is the lane of a pod.
+// podTrack is the track of a pod.
 type podTrack struct {
 	track string
 	order trackOrder
 }
 
-// podTrackOf is the home of a pod. Its first version decides.
+// podTrackOf returns the track of a pod. Its first version decides.
 func (b *builder) podTrackOf(o *history.Object) podTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.podTracks[title]; ok && o.Name != "" {
 		return h
 	}
-	owner, order := "nobody", trackOrder{family: "~"} // behind all others
+	owner, order := "no owner", trackOrder{family: "~"} // after all others
 	if ref := o.ControllerRef(); ref != nil {
 		owner = ref.Kind + " " + ref.Name
 		if resource, ok := resourceOf[ref.Kind]; ok {
@@ -97,13 +97,12 @@ func (b *builder) podTrackOf(o *history.Object) podTrack {
 	return h
 }
 
-// refTrack is the lane of an object of which only the name is known.
+// refTrack returns the track of an object of which only the name is known.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf puts what a Deployment made behind it, and Endpoints behind their
-// Service.
+// orderOf puts ReplicaSets after their Deployment, and Endpoints after their Service.
 func (b *builder) orderOf(o *history.Object) trackOrder {
 	order := trackOrder{family: o.Name, name: o.Resource + " " + o.Name}
 	switch o.Resource {
@@ -120,7 +119,7 @@ func (b *builder) orderOf(o *history.Object) trackOrder {
 	return order
 }
 
-// title names an object without the run's own namespace.
+// title returns the name of an object without the namespace of the run.
 func (b *builder) title(ref history.Ref) string {
 	if ref.Namespace == b.t.Start.Namespace {
 		ref.Namespace = ""
