@@ -10,33 +10,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes the commands by which a job of GitHub Actions gets
-// annotations: an error for each distinct failure, a warning for each distinct
-// verdict that is unknown, a notice for what upstream is known for. What the runner
-// understands is written down in "Workflow commands for GitHub Actions".
+// Annotations writes GitHub Actions workflow commands that annotate a job: an error for each
+// failure group, a warning for each unknown one, a notice for each known upstream issue.
+// The format is in GitHub's "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
-	for _, f := range distinct(runs) {
-		title := fmt.Sprintf("%s on %s", f.where(), f.subject)
+	for _, f := range groupFailures(runs) {
+		title := fmt.Sprintf("%s on %s", f.scenarioText(), f.subject)
 		if f.check != "" {
 			title = f.check + ": " + title
 		}
-		annotate(&b, f.verdict, title, fmt.Sprintf("%s (in %s)\nagain: %s", f.reason, countRuns(f.runs), f.smallest.Reproduce))
+		annotate(&b, f.verdict, title, fmt.Sprintf("%s (in %s)\nreproduce: %s", f.reason, countRuns(f.runs), f.smallest.Reproduce))
 	}
 	return writeAnnotations(w, &b)
 }
 
-// ComparedAnnotations does the same of comparisons: an error for each difference that
-// nobody has declared, and for each guarantee that both subjects break.
+// ComparedAnnotations writes workflow commands for comparisons: an error for each undeclared
+// difference and for each guarantee that both subjects violate.
 func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	var b strings.Builder
-	for _, c := range comparisons {
-		for _, f := range c.distinct() {
-			if f.Classification != compare.Undeclared && f.Classification != compare.BothWrong {
+	for i := range comparisons {
+		c := comparisons[i].summarize()
+		for _, d := range c.Differences {
+			if d.Classification != compare.Undeclared && d.Classification != compare.BothWrong {
 				continue
 			}
-			annotate(&b, check.Fail, fmt.Sprintf("%s: %s", c.Scenario, f.Classification), fmt.Sprintf("%s, %s; %s: %s; %s: %s (in %d of %d pairs, first with seed %d)",
-				f.Object, aspect(f.Difference), c.Subject, cmp.Or(f.Subject, "none"), c.Base, cmp.Or(f.Base, "none"), f.pairs, len(c.Pairs), c.Pairs[f.first].Subject.Seed))
+			annotate(&b, check.Fail, fmt.Sprintf("%s: %s", c.Scenario, d.Classification), fmt.Sprintf("%s, %s; %s: %s; %s: %s (in %s pairs, first with seed %d)",
+				d.Object, aspect(d.Difference), c.Subject, cmp.Or(d.Subject, "none"), c.Base, cmp.Or(d.Base, "none"), d.In(), d.first.Subject.Seed))
 		}
 	}
 	return writeAnnotations(w, &b)
@@ -61,7 +61,7 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// How workflow commands take what would end them.
+// The escapes of workflow commands.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -28,8 +28,8 @@ const pageWithin = time.Minute
 type visitor struct {
 	t   *testing.T
 	ctx context.Context
-	// said is what the page wrote to its console, and what the browser did about it.
-	said func() []string
+	// consoleMessages is what the page wrote to its console, and what the browser did about it.
+	consoleMessages func() []string
 }
 
 // visit opens a file in a browser of its own. Without a browser the test is
@@ -63,7 +63,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	messages, stop := context.WithCancel(ctx)
 	console := chromedp.Console(messages)
 	v.do(chromedp.Navigate("file://" + path))
-	v.said = func() []string {
+	v.consoleMessages = func() []string {
 		var all []string
 		stop()
 		for message, err := range console {
@@ -107,8 +107,8 @@ func (v *visitor) await(expression string) {
 	}
 }
 
-// picture leaves a screenshot if anyone asked for it.
-func (v *visitor) picture(name string) {
+// screenshot leaves a screenshot if anyone asked for it.
+func (v *visitor) screenshot(name string) {
 	v.t.Helper()
 	if *screenshots == "" {
 		return

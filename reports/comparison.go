@@ -1,192 +1,159 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Comparison is a scenario on two subjects.
+// Comparison is one scenario on two subjects.
 type Comparison struct {
 	Scenario      string
 	Subject, Base string
 	Pairs         []Pair
-	// Ratios compares what the pairs cost.
+	// Ratios compares the cost of the pairs.
 	Ratios []compare.Ratio
 }
 
-// Pair is a run on each subject, with the same seed.
+// Pair is a run on each subject with the same seed.
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference
-	// Diff is how their end states differ, in the form of go-cmp: − is the base.
+	// Diff shows the difference of the end states in go-cmp's form; "-" is the base.
 	Diff string
-	// CostNotComparable: what they cost cannot be compared.
+	// CostNotComparable reports that the costs of the two runs cannot be compared.
 	CostNotComparable bool
 }
 
-// Undeclared returns how many differences of a comparison nobody has declared, and
-// how many guarantees both subjects break.
-func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
-	for _, d := range c.distinct() {
-		switch d.Classification {
-		case compare.Undeclared:
-			undeclared++
-		case compare.BothWrong:
-			bothWrong++
-		}
-	}
-	return undeclared, bothWrong
+// classificationLegend explains the classifications of differences.
+const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
+	"declared: ours differs deliberately; not compared: one run was aborted earlier because of a known upstream issue; " +
+	"accepted: the guarantees allow both"
+
+// comparisonSummary is a comparison as all renderers show it.
+type comparisonSummary struct {
+	Scenario      string
+	Subject, Base string
+	Verdict       check.Verdict
+	// Counts says how many pairs and differences there are.
+	Counts string
+	// Differences says something about a subject, Others does not. Both are worst first.
+	Differences []distinctDifference
+	Others      []reasonGroup
+	Pairs       []pairSummary
+	// CostSkipped says for how many pairs the cost is not compared; empty for none.
+	CostSkipped string
+	Costs       costTable
+	// EndStateDiff is only set for a single pair.
+	EndStateDiff string
+	// Links reports whether the pairs have pages of their own.
+	Links bool
 }
 
-// standings says what the standings of differences mean.
-const standings = "undeclared: nobody has said that it may be; both wrong: both break a guarantee; " +
-	"declared: ours is meant to differ, as README says; not compared: one run was broken off before that, by a weakness that " +
-	"upstream is known for; accepted: either way is right"
+// pairSummary is a pair and the name of its page.
+type pairSummary struct {
+	*Pair
+	Page string
+}
 
-// found is one difference, in any number of pairs.
-type found struct {
+// distinctDifference is a difference that occurs in one or more pairs.
+type distinctDifference struct {
 	compare.Difference // of the first pair
-	pairs              int
-	first              int // the first of them
+	pairs, of          int
+	first              pairSummary // the first pair with the difference
 }
 
-// distinct returns the differences in all pairs, worst first.
-func (c *Comparison) distinct() []found {
-	var all []found
+// In says how many pairs have the difference.
+func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
+
+// Page is the page of the first pair with the difference.
+func (d distinctDifference) Page() string { return d.first.Page }
+
+// reasonGroup holds the differences with one classification and reason.
+type reasonGroup struct {
+	Classification compare.Classification
+	Reason         string
+	All            []compare.Difference
+}
+
+// differenceTable is a table of differences on the page.
+type differenceTable struct {
+	Summary     comparisonSummary
+	Differences []compare.Difference
+}
+
+// summarize returns the comparison of all pairs.
+func (c *Comparison) summarize() comparisonSummary {
+	s := c.summarizeDifferences(c.distinct())
+	s.Verdict, s.Counts, s.Links = c.Verdict(), c.countsText(), true
+	s.CostSkipped = c.costSkippedReason()
+	return s
+}
+
+// summarizePair returns the comparison of one pair, with the costs of all pairs.
+func (c *Comparison) summarizePair(i int) comparisonSummary {
+	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
+	pair := pairSummary{Pair: &c.Pairs[i]}
+	var differences []distinctDifference
+	for _, d := range pair.Differences {
+		differences = append(differences, distinctDifference{Difference: d, pairs: 1, of: 1, first: pair})
+	}
+	s := single.summarizeDifferences(differences)
+	s.Verdict, s.Counts = single.Verdict(), single.countsText()
+	s.CostSkipped, s.EndStateDiff = c.costSkippedReason(), pair.Diff
+	return s
+}
+
+// summarizeDifferences separates the differences that say something about a subject from
+// the others, which it groups by reason.
+func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
+	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
+	for i := range c.Pairs {
+		s.Pairs = append(s.Pairs, pairSummary{&c.Pairs[i], c.PageName(i)})
+	}
+	for _, d := range differences {
+		if !isSetAside(d.Difference) {
+			s.Differences = append(s.Differences, d)
+			continue
+		}
+		i := slices.IndexFunc(s.Others, func(g reasonGroup) bool { return g.Classification == d.Classification && g.Reason == d.Reason })
+		if i < 0 {
+			i = len(s.Others)
+			s.Others = append(s.Others, reasonGroup{Classification: d.Classification, Reason: d.Reason})
+		}
+		s.Others[i].All = append(s.Others[i].All, d.Difference)
+	}
+	return s
+}
+
+// distinct returns the differences in all pairs, each once, worst first.
+func (c *Comparison) distinct() []distinctDifference {
+	var all []distinctDifference
 	for i := range c.Pairs {
 		for _, d := range c.Pairs[i].Differences {
-			same := func(f found) bool {
+			same := func(f distinctDifference) bool {
 				return f.Aspect == d.Aspect && f.Object == d.Object && f.What == d.What && f.Classification == d.Classification
 			}
-			place := slices.IndexFunc(all, same)
-			if place < 0 {
-				place = len(all)
-				all = append(all, found{Difference: d, first: i})
+			index := slices.IndexFunc(all, same)
+			if index < 0 {
+				index = len(all)
+				all = append(all, distinctDifference{Difference: d, of: len(c.Pairs), first: pairSummary{&c.Pairs[i], c.PageName(i)}})
 			}
-			all[place].pairs++
+			all[index].pairs++
 		}
 	}
-	slices.SortStableFunc(all, func(a, b found) int {
+	slices.SortStableFunc(all, func(a, b distinctDifference) int {
 		return slices.Index(compare.WorstFirst, a.Classification) - slices.Index(compare.WorstFirst, b.Classification)
 	})
 	return all
 }
 
-// Compared writes for a terminal what comparisons came to: for each scenario the
-// differences that matter, the accepted ones by their reasons, and what it cost.
-func Compared(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.Render, plainly, plainly})
-}
-
-// ComparedMarkdown writes the same as Markdown.
-func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
-}
-
-// style is how a table, a text and a path are written.
-type style struct {
-	table      func(table.Writer) string
-	text, path func(string) string
-}
-
-func plainly(text string) string { return text }
-
-func compared(w io.Writer, comparisons []Comparison, s style) error {
-	var b strings.Builder
-	explain := false
-	for _, c := range comparisons {
-		c.write(&b, s)
-		matter, rest := c.sift()
-		explain = explain || len(matter)+len(rest) > 0
-	}
-	if explain {
-		b.WriteString(standings + "\n\n")
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("printing a comparison: %w", err)
-	}
-	return nil
-}
-
-// Verdict is fail where a difference is undeclared or both are wrong, unknown where
-// nothing was compared, otherwise pass.
-func (c *Comparison) Verdict() check.Verdict {
-	undeclared, bothWrong := c.Undeclared()
-	switch {
-	case undeclared+bothWrong > 0:
-		return check.Fail
-	case len(c.Pairs) == 0:
-		return check.Unknown
-	default:
-		return check.Pass
-	}
-}
-
-// partly reports whether the pair is compared in part only: one run was broken off
-// before the other, by a weakness that upstream is known for.
-func (p *Pair) partly() bool {
-	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
-}
-
-// uncosted says of how many pairs the cost is not compared, if of any.
-func (c *Comparison) uncosted() string {
-	n := 0
-	for i := range c.Pairs {
-		if c.Pairs[i].CostNotComparable {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the cost is not compared of %d of %d pairs: their runs did not do the same steps to the end, or were not seen whole", n, len(c.Pairs))
-}
-
-// sums says in a phrase what it came to.
-func (c *Comparison) sums() string {
-	undeclared, bothWrong := c.Undeclared()
-	verdict := "no undeclared difference"
-	switch {
-	case undeclared > 0:
-		verdict = fmt.Sprintf("%d undeclared", undeclared)
-	case len(c.Pairs) == 0:
-		verdict = "nothing was compared"
-	}
-	if bothWrong > 0 {
-		verdict += fmt.Sprintf(", %d both wrong", bothWrong)
-	}
-	partly := 0
-	for i := range c.Pairs {
-		if c.Pairs[i].partly() {
-			partly++
-		}
-	}
-	if partly > 0 {
-		verdict += fmt.Sprintf(", %d compared in part", partly)
-	}
-	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), verdict)
-}
-
-// setAside is differences that say nothing of either subject, or nothing more, for one
-// reason.
-type setAside struct {
-	Classification compare.Classification
-	Reason   string
-	All      []compare.Difference
-}
-
-// aside reports whether a difference says nothing of either subject, or nothing more:
-// it is accepted, or not compared, or how things ended that were meant to end otherwise.
-// With which step a run was broken off matters, and which check one alone breaks.
-func aside(d compare.Difference) bool {
+// isSetAside reports whether a difference says nothing about either subject: it is accepted
+// or not compared, or it is the end state that follows from a declared difference. An
+// aborted workload and a check that only one subject violates are never set aside.
+func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
 		return true
@@ -199,85 +166,82 @@ func aside(d compare.Difference) bool {
 	}
 }
 
-// sift parts the differences that matter from the others, which it gathers by reason.
-// What it sifts has a difference each.
-func sift[T any](all []T, of func(T) compare.Difference) (matter []T, rest []setAside) {
-	for _, one := range all {
-		d := of(one)
-		if !aside(d) {
-			matter = append(matter, one)
-			continue
+// Undeclared counts the undeclared differences and the guarantees that both subjects violate.
+func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
+	for _, d := range c.distinct() {
+		switch d.Classification {
+		case compare.Undeclared:
+			undeclared++
+		case compare.BothWrong:
+			bothWrong++
 		}
-		i := slices.IndexFunc(rest, func(a setAside) bool { return a.Classification == d.Classification && a.Reason == d.Reason })
-		if i < 0 {
-			i = len(rest)
-			rest = append(rest, setAside{Classification: d.Classification, Reason: d.Reason})
-		}
-		rest[i].All = append(rest[i].All, d)
 	}
-	return matter, rest
+	return undeclared, bothWrong
 }
 
-// sift sifts what differs in any pair, each difference once.
-func (c *Comparison) sift() (matter []found, rest []setAside) {
-	return sift(c.distinct(), func(f found) compare.Difference { return f.Difference })
+// Verdict is fail if a difference is undeclared or both subjects violate a guarantee,
+// unknown if there is no pair, otherwise pass.
+func (c *Comparison) Verdict() check.Verdict {
+	undeclared, bothWrong := c.Undeclared()
+	switch {
+	case undeclared+bothWrong > 0:
+		return check.Fail
+	case len(c.Pairs) == 0:
+		return check.Unknown
+	default:
+		return check.Pass
+	}
 }
 
-// aspect says what of an object, a check or a step differs.
+// partial reports whether only a part of the pair is compared, because a known upstream
+// issue aborted one run before the other.
+func (p *Pair) partial() bool {
+	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
+}
+
+// costSkippedReason says for how many pairs the cost is not compared; empty for none.
+func (c *Comparison) costSkippedReason() string {
+	n := 0
+	for i := range c.Pairs {
+		if c.Pairs[i].CostNotComparable {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the cost of %d of %d pairs is not compared, because their runs did not complete the same steps or have gaps in their histories", n, len(c.Pairs))
+}
+
+// countsText says how many pairs there are and how many differences matter.
+func (c *Comparison) countsText() string {
+	undeclared, bothWrong := c.Undeclared()
+	text := "no undeclared difference"
+	switch {
+	case undeclared > 0:
+		text = fmt.Sprintf("%d undeclared", undeclared)
+	case len(c.Pairs) == 0:
+		text = "nothing was compared"
+	}
+	if bothWrong > 0 {
+		text += fmt.Sprintf(", %d both wrong", bothWrong)
+	}
+	partial := 0
+	for i := range c.Pairs {
+		if c.Pairs[i].partial() {
+			partial++
+		}
+	}
+	if partial > 0 {
+		text += fmt.Sprintf(", %d compared in part", partial)
+	}
+	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
+}
+
+// aspect says which aspect of an object, check or step differs.
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)
 	}
 	return string(d.Aspect) + ": " + d.What
-}
-
-func (c *Comparison) write(b *strings.Builder, s style) {
-	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.sums())
-	matter, rest := c.sift()
-	for _, f := range matter {
-		fmt.Fprintf(b, "- %s: %s, %s\n", f.Classification, s.text(f.Object), s.text(aspect(f.Difference)))
-		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(cmp.Or(f.Subject, "none")), s.text(c.Base), s.text(cmp.Or(f.Base, "none")))
-		if f.Reason != "" {
-			fmt.Fprintf(b, "  - %s\n", s.text(f.Reason))
-		}
-		first := &c.Pairs[f.first]
-		fmt.Fprintf(b, "  - in %d of %d pairs, first with seed %d: %s and %s\n", f.pairs, len(c.Pairs), first.Subject.Seed,
-			s.path(first.Subject.Directory), s.path(first.Base.Directory))
-	}
-	for _, a := range rest {
-		fmt.Fprintf(b, "- %s, %d: %s\n", a.Classification, len(a.All), s.text(a.Reason))
-	}
-	if len(matter)+len(rest) > 0 {
-		b.WriteString("\n")
-	}
-	c.writeCosts(b, s)
-}
-
-// writeCosts writes what the pairs cost, as far as it tells something.
-func (c *Comparison) writeCosts(b *strings.Builder, s style) {
-	if none := c.uncosted(); none != "" {
-		b.WriteString(none + "\n\n")
-	}
-	telling := c.telling()
-	if len(telling) == 0 {
-		return
-	}
-	costs := costsOf(c.Subject, c.Base, telling)
-	fmt.Fprintf(b, "%s\n\n%s", s.table(costs.table()), costs.How())
-	if rest := len(c.Ratios) - len(telling); rest > 0 {
-		fmt.Fprintf(b, "; %d more costs of which the pairs show no difference", rest)
-	}
-	b.WriteString("\n\n")
-}
-
-// telling are the costs that the pairs show to differ, and those that everybody
-// asks for.
-func (c *Comparison) telling() []compare.Ratio {
-	asked := []string{
-		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,
-	}
-	return slices.DeleteFunc(slices.Clone(c.Ratios), func(r compare.Ratio) bool {
-		finding, _ := r.Finding()
-		return finding == compare.Same && !slices.Contains(asked, r.Metric)
-	})
 }

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// ComparedPageName is the page of several comparisons.
+// ComparedPageName is the name of the page of several comparisons.
 const ComparedPageName = "compare.html"
 
-// comparedFiles are the reports that a directory of comparisons gets.
+// comparedFiles are the reports of a directory of comparisons.
 var comparedFiles = []struct {
 	name   string
 	render func(w io.Writer, comparisons []Comparison) error
@@ -21,8 +21,8 @@ var comparedFiles = []struct {
 	{ComparedPageName, ComparedHTML},
 }
 
-// WriteComparisons writes the reports of comparisons into a directory, and the page of
-// each pair. One that cannot be written does not keep out the others.
+// WriteComparisons writes the reports of comparisons and the page of each pair to a
+// directory. If one report cannot be written, the others are still written.
 func WriteComparisons(dir string, comparisons []Comparison) error {
 	var all []error
 	write := func(name string, render func(w io.Writer) error) {

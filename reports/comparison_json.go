@@ -11,7 +11,7 @@ import (
 )
 
 // comparisonSchema is the version of the format that ComparedJSON writes.
-const comparisonSchema = 2
+const comparisonSchema = 3
 
 type jsonComparisons struct {
 	Schema      int              `json:"schema"`
@@ -29,9 +29,11 @@ type jsonComparison struct {
 }
 
 type jsonPair struct {
-	Seed        uint64           `json:"seed"`
-	Subject     jsonSide         `json:"subject"`
-	Base        jsonSide         `json:"base"`
+	Seed    uint64   `json:"seed"`
+	Subject jsonSide `json:"subject"`
+	Base    jsonSide `json:"base"`
+	Partial bool     `json:"partial"`
+	// Partly is the name of partial in schema 2.
 	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
 }
@@ -49,7 +51,9 @@ type jsonDifference struct {
 	Subject        string                 `json:"subject,omitempty"`
 	Base           string                 `json:"base,omitempty"`
 	Classification compare.Classification `json:"classification"`
-	Reason         string                 `json:"reason,omitempty"`
+	// Standing is the name of classification in schema 2.
+	Standing compare.Classification `json:"standing"`
+	Reason   string                 `json:"reason,omitempty"`
 }
 
 type jsonCost struct {
@@ -64,7 +68,7 @@ type jsonCost struct {
 	P       float64         `json:"p"`
 }
 
-// ComparedJSON writes comparisons for programs, in the format of the package comment.
+// ComparedJSON writes comparisons as JSON, in the format of the package comment.
 func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	all := jsonComparisons{Schema: comparisonSchema, Verdict: check.Pass, Comparisons: []jsonComparison{}}
 	for i := range comparisons {
@@ -72,10 +76,7 @@ func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 		all.Verdict = check.Worst(all.Verdict, c.Verdict())
 		all.Comparisons = append(all.Comparisons, c.json())
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(all); err != nil {
+	if err := writeJSON(w, all); err != nil {
 		return fmt.Errorf("writing comparisons as JSON: %w", err)
 	}
 	return nil
@@ -87,11 +88,17 @@ func (c *Comparison) json() jsonComparison {
 	}
 	for i := range c.Pairs {
 		pair := &c.Pairs[i]
-		written := jsonPair{Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base), Partly: pair.partly(), Differences: []jsonDifference{}}
-		for _, d := range pair.Differences {
-			written.Differences = append(written.Differences, jsonDifference(d))
+		encoded := jsonPair{
+			Seed: pair.Subject.Seed, Subject: sideOf(&pair.Subject), Base: sideOf(&pair.Base),
+			Partial: pair.partial(), Partly: pair.partial(), Differences: []jsonDifference{},
 		}
-		comparison.Pairs = append(comparison.Pairs, written)
+		for _, d := range pair.Differences {
+			encoded.Differences = append(encoded.Differences, jsonDifference{
+				Aspect: d.Aspect, Object: d.Object, What: d.What, Subject: d.Subject, Base: d.Base,
+				Classification: d.Classification, Standing: d.Classification, Reason: d.Reason,
+			})
+		}
+		comparison.Pairs = append(comparison.Pairs, encoded)
 	}
 	for _, r := range c.Ratios {
 		low, high := r.Spread()
@@ -106,7 +113,15 @@ func (c *Comparison) json() jsonComparison {
 
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
-// finite is a number that JSON can tell of, or nil.
+// writeJSON writes indented JSON without HTML escapes.
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// finite returns a number that JSON can represent, or nil.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil

@@ -10,27 +10,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// comparedPair is a pair as its page shows it: what differs, and what all pairs of its
-// scenario cost.
-type comparedPair struct {
-	*Pair
-	Matter   []compare.Difference
-	Aside    []setAside
-	Costs    costTable
-	CostSkippedReason string
-}
-
-// PairHTML writes a pair of a comparison as one page: what differs, what all pairs
-// cost, the verdicts of both, and both timelines, so that the steps of the workload
-// fall together.
+// PairHTML writes one page for a pair: differences, the cost of all pairs, the verdicts of
+// both runs, and both timelines, aligned by the steps of the workload. Links are relative to
+// the directory dir.
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
-		Compared: &comparedPair{Pair: pair, Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted()},
-		Reason:   fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
+		Pair:        true,
+		Comparisons: []comparisonSummary{c.summarizePair(i)},
+		Reason:      fmt.Sprintf("%s: %s and %s, seed %d", pair.Subject.Scenario, pair.Subject.Subject, pair.Base.Subject, pair.Subject.Seed),
 	}
-	data.Compared.Matter, data.Compared.Aside = sift(pair.Differences, func(d compare.Difference) compare.Difference { return d })
-	data.Verdict, _ = sum([]Run{pair.Subject, pair.Base})
+	data.Verdict, _ = summarize([]Run{pair.Subject, pair.Base})
 	if slices.ContainsFunc(pair.Differences, func(d compare.Difference) bool { return d.Classification == compare.Undeclared }) {
 		data.Verdict = check.Fail
 	}
@@ -39,53 +29,25 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	drawn := details[0].Timeline != nil && details[1].Timeline != nil
 	for i, run := range []Run{pair.Subject, pair.Base} {
 		data.Runs = append(data.Runs, pageRun{
-			Run: run, Sorted: run.sortedResults(), Anchor: []string{"v", "t1"}[i], Marks: []string{"s", "t1-s"}[i], Page: pageOf(&run, dir), Full: true, Drawing: drawn,
+			Run: run, Sorted: run.sortedResults(), CheckAnchor: []string{"check-", "t1-check-"}[i], Anchor: []string{"v", "t1"}[i],
+			Marks: []string{"s", "t1-s"}[i], Full: true, HasTimeline: drawn, Page: pageOf(&run, dir),
 		})
 	}
 	if drawn {
 		a, b := details[0].Timeline, details[1].Timeline
 		ofA, ofB := timeline.Align(a, b)
-		data.Drawings = &drawings{Runs: []*drawing{draw(a), draw(b)}, Knots: [][]int64{microseconds(ofA), microseconds(ofB)}}
+		data.Timelines = &drawnTimelines{Runs: []*drawnTimeline{draw(a), draw(b)}, Knots: [][]int64{microseconds(ofA), microseconds(ofB)}}
 	}
 	return data.write(w)
 }
 
-// comparedScenario is a comparison as the page of several shows it.
-type comparedScenario struct {
-	Verdict        check.Verdict
-	Scenario, Sums string
-	Subject, Base  string
-	Differences    []pageDifference
-	Aside          []setAside
-	Costs          costTable
-	CostSkippedReason       string
-	Pairs          []pagePair
-}
-
-type pageDifference struct {
-	compare.Difference
-	In    string // how many of the pairs show it
-	First string // the page of the first of them
-}
-
-type pagePair struct {
-	Seed   uint64
-	Page   string
-	Of, On pageSide // the subject's run and the base's
-}
-
-type pageSide struct {
-	Verdict check.Verdict
-	Took    string
-}
-
-// PageName is the name of the file that holds the page of a pair.
+// PageName returns the name of the file with the page of a pair.
 func (c *Comparison) PageName(i int) string {
 	return fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
 }
 
-// ComparedHTML writes comparisons as one page, the worst first, that leads to the
-// pages of the pairs, which are to be beside it under their [Comparison.PageName].
+// ComparedHTML writes comparisons as one page, worst first. It links to the pages of the
+// pairs, which are in the same directory under their [Comparison.PageName].
 func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 	data := &pageData{Verdict: check.Pass}
 	wrong := 0
@@ -94,32 +56,9 @@ func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 		undeclared, bothWrong := c.Undeclared()
 		wrong += undeclared + bothWrong
 		data.Verdict = check.Worst(data.Verdict, c.Verdict())
-		data.Comparisons = append(data.Comparisons, c.page())
+		data.Comparisons = append(data.Comparisons, c.summarize())
 	}
-	data.Reason = fmt.Sprintf("scenarios compared: %d, with %d differences that nobody has declared or in which both are wrong", len(comparisons), wrong)
-	slices.SortStableFunc(data.Comparisons, func(a, b comparedScenario) int { return byVerdict(a.Verdict, b.Verdict) })
+	data.Reason = fmt.Sprintf("scenarios compared: %d; undeclared differences and guarantees that both subjects violate: %d", len(comparisons), wrong)
+	slices.SortStableFunc(data.Comparisons, func(a, b comparisonSummary) int { return byVerdict(a.Verdict, b.Verdict) })
 	return data.write(w)
-}
-
-func (c *Comparison) page() comparedScenario {
-	p := comparedScenario{
-		Verdict: c.Verdict(), Scenario: c.Scenario, Sums: c.sums(), Subject: c.Subject, Base: c.Base,
-		Costs: costsOf(c.Subject, c.Base, c.Ratios), CostSkippedReason: c.uncosted(),
-	}
-	matter, rest := c.sift()
-	p.Aside = rest
-	for _, f := range matter {
-		p.Differences = append(p.Differences, pageDifference{
-			Difference: f.Difference, In: fmt.Sprintf("%d of %d", f.pairs, len(c.Pairs)),
-			First: c.PageName(f.first),
-		})
-	}
-	for i := range c.Pairs {
-		pair := &c.Pairs[i]
-		p.Pairs = append(p.Pairs, pagePair{
-			Seed: pair.Subject.Seed, Page: c.PageName(i),
-			Of: pageSide{pair.Subject.Verdict, seconds(pair.Subject.Duration)}, On: pageSide{pair.Base.Verdict, seconds(pair.Base.Duration)},
-		})
-	}
-	return p
 }

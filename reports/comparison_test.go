@@ -26,24 +26,24 @@ func comparison() Comparison {
 				accepted,
 				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Undeclared},
 				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Classification: compare.BothWrong, Reason: "broken once"},
-				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Classification: compare.Declared, Reason: "a weakness not repeated"},
-				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a weakness not repeated"},
-				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a weakness not repeated"},
+				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
+				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
 			}},
 		},
 	}
 }
 
-// brokenOff is a scenario of which the base did not come to the second step.
-func brokenOff() Comparison {
+// abortedComparison is a scenario in which the base did not complete the second step.
+func abortedComparison() Comparison {
 	c := comparison()
 	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
 	c.Pairs[0].CostNotComparable = true
 	c.Pairs[0].Differences = []compare.Difference{
 		{
 			Aspect: compare.Workloads, Object: "step 1", What: "scale Deployment web to 4, then await Deployment web scaled within 30s",
-			Subject: "done", Base: "broken off: Deployment web scaled: not met in time (30s)",
-			Classification: compare.NotCompared, Reason: "known weakness 1 of upstream; what would have come after the step is not compared",
+			Subject: "done", Base: "aborted: Deployment web scaled: not met in time (30s)",
+			Classification: compare.NotCompared, Reason: "known upstream issue stuck-scaling; the steps after it are not compared",
 		},
 		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "spec.replicas", Subject: "9", Base: "4", Classification: compare.NotCompared, Reason: "the steps differ"},
 		{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "9", Base: "4", Classification: compare.NotCompared, Reason: "the steps differ"},
@@ -58,7 +58,7 @@ func TestCompared(t *testing.T) {
 		"compared.txt": Compared, "compared.md": ComparedMarkdown, "compared.json": ComparedJSON, "compared-github.txt": ComparedAnnotations,
 	} {
 		var got bytes.Buffer
-		if err := render(&got, []Comparison{comparison(), same, brokenOff()}); err != nil {
+		if err := render(&got, []Comparison{comparison(), same, abortedComparison()}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, filepath.Join("testdata", name), got.String())
@@ -68,8 +68,8 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-// TestVerdictOfComparison: what nobody has declared fails it, and nothing compared is
-// no pass.
+// TestVerdictOfComparison demands fail for an undeclared difference, and unknown without
+// pairs.
 func TestVerdictOfComparison(t *testing.T) {
 	whole := comparison()
 	for want, pairs := range map[check.Verdict][]Pair{check.Fail: whole.Pairs, check.Pass: whole.Pairs[:1], check.Unknown: nil} {
@@ -81,7 +81,7 @@ func TestVerdictOfComparison(t *testing.T) {
 	}
 }
 
-// TestVerdictOfPair: two runs that passed are no pass where they differ undeclared.
+// TestVerdictOfPair demands fail for two runs that passed with an undeclared difference.
 func TestVerdictOfPair(t *testing.T) {
 	for i, want := range []string{"gauntlet: <span class=\"pass\">", "gauntlet: <span class=\"fail\">"} {
 		var page bytes.Buffer
@@ -95,12 +95,12 @@ func TestVerdictOfPair(t *testing.T) {
 	}
 }
 
-// TestPageOfPair: both timelines are there, and the same step is at the same place,
-// though one run took longer to come to it.
+// TestPageOfPair demands both timelines, with the same step at the same place although one
+// run reached it later.
 func TestPageOfPair(t *testing.T) {
 	c := comparison()
 	pair := &c.Pairs[1]
-	pair.Subject, pair.Base = lagging(t, 40), lagging(t, 400)
+	pair.Subject, pair.Base = laggingRun(t, 40), laggingRun(t, 400)
 	pair.Subject.Seed, pair.Base.Seed = 43, 43
 	pair.Base.Subject = "upstream"
 	dir := t.TempDir()
@@ -108,31 +108,30 @@ func TestPageOfPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(t, filepath.Join(dir, ComparedPageName), 1280, 1200)
-	v.picture("compared-light")
+	v.screenshot("compared-light")
 	v.do(chromedp.Navigate("file://" + ask[string](v, `document.querySelector('td a').href.slice(7)`)))
-	if got := ask[int](v, `gauntlet.boards.length`); got != 2 {
+	if got := ask[int](v, `gauntlet.timelines.length`); got != 2 {
 		t.Fatalf("%d timelines; want 2", got)
 	}
 	if got := ask[string](v, `document.querySelector('[aria-label=cost]').innerText`); !strings.Contains(got, "patch pods") {
 		t.Errorf("the page of a pair says of the cost:\n%s", got)
 	}
-	v.picture("pair-light")
-	ends := `gauntlet.boards.map(b => b.phases.find(p => p.name === 'settle').x)`
+	v.screenshot("pair-light")
+	ends := `gauntlet.timelines.map(b => b.phases.find(p => p.name === 'settle').x)`
 	if x := ask[[]float64](v, ends); x[0] != x[1] {
 		t.Errorf("settling begins at %v; want one place", x)
 	}
 	v.do(chromedp.Click(chromedp.CSS("#t1-expectations-1 a")))
-	v.await(`document.querySelectorAll('.found-mark')[1].innerText.includes('Evidence of expectations 1')`)
-	v.do(chromedp.Click(chromedp.CSS("section:nth-of-type(1) ~ .board .found-mark a[href='#t1-expectations-1']")))
+	v.await(`document.querySelectorAll('.selected-mark')[1].innerText.includes('Evidence of expectations 1')`)
+	v.do(chromedp.Click(chromedp.CSS("section:nth-of-type(1) ~ .timeline .selected-mark a[href='#t1-expectations-1']")))
 	v.await(`document.activeElement.id === 't1-expectations-1'`)
 	v.clean()
 }
 
-// TestNoPairs: of a scenario whose runs broke off nothing is said, least of all that
-// they do not differ.
+// TestNoPairs demands that a comparison without pairs does not claim equality.
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
-	if got, want := none.sums(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
+	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
 		t.Errorf("it came to %q; want %q", got, want)
 	}
 	if got := none.Verdict(); got != check.Unknown {

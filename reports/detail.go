@@ -11,28 +11,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail is what the page of a single run shows beyond its verdicts. Nothing of
-// it decides anything, so whatever cannot be read is left out, and Missing says
-// why.
+// Detail holds what the page of a single run shows besides the verdicts. Parts that cannot
+// be read are omitted, and Missing says why; verdicts do not depend on them.
 type Detail struct {
-	Timeline *timeline.Timeline // nil if there is no history
-	Scenario string             // as the run directory has it
-	// ShrunkScenario is the smallest scenario that fails as the run did, if it was looked for,
-	// and SmallestFile where it is.
+	Timeline *timeline.Timeline // nil without a history
+	Scenario string             // the content of scenario.yaml
+	// ShrunkScenario is the smallest scenario with the same failure, if gauntlet shrink found
+	// one, and ShrunkFile is its path.
 	ShrunkScenario, ShrunkFile string
-	// Diagnostics is how a run stood at its end that failed or had not converged; Logs
-	// are those of all components, around the first violation, or else their ends.
+	// Diagnostics is the state at the end of a run that failed or did not converge. Logs are
+	// the logs of all components around the first violation; without one, their ends.
 	Diagnostics, Logs []Log
-	Missing           []string // a line each
+	Missing           []string // one line for each part
 }
 
-// ReadDetail reads what is in the directory of a run.
+// ReadDetail reads the details of a run from its directory.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail is ReadDetail of a run whose timeline is drafted.
+// finishDetail is ReadDetail for a run with a draft of its timeline.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -45,7 +44,7 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail reads the rest, given the timeline or why there is none.
+// newDetail reads all but the timeline. Err says why there is no timeline.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -58,22 +57,22 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
 		detail.note("no smallest scenario", err)
 	}
-	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), tail)
-	part := tail
-	if w := windowOf(detail.Timeline); w != nil {
-		part = w.cut
+	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), readTail)
+	part := readTail
+	if w := logWindowAround(detail.Timeline); w != nil {
+		part = w.read
 	}
 	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), part)
 	return detail
 }
 
-// parts reads a part of each file of a directory, by name.
+// parts reads a part of each file of a directory, in order of names.
 func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	d.note("nothing of "+filepath.Base(dir), err)
+	d.note("no "+filepath.Base(dir), err)
 	var all []Log
 	for _, entry := range entries {
 		log, err := part(filepath.Join(dir, entry.Name()))
@@ -86,8 +85,8 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note says that something is missing. A run without its directory is no news:
-// most of them are gone when nights are looked at.
+// note records that a part is missing. Missing files are normal, because a campaign deletes
+// the directories of runs that passed; the note then names no error.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

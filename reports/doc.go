@@ -1,77 +1,82 @@
-// Package reports renders verdicts: for a person at a terminal (Terminal), for
-// programs (JSON), for CI systems (JUnit), for the summary and the annotations of a
-// CI job (Markdown, Annotations) and as a page to keep (HTML). Whatever went wrong comes first.
+// Package reports renders verdicts: as text (Terminal), JSON (JSON), JUnit XML (JUnit),
+// Markdown for the summary of a CI job (Markdown), GitHub annotations (Annotations) and a
+// self-contained HTML page (HTML). All renderers show the worst verdict first.
 //
-// Two subjects side by side are written by Compared, for a terminal, and by
-// WriteComparisons, for all else.
+// Compared and WriteComparisons render comparisons of two subjects.
 //
-// The package decides nothing: verdicts and reasons are those of package check
-// and of the run. It needs no cluster, so a report can be made again from a run
-// directory at any time.
+// The package decides nothing: verdicts and reasons come from package check and from the
+// run. It needs no cluster, so gauntlet report can write the reports of a run directory
+// again at any time.
 //
-// The page is one file that loads nothing: its style, its script and the library
-// that draws its charts (assets/) are in it, and so is what package timeline made
-// of the history, as JSON (drawing.go). Its tests open it in Chromium, if there
-// is one.
+// The page loads nothing. It embeds its style, its script, the chart library (assets/), and
+// the timeline as JSON (drawing.go), which package timeline builds from the history. The
+// tests open the page in Chromium if it is installed.
 //
 // # verdicts.json
 //
-// JSON writes one object:
+// JSON writes one object. docs/reference/verdicts.md has examples and the other files.
 //
-//	schema    the version of this format, 1; it is raised when a field changes
-//	          its meaning or goes, not when one is added
+//	schema    the version of this format, 2; it changes when a field is renamed, removed
+//	          or changes its meaning, not when a field is added
 //	verdict   the worst verdict of all runs: fail, unknown, known-upstream, pass or not-exercised
-//	reason    one sentence that sums up the runs
-//	runs      in the order in which they were made:
+//	reason    the number of runs by verdict
+//	runs      in the order in which they started:
 //	  scenario, description, subject, provider, seed
-//	  directory        of the run, as it was given to the report; empty if it was not
-//	                   kept, as those are not that pass in a sweep or a night: then
-//	                   versions, again and results are empty too
-//	  size             how many steps and faults the scenario has
-//	  started          when the run was asked for, RFC 3339; left out if not known
+//	  directory        the run directory as passed to the report; empty if the campaign
+//	                   deleted it because the run passed. Then versions, reproduce and
+//	                   results are empty too
+//	  size             the number of steps and faults in the scenario
+//	  started          when the run was requested, RFC 3339; omitted if not known
 //	  durationSeconds  from the first to the last record, a fraction
-//	  versions         of what took part, by name
-//	  verdict, reason  of the run; worse than its results when too little
-//	                   happened, or when the run broke off
-//	  again            the command line that runs it again
+//	  versions         of all components, by name
+//	  verdict, reason  of the run; worse than its results if too little happened or the run
+//	                   was aborted
+//	  reproduce        the command line that repeats the run
 //	  results          in the order of the table of checks:
-//	    check, guarantee, clause
+//	    check, guarantee, contract
 //	    verdict, reason
-//	    tested         how often the guarantee was put to the test
-//	    violations     how often it was broken
+//	    exercised      how often the run exercised the guarantee
+//	    violations     the number of violations; omitted if there are none
 //	    evidence       of the first violations:
 //	      summary, expected
 //	      object       resource, namespace, name, uid, version
 //	      at           nanoseconds since the start of the history
-//	      records      the lines of history.jsonl that show it
-//	      weakness     the number of upstream's known weakness that it looks like
+//	      records      the lines of history.jsonl that show the violation
+//	      knownIssue   the slug of the known upstream issue that the violation matches
+//
+// Until the next release, three fields of schema 1 are written next to their new names:
+// again (reproduce), tested (exercised) and clause (contract). The number weakness of schema
+// 1 is replaced by the slug knownIssue, and the verdict idle by not-exercised. ReadDirectory
+// reads both schemas.
 //
 // # compare.json
 //
 // ComparedJSON writes one object:
 //
-//	schema       the version of this format, 2, raised as that of verdicts.json; in 1 the
-//	             costs were those of all pairs
-//	verdict      the worst of all comparisons: fail where a difference is undeclared or
-//	             both are wrong, unknown where nothing was compared, otherwise pass
-//	comparisons  one of each scenario:
+//	schema       the version of this format, 3, with the same rule as verdicts.json
+//	verdict      the worst of all comparisons: fail if a difference is undeclared or both
+//	             subjects violate a guarantee, unknown if nothing was compared, otherwise pass
+//	comparisons  one for each scenario:
 //	  scenario, subject, base, verdict
-//	  pairs      in the order in which they were made:
+//	  pairs      in the order in which they started:
 //	    seed
-//	    subject, base  each with the directory of its run, and the run's verdict and reason
-//	    partly         whether one run was broken off before the other, by a weakness that
-//	                   upstream is known for, so that the rest is not compared
-//	    differences    the worst first:
+//	    subject, base  each with the directory, verdict and reason of its run
+//	    partial        whether a known upstream issue aborted one run before the other, so
+//	                   that the rest is not compared
+//	    differences    worst first:
 //	      aspect       workload, verdict, end state or milestone
 //	      object       a step, a check, or an object by a name that is the same in every run
-//	      what         the step in words, or which field or kind of milestone
-//	      subject, base    left out where that side has none
-//	      standing     undeclared, both wrong, declared, not compared or accepted
-//	      reason       why it may be, or what both are wrong in
-//	  costs      what all pairs have a value of whose runs did the same steps:
+//	      what         the step's text, the path of a field, or the kind of a milestone
+//	      subject, base    omitted if that side has none
+//	      classification   undeclared, both wrong, declared, not compared or accepted
+//	      reason           why the difference is allowed, or which guarantee both violate
+//	  costs      the metrics that all pairs with the same completed steps have:
 //	    metric, unit   s, KiB, MiB, or no unit for a count
 //	    subject, base  the values, in the order of those pairs
 //	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;
-//	                   left out where the base has none of it
+//	                   omitted if the base is 0
 //	    finding, p     less, same or more, and the p-value of the test
+//
+// Until the next release, two fields of schema 2 are written next to their new names:
+// standing (classification) and partly (partial).
 package reports

@@ -8,17 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawing is a timeline as the page's script reads it. Marks are columns, not
-// rows, and their words are places in a table: a run has tens of thousands of
-// them, and few distinct words. All times are whole microseconds since the start
-// of the history.
-type drawing struct {
+// drawnTimeline is a timeline as the page's script reads it. A run has tens of thousands of
+// marks with few distinct strings. So marks are columns, and strings are indexes in Words.
+// All times are whole microseconds since the start of the history.
+type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
-	Cut        string                    `json:"cut,omitempty"`
-	Drawn      []int64                   `json:"drawn"` // of which time all is
+	Omitted    string                    `json:"omitted,omitempty"`
+	Displayed  []int64                   `json:"displayed"` // the displayed window
 	Phases     []drawnPhase              `json:"phases"`
-	Lanes      []drawnLane               `json:"lanes"`
+	Tracks     []drawnTrack              `json:"tracks"`
 	Bands      []drawnBand               `json:"bands"`
 	Words      []string                  `json:"words"`
 	Marks      drawnMarks                `json:"marks"`
@@ -32,30 +31,30 @@ type drawnPhase struct {
 	At   int64  `json:"at"`
 }
 
-type drawnLane struct {
+type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
 	Resource string `json:"resource,omitempty"`
 }
 
 type drawnBand struct {
-	Lane int    `json:"lane"`
-	Kind string `json:"kind"`
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-	Note string `json:"note"`
+	Track int    `json:"track"`
+	Kind  string `json:"kind"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Note  string `json:"note"`
 }
 
-// drawnMarks are columns of equal length. Kind, What, Object, Note and Fault are
-// places in Words.
+// drawnMarks are columns of equal length. Kind, Action, Object, Note and Fault are indexes
+// in Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`
 	From    []int64 `json:"from"`
 	To      []int64 `json:"to"`
-	Lane    []int   `json:"lane"`
+	Track   []int   `json:"track"`
 	Kind    []int   `json:"kind"`
-	What    []int   `json:"what"`
+	Action  []int   `json:"action"`
 	Object  []int   `json:"object"`
 	Note    []int   `json:"note"`
 	Fault   []int   `json:"fault"`
@@ -83,23 +82,23 @@ type drawnViolation struct {
 	Records []int64 `json:"records"`
 }
 
-// draw turns a timeline into what the script reads.
-func draw(t *timeline.Timeline) *drawing {
-	d := &drawing{
-		Subject: t.Start.Subject, End: t.End.Microseconds(), Cut: t.Omitted, Cited: t.Cited,
-		Drawn:  microseconds([]time.Duration{t.Displayed.From, t.Displayed.To}),
-		Phases: []drawnPhase{}, Lanes: []drawnLane{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
+// draw converts a timeline for the script.
+func draw(t *timeline.Timeline) *drawnTimeline {
+	d := &drawnTimeline{
+		Subject: t.Start.Subject, End: t.End.Microseconds(), Omitted: t.Omitted, Cited: t.Cited,
+		Displayed: microseconds([]time.Duration{t.Displayed.From, t.Displayed.To}),
+		Phases:    []drawnPhase{}, Tracks: []drawnTrack{}, Bands: []drawnBand{}, Charts: []drawnChart{}, Violations: []drawnViolation{},
 	}
 	for _, p := range t.Phases {
 		d.Phases = append(d.Phases, drawnPhase{string(p.Name), p.At.Microseconds()})
 	}
-	for _, l := range t.Lanes {
-		d.Lanes = append(d.Lanes, drawnLane{l.Group.String(), l.Name, l.Resource})
+	for _, l := range t.Tracks {
+		d.Tracks = append(d.Tracks, drawnTrack{l.Group.String(), l.Name, l.Resource})
 	}
 	for _, b := range t.Bands {
-		d.Bands = append(d.Bands, drawnBand{b.Lane, b.Kind.String(), b.From.Microseconds(), b.To.Microseconds(), b.Note})
+		d.Bands = append(d.Bands, drawnBand{b.Track, b.Kind.String(), b.From.Microseconds(), b.To.Microseconds(), b.Note})
 	}
-	d.marks(t.Marks)
+	d.addMarks(t.Marks)
 	for _, c := range t.Charts {
 		chart := drawnChart{Title: c.Title, Unit: c.Unit}
 		for _, l := range c.Lines {
@@ -113,7 +112,7 @@ func draw(t *timeline.Timeline) *drawing {
 	return d
 }
 
-func (d *drawing) marks(marks []timeline.Mark) {
+func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	places := map[string]int{}
 	word := func(s string) int {
 		place, ok := places[s]
@@ -128,7 +127,7 @@ func (d *drawing) marks(marks []timeline.Mark) {
 	for _, column := range []*[]int64{&m.Seq, &m.Answer, &m.From, &m.To, &m.Version} {
 		*column = slices.Grow(*column, len(marks))
 	}
-	for _, column := range []*[]int{&m.Lane, &m.Kind, &m.What, &m.Object, &m.Note, &m.Fault} {
+	for _, column := range []*[]int{&m.Track, &m.Kind, &m.Action, &m.Object, &m.Note, &m.Fault} {
 		*column = slices.Grow(*column, len(marks))
 	}
 	for _, mark := range marks {
@@ -136,9 +135,9 @@ func (d *drawing) marks(marks []timeline.Mark) {
 		m.Answer = append(m.Answer, mark.Answer)
 		m.From = append(m.From, mark.From.Microseconds())
 		m.To = append(m.To, mark.To.Microseconds())
-		m.Lane = append(m.Lane, mark.Lane)
+		m.Track = append(m.Track, mark.Track)
 		m.Kind = append(m.Kind, word(mark.Kind.String()))
-		m.What = append(m.What, word(mark.What))
+		m.Action = append(m.Action, word(mark.Action))
 		m.Object = append(m.Object, word(mark.Object))
 		m.Note = append(m.Note, word(mark.Note))
 		m.Fault = append(m.Fault, word(mark.Fault))

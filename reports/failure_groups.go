@@ -11,55 +11,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes what many runs came to: how many there were, and a line for each
-// distinct failure among those that did not pass, with how often it was seen and
-// the smallest scenario that shows it. It is text for a terminal and Markdown
-// alike.
-func FailureGroups(w io.Writer, runs int, caught []Run) error {
+// FailureGroups writes the results of a campaign: the number of runs, and a line for each
+// failure group with its number of runs and its smallest scenario. The text is valid
+// Markdown. NotPassed are those of the runs that did not pass.
+func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
 	switch {
-	case len(caught) > 0:
-		fmt.Fprintf(&b, ", %d did not pass\n", len(caught))
+	case len(notPassed) > 0:
+		fmt.Fprintf(&b, ", %d did not pass\n", len(notPassed))
 	case runs > 0:
-		b.WriteString(", none that did not pass\n")
+		b.WriteString(", all passed\n")
 	default:
-		b.WriteString(", nothing is known\n")
+		b.WriteString(", no result\n")
 	}
-	for i, f := range distinct(caught) {
+	for i, f := range groupFailures(notPassed) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "- %s\n  again: %s, seen in %s\n", f, code(f.smallest.Reproduce), code(f.smallest.Directory))
+		fmt.Fprintf(&b, "- %s\n  reproduce: %s, directory: %s\n", f, code(f.smallest.Reproduce), code(f.smallest.Directory))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("printing what was caught: %w", err)
+		return fmt.Errorf("writing the failure groups: %w", err)
 	}
 	return nil
 }
 
-// symptom is what tells one failure from another.
-type symptom struct {
+// failureKey identifies a failure group: runs with the same key have the same failure.
+type failureKey struct {
 	verdict check.Verdict
 	subject string
-	check   string // empty where the run as a whole gives no answer
-	// kind is what the failure is about, empty if it is about no object.
+	check   string // empty if the verdict belongs to the run as a whole
+	// kind is the resource of the object that the evidence names; empty if it names none.
 	kind string
-	// signature is the reason without what is another in every run.
+	// signature is the reason without the names and numbers that differ in every run.
 	signature string
 }
 
-// failure is one thing that went wrong, in any number of runs.
-type failure struct {
-	symptom
+// failureGroup is one failure in one or more runs.
+type failureGroup struct {
+	failureKey
 	runs      int
 	scenarios []string
-	smallest  *Run   // in which it was seen, of those the first
-	reason    string // in that run
+	smallest  *Run   // the first of the runs with the smallest scenario
+	reason    string // the reason in the smallest run
 }
 
-// what is what broke: a check, and what it is about.
-func (s symptom) what() string {
+// title names the check and the resource of the failure.
+func (s failureKey) title() string {
 	switch {
 	case s.check == "":
 		return "the run itself"
@@ -70,22 +69,22 @@ func (s symptom) what() string {
 	}
 }
 
-func (f failure) String() string {
-	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, escape(f.what()), countRuns(f.runs), f.where(), f.smallest.Seed, escape(f.reason))
+func (f failureGroup) String() string {
+	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest run with seed %d: %s",
+		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// where is the smallest scenario that shows the failure, and how many others do.
-func (f failure) where() string {
+// scenarioText names the smallest scenario with the failure, and counts the others.
+func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
 	}
 	return f.smallest.Scenario
 }
 
-// symptomOf is the symptom that a result shows, by the first of its evidence.
-func symptomOf(subject string, result check.Result) symptom {
-	s := symptom{verdict: result.Verdict, subject: subject, check: result.Check}
+// failureKeyOf returns the key of a result, from its first piece of evidence.
+func failureKeyOf(subject string, result check.Result) failureKey {
+	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
 		s.signature = signature(result.Reason)
 		return s
@@ -98,13 +97,12 @@ func symptomOf(subject string, result check.Result) symptom {
 	return s
 }
 
-// inEveryRun is what differs from run to run where the failure is the same: names
-// of objects with their namespaces or with what the API server makes of a
-// generateName, replicas of the subject, and numbers.
-var inEveryRun = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
+// runSpecific matches the parts of a reason that differ from run to run: object names with
+// a namespace or a generated suffix, replicas of the subject, and numbers.
+var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
-// signature is a sentence without what is another in every run.
-func signature(sentence string) string { return inEveryRun.ReplaceAllString(sentence, "…") }
+// signature returns a sentence without its run-specific parts.
+func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
 func countRuns(n int) string {
 	if n == 1 {
@@ -113,18 +111,17 @@ func countRuns(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// distinct returns what went wrong in the runs: the same check with the same
-// verdict on the same subject is one failure if it is about the same kind of object
-// and gives the same reason. The worst come first, then those seen most often,
-// then those seen first. Where a check failed, what is unknown for it says nothing
-// more. A reason for which several checks are unknown is the run's.
-func distinct(runs []Run) []failure {
-	var all []failure
-	add := func(run *Run, s symptom, reason string) {
-		i := slices.IndexFunc(all, func(f failure) bool { return f.symptom == s })
+// groupFailures groups the results that did not pass. Results with the same check, verdict,
+// subject, resource and reason are one group. The order is: worst verdict first, then most
+// runs, then first occurrence. A run contributes only results with its own verdict. If
+// several checks are unknown for one reason, the reason belongs to the run.
+func groupFailures(runs []Run) []failureGroup {
+	var all []failureGroup
+	add := func(run *Run, s failureKey, reason string) {
+		i := slices.IndexFunc(all, func(f failureGroup) bool { return f.failureKey == s })
 		if i < 0 {
 			i = len(all)
-			all = append(all, failure{symptom: s, smallest: run, reason: reason})
+			all = append(all, failureGroup{failureKey: s, smallest: run, reason: reason})
 		}
 		f := &all[i]
 		f.runs++
@@ -137,22 +134,22 @@ func distinct(runs []Run) []failure {
 	}
 	for i := range runs {
 		run := &runs[i]
-		if run.ownVerdict() && !comfort(run.Verdict) {
-			add(run, symptom{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
+		if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
+			add(run, failureKey{verdict: run.Verdict, subject: run.Subject, signature: signature(run.Reason)}, run.Reason)
 		}
-		told := map[symptom]bool{}
-		for _, result := range run.broken() {
-			s := symptomOf(run.Subject, result)
-			if run.doubtful(result) {
-				s = symptom{verdict: result.Verdict, subject: run.Subject, signature: signature(result.Reason)}
+		added := map[failureKey]bool{}
+		for _, result := range run.notPassed() {
+			key := failureKeyOf(run.Subject, result)
+			if run.sharesReason(result) {
+				key = failureKey{verdict: result.Verdict, subject: run.Subject, signature: signature(result.Reason)}
 			}
-			if result.Verdict == run.Verdict && !told[s] {
-				told[s] = true
-				add(run, s, result.Reason)
+			if result.Verdict == run.Verdict && !added[key] {
+				added[key] = true
+				add(run, key, result.Reason)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b failure) int {
+	slices.SortStableFunc(all, func(a, b failureGroup) int {
 		return cmp.Or(byVerdict(a.verdict, b.verdict), cmp.Compare(b.runs, a.runs))
 	})
 	return all

@@ -12,29 +12,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestCaught demands a line for each distinct failure, whatever the seed and the
+// TestFailureGroups demands a line for each distinct failure, whatever the seed and the
 // scenario, with the smallest scenario that shows it.
-func TestCaught(t *testing.T) {
+func TestFailureGroups(t *testing.T) {
 	large, small, elsewhere, other := failed("watch-delay-pods"), failed("shrunk"), failed("everything"), failed("rollout")
 	large.Size, small.Size, small.Seed, elsewhere.Size, other.Size = 20, 3, 43, 20, 1
 	other.Results = []check.Result{{
 		Check: "expectations", Verdict: check.Fail, Reason: "broken once: it is about another kind of object",
 		Evidence: []check.Evidence{{Summary: "something else", Object: &history.Ref{Resource: "replicationcontrollers"}}},
 	}}
-	caught := []Run{
+	notPassed := []Run{
 		run("api-errors", check.Unknown, "no fault fired", result("burst-limit", check.Pass, 3, "held")),
 		other, large, small, elsewhere,
 	}
 	var got bytes.Buffer
-	if err := FailureGroups(&got, 120, caught); err != nil {
+	if err := FailureGroups(&got, 120, notPassed); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, filepath.Join("testdata", "caught.md"), got.String())
+	golden(t, filepath.Join("testdata", "failure-groups.md"), got.String())
 
-	for runs, want := range map[int]string{120: "120 runs, none that did not pass\n", 1: "1 run, none that did not pass\n", 0: "0 runs, nothing is known\n"} {
+	for runs, want := range map[int]string{120: "120 runs, all passed\n", 1: "1 run, all passed\n", 0: "0 runs, no result\n"} {
 		got.Reset()
 		if err := FailureGroups(&got, runs, nil); err != nil || got.String() != want {
-			t.Errorf("nothing caught in %d runs: %q, %v; want %q", runs, got.String(), err, want)
+			t.Errorf("no failures in %d runs: %q, %v; want %q", runs, got.String(), err, want)
 		}
 	}
 	if err := FailureGroups(failingWriter{errors.New("disk full")}, 1, nil); err == nil {
@@ -42,29 +42,29 @@ func TestCaught(t *testing.T) {
 	}
 }
 
-// TestDoubt demands that what several checks are unknown for is told once, as the run's,
-// and what one alone is unknown for as its own.
-func TestDoubt(t *testing.T) {
+// TestSharedReason demands that a reason of several unknown checks is reported once for the
+// run, and a reason of one check for that check.
+func TestSharedReason(t *testing.T) {
 	broken := run("relist", check.Unknown, "the API server did not come back",
 		result("burst-limit", check.Unknown, 0, "the API server did not come back"),
 		result("ownership", check.Unknown, 0, "the API server did not come back"),
 		result("converged", check.Unknown, 0, "nothing was healed"),
 	)
 	var got []string
-	for _, f := range distinct([]Run{broken, broken}) {
-		got = append(got, f.what()+": "+f.reason+", "+countRuns(f.runs))
+	for _, f := range groupFailures([]Run{broken, broken}) {
+		got = append(got, f.title()+": "+f.reason+", "+countRuns(f.runs))
 	}
 	want := []string{"the run itself: the API server did not come back, 2 runs", "converged: nothing was healed, 2 runs"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what went wrong (-want +got):\n%s", diff)
+		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }
 
-// TestSignature demands that the same failure has the same signature in every run,
-// and another one another.
+// TestSignature demands the same signature for the same failure in every run, and different
+// signatures for different failures.
 func TestSignature(t *testing.T) {
-	const same = "ReplicaSet gauntlet/maps: subject-0 created pod 12 of 11: it knew of 0 active ones, the last maps-5f6bd2c4x9-x7bzk"
-	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: it knew of 1 active ones, the last jobs-wxptn"); a != b {
+	const same = "ReplicaSet gauntlet/maps: subject-0 created pod 12 of 11: its cache had 0 active pods, the last maps-5f6bd2c4x9-x7bzk"
+	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: its cache had 1 active pods, the last jobs-wxptn"); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
 	if a, b := signature(same), signature("ReplicaSet gauntlet/maps: subject-0 deleted pod 12 of 11"); a == b {

@@ -11,15 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// The names of files in the directory of a run.
+// The names of files in a run directory.
 const (
 	PageName     = "report.html"
 	verdictsName = "verdicts.json"
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that a directory of runs gets. Detail is how to come by what the
-// page of a single run shows.
+// files are the reports of a directory of runs. Detail returns the details for the page of
+// a single run.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -30,7 +30,7 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the page, with all that is known of a single run.
+// writePage writes the HTML page, with details if there is a single run.
 func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
 	if len(runs) == 1 {
 		return HTML(w, runs, detail(&runs[0]), dir)
@@ -38,13 +38,12 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 	return HTML(w, runs, nil, dir)
 }
 
-// WriteFiles writes the reports of runs into a directory, in place of those that
-// are there. One that cannot be written does not keep out the others, and
-// leaves the one before it whole.
+// WriteFiles writes the reports of runs to a directory and replaces earlier reports. If one
+// report cannot be written, its earlier version stays, and the others are still written.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
-// WriteRun writes the reports of a run into its directory, as WriteFiles does, from the
-// draft of its timeline. The history is read again only if the draft does not serve.
+// WriteRun writes the reports of a run to its directory, like WriteFiles, from the draft of
+// its timeline. It reads the history again only if the draft does not cover the results.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
@@ -64,7 +63,7 @@ func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	return errors.Join(all...)
 }
 
-// replace puts a file in the place of another in one step.
+// replace writes a file atomically.
 func replace(path string, content []byte) error {
 	unfinished := path + ".new"
 	err := os.WriteFile(unfinished, content, 0o644)

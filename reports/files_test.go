@@ -53,7 +53,7 @@ func TestWriteFiles(t *testing.T) {
 func TestWriteRun(t *testing.T) {
 	for _, name := range []string{"whole", "broken", "absent"} {
 		t.Run(name, func(t *testing.T) {
-			r := lagging(t, 3)
+			r := laggingRun(t, 3)
 			path := filepath.Join(r.Directory, historyName)
 			var err error
 			switch name {

@@ -14,18 +14,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// saga is a history that is written by hand.
-type saga struct{ records []history.Record }
+// historyBuilder is a history that is written by hand.
+type historyBuilder struct{ records []history.Record }
 
 // add appends a record at a time and returns its Seq.
-func (s *saga) add(at time.Duration, r history.Record) int64 {
+func (s *historyBuilder) add(at time.Duration, r history.Record) int64 {
 	r.Seq, r.At = int64(len(s.records)+1), at
 	s.records = append(s.records, r)
 	return r.Seq
 }
 
 // write puts the history into a directory.
-func (s *saga) write(t *testing.T, dir string) {
+func (s *historyBuilder) write(t *testing.T, dir string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, "history.jsonl"))
 	if err != nil {
@@ -40,12 +40,12 @@ func (s *saga) write(t *testing.T, dir string) {
 	}
 }
 
-// lagging is a run in which a ReplicaSet gets pods of which the subject learns
+// laggingRun is a run in which a ReplicaSet gets pods of which the subject learns
 // late, under a fault, and then one too many. It has about ten records a pod.
-func lagging(t *testing.T, pods int) Run {
+func laggingRun(t *testing.T, pods int) Run {
 	t.Helper()
 	dir := t.TempDir()
-	s := new(saga)
+	s := new(historyBuilder)
 	tick := time.Millisecond
 	at := func(i int) time.Duration { return 100*tick + time.Duration(i)*tick }
 	s.add(0, history.Record{Start: &history.Start{Format: history.Format, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Scenario: "lagging", Seed: 42, Subject: "ours", Provider: "embedded", Namespace: "gauntlet"}})
@@ -93,8 +93,9 @@ func lagging(t *testing.T, pods int) Run {
 	return r
 }
 
-// pod is created, comes to life, and is told of late. It returns the request's Seq.
-func (s *saga) pod(at time.Duration, i int) int64 {
+// pod adds the creation of a pod, its progress to ready, and late deliveries. It returns the
+// Seq of the create request.
+func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	const micro = time.Microsecond
 	id := uint64(100 + i)
 	object := func(version int, body string) history.Object {

@@ -7,12 +7,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The page, and what it is made with. It has all of it in itself.
+// The sources of the page, which embeds all of them.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -32,138 +33,167 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"more":    more,
 	"inc":     func(i int) int { return i + 1 },
 	"find": func(id string) check.Check {
-		known, _ := check.Find(id)
-		return known
+		found, _ := check.Find(id)
+		return found
 	},
-	"standing": func(s compare.Classification) check.Verdict {
-		switch s {
-		case compare.Undeclared, compare.BothWrong:
-			return check.Fail
-		case compare.Declared:
-			return check.Unknown
-		default:
-			return check.NotExercised
-		}
+	"color": colorOf,
+	"countsTable": func(verdicts []check.Verdict, rows []verdictCounts, scenarios bool) verdictCountsTable {
+		return verdictCountsTable{verdicts, rows, scenarios}
 	},
-	"tabled": func(verdicts []check.Verdict, rows []tally, scenarios bool) tallyTable {
-		return tallyTable{verdicts, rows, scenarios}
-	},
-	"aspect":    aspect,
-	"standings": func() string { return standings },
-	"comfort":   comfort,
-	"judged":    func(run pageRun, result check.Result) pageCheck { return pageCheck{run, result} },
-	"held":      held,
+	"aspect":               aspect,
+	"legend":               func() string { return classificationLegend },
+	"needsNoExplanation":   needsNoExplanation,
+	"countResults":         countResults,
+	"resultOf":             func(run pageRun, result check.Result) pageResult { return pageResult{run, result} },
+	"evidenceOf":           func(run pageRun, e check.Evidence) pageEvidence { return pageEvidence{run, e} },
+	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// pageData is what the page is made from.
+// colorOf returns the verdict whose color a classification of differences has.
+func colorOf(c compare.Classification) check.Verdict {
+	switch c {
+	case compare.Undeclared, compare.BothWrong:
+		return check.Fail
+	case compare.Declared:
+		return check.Unknown
+	default:
+		return check.NotExercised
+	}
+}
+
+// pageData is the input of the page's template.
 type pageData struct {
-	Verdict     check.Verdict
-	Reason      string
-	Runs        []pageRun          // worst first
-	summary                        // of several runs
-	Compared    *comparedPair      // nil unless two runs are compared
-	Comparisons []comparedScenario // of several pairs; their pages have more
-	Detail      *Detail            // of a single run
-	Drawings    *drawings          // nil if there is nothing to draw
+	Verdict      check.Verdict
+	Reason       string
+	Runs         []pageRun           // worst first
+	overviewData                     // of several runs
+	Pair         bool                // the page compares two runs
+	Comparisons  []comparisonSummary // one scenario each; on the page of a pair, one
+	Detail       *Detail             // of a single run
+	Timelines    *drawnTimelines     // nil without a history
 
 	Styles         template.CSS
 	Charts, Script template.JS
 }
 
+// pageRun is a run as the page shows it.
 type pageRun struct {
 	Run
 	Sorted []check.Result // worst first
-	// Anchor begins the names that links lead to.
-	Anchor string
-	// Marks begins the names that links to marks have.
+	// CheckAnchor and Anchor start the fragment IDs of the run's checks and of their evidence.
+	CheckAnchor, Anchor string
+	// Marks starts the fragment IDs of the marks of the run's timeline.
 	Marks string
-	// Page leads to the run's own page, if this is not it.
+	// Page is the link to the run's own page, if this page is another one.
 	Page string
-	// Drawing is whether the run's timeline is on this page.
-	Drawing bool
-	// Full is whether more than a line is shown.
+	// HasTimeline reports whether this page has the run's timeline.
+	HasTimeline bool
+	// Full reports whether the page shows more than one line about the run.
 	Full bool
 }
 
-// pageCheck is a result of a run.
-type pageCheck struct {
+// pageResult is a result with its run.
+type pageResult struct {
 	Run    pageRun
 	Result check.Result
 }
 
-// Broken are the results that are no comfort.
-func (r pageRun) Broken() []check.Result { return r.broken() }
-
-// Held are the results of guarantees that nothing was seen to break.
-func (r pageRun) Held() []check.Result {
-	return slices.DeleteFunc(slices.Clone(r.Sorted), func(result check.Result) bool { return !comfort(result.Verdict) })
+// pageEvidence is a piece of evidence with its run.
+type pageEvidence struct {
+	Run      pageRun
+	Evidence check.Evidence
 }
 
-// held says how many guarantees held, and how many were not put to the test.
-func held(results []check.Result) string {
-	passed := 0
+// maxFindings is the number of checks that a run's summary explains in full.
+const maxFindings = 3
+
+// Findings returns the results that the summary of the run explains in full: those with
+// the verdict of the run, without those that share their reason with others.
+func (r pageRun) Findings() []check.Result {
+	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
+		return result.Verdict != r.Verdict || r.sharesReason(result)
+	})
+	return findings[:min(len(findings), maxFindings)]
+}
+
+// OtherFindings returns the results that did not pass and are not among [pageRun.Findings].
+func (r pageRun) OtherFindings() []check.Result {
+	findings := r.Findings()
+	return slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
+		return slices.ContainsFunc(findings, func(f check.Result) bool { return f.Check == result.Check })
+	})
+}
+
+// countResults counts results by verdict, such as "2 checks: 1 fail, 1 pass".
+func countResults(results []check.Result) string {
+	count := map[check.Verdict]int{}
 	for _, result := range results {
-		if result.Verdict == check.Pass {
-			passed++
+		count[result.Verdict]++
+	}
+	return fmt.Sprintf("%d checks: %s", len(results), countsByVerdict(count))
+}
+
+// countsByVerdict lists counts, worst verdict first, such as "1 fail, 5 pass".
+func countsByVerdict(count map[check.Verdict]int) string {
+	var parts []string
+	for _, verdict := range worstFirst {
+		if count[verdict] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[verdict], verdict))
 		}
 	}
-	return fmt.Sprintf("%d checks held, %d not put to the test", passed, len(results)-passed)
+	return strings.Join(parts, ", ")
 }
 
-// Passed are the runs of which only a line is shown. Those that were not kept are
-// only counted.
+// Passed returns the runs that get only one line. Runs without a directory get none.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
 
-// drawings are the timelines of a page.
-type drawings struct {
-	Runs []*drawing `json:"runs"`
-	// Knots are, for each run, the times that are to fall together; nothing for a
-	// single run.
+// drawnTimelines are the timelines of a page.
+type drawnTimelines struct {
+	Runs []*drawnTimeline `json:"runs"`
+	// Knots has for each run the times that the page aligns; empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
-// HTML writes the runs as one page that needs nothing beside itself. Detail,
-// which may be nil, is shown of a single run. The pages of several runs are
-// linked to as seen from the directory dir.
+// HTML writes the runs as one self-contained page. Detail, which may be nil, belongs to a
+// single run. Links to the pages of several runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
-	verdict, reason := sum(runs)
+	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
 	for i, run := range sorted(runs) {
-		r := pageRun{Run: run, Sorted: run.sortedResults(), Anchor: fmt.Sprintf("v%d", i), Marks: "s"}
-		r.Full = len(runs) == 1 || !comfort(run.Verdict)
-		if len(runs) == 1 {
-			r.Anchor = "v"
-		} else {
+		r := pageRun{Run: run, Sorted: run.sortedResults(), Marks: "s", CheckAnchor: "check-", Anchor: "v"}
+		r.Full = len(runs) == 1 || !needsNoExplanation(run.Verdict)
+		if len(runs) > 1 {
+			r.CheckAnchor, r.Anchor = fmt.Sprintf("run%d-check-", i), fmt.Sprintf("v%d", i)
 			r.Page = pageOf(&run, dir)
 		}
 		data.Runs = append(data.Runs, r)
 	}
 	if detail != nil && detail.Timeline != nil {
-		data.Drawings = &drawings{Runs: []*drawing{draw(detail.Timeline)}}
-		data.Runs[0].Drawing = true
+		data.Timelines = &drawnTimelines{Runs: []*drawnTimeline{draw(detail.Timeline)}}
+		data.Runs[0].HasTimeline = true
 	}
 	if len(runs) > 1 {
-		data.summary = overview(runs, dir)
+		data.overviewData = overview(runs, dir)
 	}
 	return data.write(w)
 }
 
-// write fills in the template.
+// write executes the template.
 func (d *pageData) write(w io.Writer) error {
 	d.Styles = template.CSS(pageStyles)
-	if d.Drawings != nil {
+	if d.Timelines != nil {
 		d.Styles += template.CSS(chartStyles)
 		d.Charts, d.Script = template.JS(chartScript), template.JS(pageScript)
 	}
 	if err := page.Execute(w, d); err != nil {
-		return fmt.Errorf("writing the verdicts as HTML: %w", err)
+		return fmt.Errorf("writing the HTML report: %w", err)
 	}
 	return nil
 }
 
-// pageOf is the way from a directory to the page of a run.
+// pageOf returns the path of a run's page relative to a directory.
 func pageOf(run *Run, dir string) string {
 	path := filepath.Join(run.Directory, PageName)
 	if relative, err := filepath.Rel(dir, path); err == nil {
@@ -171,3 +201,6 @@ func pageOf(run *Run, dir string) string {
 	}
 	return filepath.ToSlash(path)
 }
+
+// checkPageOf returns the link to a check's details on the page of a run.
+func checkPageOf(run *Run, check, dir string) string { return pageOf(run, dir) + "#check-" + check }

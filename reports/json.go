@@ -1,16 +1,17 @@
 package reports
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// schema is the version of the format that JSON writes.
-const schema = 1
+// schema is the version of the format that JSON writes. ReadDirectory also reads version 1.
+const schema = 2
 
 type jsonReport struct {
 	Schema  int           `json:"schema"`
@@ -32,27 +33,46 @@ type jsonRun struct {
 	Versions        map[string]string `json:"versions"`
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
-	Again           string            `json:"again"`
-	Results         []jsonResult      `json:"results"`
+	Reproduce       string            `json:"reproduce"`
+	// Again is the name of reproduce in schema 1.
+	Again   string       `json:"again"`
+	Results []jsonResult `json:"results"`
 }
 
 type jsonResult struct {
-	check.Result
-	Guarantee string `json:"guarantee"`
-	Clause    string `json:"clause"`
+	Check     string        `json:"check"`
+	Verdict   check.Verdict `json:"verdict"`
+	Reason    string        `json:"reason"`
+	Exercised int           `json:"exercised"`
+	// Tested is the name of exercised in schema 1.
+	Tested     int            `json:"tested"`
+	Violations int            `json:"violations,omitempty"`
+	Evidence   []jsonEvidence `json:"evidence,omitempty"`
+	Guarantee  string         `json:"guarantee"`
+	Contract   string         `json:"contract"`
+	// Clause is the name of contract in schema 1.
+	Clause string `json:"clause"`
 }
 
-// JSON writes the runs for programs, in the format of the package comment.
+type jsonEvidence struct {
+	Summary    string        `json:"summary"`
+	Expected   string        `json:"expected,omitempty"`
+	Object     *history.Ref  `json:"object,omitempty"`
+	At         time.Duration `json:"at"`
+	Records    []int64       `json:"records,omitempty"`
+	KnownIssue string        `json:"knownIssue,omitempty"`
+	// Weakness is the number of the known issue in schema 1. It is only read.
+	Weakness int `json:"weakness,omitempty"`
+}
+
+// JSON writes the runs as JSON, in the format of the package comment.
 func JSON(w io.Writer, runs []Run) error {
-	verdict, reason := sum(runs)
+	verdict, reason := summarize(runs)
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}
 	for _, run := range runs {
 		report.Runs = append(report.Runs, run.json())
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(report); err != nil {
+	if err := writeJSON(w, report); err != nil {
 		return fmt.Errorf("writing the verdicts as JSON: %w", err)
 	}
 	return nil
@@ -72,6 +92,7 @@ func (r *Run) json() jsonRun {
 		Versions:        r.Versions,
 		Verdict:         r.Verdict,
 		Reason:          r.Reason,
+		Reproduce:       r.Reproduce,
 		Again:           r.Reproduce,
 		Results:         []jsonResult{},
 	}
@@ -79,8 +100,49 @@ func (r *Run) json() jsonRun {
 		run.Versions = map[string]string{}
 	}
 	for _, result := range r.Results {
-		known, _ := check.Find(result.Check)
-		run.Results = append(run.Results, jsonResult{Result: result, Guarantee: known.Guarantee, Clause: known.Contract})
+		run.Results = append(run.Results, jsonResultOf(result))
 	}
 	return run
+}
+
+func jsonResultOf(r check.Result) jsonResult {
+	definition, _ := check.Find(r.Check)
+	result := jsonResult{
+		Check: r.Check, Verdict: r.Verdict, Reason: r.Reason, Exercised: r.Exercised, Tested: r.Exercised, Violations: r.Violations,
+		Guarantee: definition.Guarantee, Contract: definition.Contract, Clause: definition.Contract,
+	}
+	for _, e := range r.Evidence {
+		result.Evidence = append(result.Evidence, jsonEvidence{
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, KnownIssue: e.KnownIssue,
+		})
+	}
+	return result
+}
+
+// result returns the check.Result that the JSON was made from.
+func (r *jsonResult) result() check.Result {
+	result := check.Result{
+		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,
+	}
+	for _, e := range r.Evidence {
+		result.Evidence = append(result.Evidence, check.Evidence{
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records,
+			KnownIssue: cmp.Or(e.KnownIssue, schema1KnownIssues[e.Weakness]),
+		})
+	}
+	return result
+}
+
+// schema1KnownIssues maps the numbers of known upstream issues in schema 1 to their slugs.
+var schema1KnownIssues = map[int]string{
+	1: "stuck-scaling", 3: "swallowed-error", 4: "dropped-key", 5: "long-back-off", 7: "unnoticed-end",
+	8: "early-leftovers", 9: "late-pods", 43: "namesake-status", 44: "lost-endpoints", 45: "recreate-scaling",
+}
+
+// currentVerdict returns the current name of a verdict. In schema 1 not-exercised was idle.
+func currentVerdict(v check.Verdict) check.Verdict {
+	if v == "idle" {
+		return check.NotExercised
+	}
+	return v
 }

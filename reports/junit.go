@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// The elements of JUnit's format that CI systems read.
+// The elements of the JUnit format that CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -49,11 +49,9 @@ type (
 	}
 )
 
-// JUnit writes the runs for CI systems: a suite a run, a case a check. A failed
-// check is a failure, an unknown verdict an error; an idle check is skipped, and one
-// that only a known weakness of upstream broke.
-// Where the run's own verdict is worse than those of its checks, a case called
-// run carries it.
+// JUnit writes the runs as JUnit XML, with a suite for each run and a case for each check.
+// The verdict fail is a failure, unknown is an error, not-exercised and known-upstream are
+// skipped. If the run's verdict is worse than those of its checks, the case "run" has it.
 func JUnit(w io.Writer, runs []Run) error {
 	all := junitSuites{Name: "gauntlet"}
 	var total time.Duration
@@ -88,11 +86,11 @@ func (r *Run) junit() junitSuite {
 			{"directory", r.Directory},
 			{"verdict", string(r.Verdict)},
 			{"reason", r.Reason},
-			{"again", r.Reproduce},
+			{"reproduce", r.Reproduce},
 		},
 	}
-	if r.ownVerdict() {
-		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Again: "+r.Reproduce))
+	if r.worseThanResults() {
+		suite.add(r.junitCase("run", r.Verdict, r.Reason, "Reproduce: "+r.Reproduce))
 	}
 	for _, result := range r.sortedResults() {
 		suite.add(r.junitCase(result.Check, result.Verdict, result.Reason, r.junitText(result)))
@@ -100,10 +98,10 @@ func (r *Run) junit() junitSuite {
 	return suite
 }
 
-// junitName tells the run's cases from those of the same scenario on another subject.
+// junitName returns the name of the run's suite, which has the scenario and the subject.
 func (r *Run) junitName() string { return r.Scenario + " on " + r.Subject }
 
-// add counts the case as it takes it in.
+// add appends a case and counts it.
 func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 	s.Tests++
@@ -134,11 +132,11 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	return c
 }
 
-// junitText is what a person reads who opens a failed case.
+// junitText returns the text of a case: guarantee, evidence, report page and command.
 func (r *Run) junitText(result check.Result) string {
 	var lines []string
-	if known, ok := check.Find(result.Check); ok {
-		lines = append(lines, "Guarantee: "+known.Guarantee)
+	if definition, ok := check.Find(result.Check); ok {
+		lines = append(lines, "Guarantee: "+definition.Guarantee)
 	}
 	for _, e := range result.Evidence {
 		lines = append(lines, "", strings.Join(evidence(e), "\n"))
@@ -146,5 +144,8 @@ func (r *Run) junitText(result check.Result) string {
 	if rest := more(result); rest != "" {
 		lines = append(lines, "", rest)
 	}
-	return strings.Join(append(lines, "", "Again: "+r.Reproduce), "\n")
+	if r.Directory != "" {
+		lines = append(lines, "", "Report: "+checkPageOf(r, result.Check, "."))
+	}
+	return strings.Join(append(lines, "", "Reproduce: "+r.Reproduce), "\n")
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Log is a part of a file.
+// Log is a file, or a part of it.
 type Log struct {
 	Name string // with the directory that it is in
 	Text string
-	// Component part it is, in words; empty if it is all of it.
-	Component string
+	// Excerpt says which part of the file Text is; empty for the complete file.
+	Excerpt string
 }
 
-// partMax is how much of each log is on the page, in bytes.
-const partMax = 16 << 10
+// maxLogPart is the maximum size of a log on the page, in bytes.
+const maxLogPart = 16 << 10
 
-// tail reads the last whole lines of a file.
-func tail(path string) (Log, error) {
+// readTail reads the last whole lines of a file.
+func readTail(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Log{}, err
@@ -36,8 +36,8 @@ func tail(path string) (Log, error) {
 		return Log{}, err
 	}
 	log := Log{Name: nameOf(path)}
-	omitted := max(info.Size()-partMax, 0)
-	content, err := io.ReadAll(io.NewSectionReader(file, omitted, partMax))
+	omitted := max(info.Size()-maxLogPart, 0)
+	content, err := io.ReadAll(io.NewSectionReader(file, omitted, maxLogPart))
 	if err != nil {
 		return Log{}, err
 	}
@@ -45,32 +45,32 @@ func tail(path string) (Log, error) {
 		content, omitted = content[i+1:], omitted+int64(i)+1
 	}
 	if omitted > 0 {
-		log.Component = fmt.Sprintf("The end of it; %d bytes come before.", omitted)
+		log.Excerpt = fmt.Sprintf("The end of the file, without the first %d bytes.", omitted)
 	}
-	log.Text = shown(content)
+	log.Text = validUTF8(content)
 	return log, nil
 }
 
-// shown is what a page can show of a file, whatever is in it.
-func shown(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
+// validUTF8 replaces invalid UTF-8, which a page cannot show.
+func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
 // nameOf is a file's name with the directory that it is in.
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// window is the time that a page shows logs of.
-type window struct{ from, to time.Time }
+// logWindow is the time range of the logs on a page.
+type logWindow struct{ from, to time.Time }
 
-// How much of the logs is shown around the first violation: what led to it, and
-// what the subject made of it.
+// The time range of the logs around the first violation: the events before it, and the
+// subject's reaction to it.
 const (
 	before = 3 * time.Second
 	after  = time.Second
 )
 
-// windowOf is the time around the first violation of a run; nil if there is none.
-func windowOf(t *timeline.Timeline) *window {
+// logWindowAround returns the time around the first violation of a run; nil without one.
+func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
 	}
@@ -79,12 +79,12 @@ func windowOf(t *timeline.Timeline) *window {
 		first = min(first, v.At)
 	}
 	at := t.Start.Time.Add(first)
-	return &window{at.Add(-before), at.Add(after)}
+	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// cut reads what a log has of a window; lines without a time belong to the one
-// before them. What does not fit is the beginning.
-func (w *window) cut(path string) (Log, error) {
+// read reads the lines of a log within the window. A line without a time belongs to the
+// line before it. If the lines exceed maxLogPart, the first ones are omitted.
+func (w *logWindow) read(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Log{}, err
@@ -107,25 +107,24 @@ func (w *window) cut(path string) (Log, error) {
 			return Log{}, err
 		}
 	}
-	if omitted := len(kept) - partMax; omitted > 0 {
+	if omitted := len(kept) - maxLogPart; omitted > 0 {
 		kept = kept[omitted:]
 		kept = kept[bytes.IndexByte(kept, '\n')+1:]
 	}
 	return Log{
-		Name:      nameOf(path),
-		Component: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
-		Text:      shown(kept),
+		Name:    nameOf(path),
+		Excerpt: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
+		Text:    validUTF8(kept),
 	}, nil
 }
 
-// How lines of logs begin: klog's, which tell neither year nor zone, and those in
-// JSON.
+// The time formats of log lines: klog's, which has neither year nor zone, and JSON.
 var (
 	klogTime = regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`)
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
 )
 
-// timeOf reads the time of a line of a log. What it does not tell is as near says.
+// timeOf reads the time of a log line. The missing year and zone are taken from near.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

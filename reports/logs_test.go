@@ -29,11 +29,11 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow: of a log there is what was written around the first violation, with
-// the lines that belong to it.
+// TestWindow demands the log lines around the first violation, with their continuation
+// lines.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
-	w := windowOf(&timeline.Timeline{
+	w := logWindowAround(&timeline.Timeline{
 		Start:      history.Start{Time: start},
 		Violations: []timeline.Violation{{At: 40 * time.Second}, {At: 20 * time.Second}},
 	})
@@ -45,30 +45,30 @@ func TestWindow(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := w.cut(path)
+	log, err := w.read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := strings.Join(lines[2*17:2*22], "\n") + "\n"; log.Text != want {
 		t.Errorf("cut to the window:\n%s\nwant:\n%s", log.Text, want)
 	}
-	if windowOf(nil) != nil || windowOf(&timeline.Timeline{}) != nil {
+	if logWindowAround(nil) != nil || logWindowAround(&timeline.Timeline{}) != nil {
 		t.Error("a window without a violation")
 	}
 }
 
-// TestTail: of a large file there are the last whole lines.
+// TestTail demands the last whole lines of a large file.
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods.yaml")
 	line := strings.Repeat("x", 99) + "\n"
 	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat(line, 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := tail(path)
+	log, err := readTail(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(log.Text)%len(line) != 0 || len(log.Text) > partMax || !strings.HasPrefix(log.Component, "The end of it; ") {
-		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Component, len(line))
+	if len(log.Text)%len(line) != 0 || len(log.Text) > maxLogPart || !strings.HasPrefix(log.Excerpt, "The end of the file, ") {
+		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Excerpt, len(line))
 	}
 }

@@ -8,31 +8,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// evidenceMax bounds how many violations of one check the summary of a CI job
-// shows: such summaries are cut off at a megabyte.
-const evidenceMax = 3
+// maxEvidence is the maximum number of violations of one check in the summary of a CI job.
+// CI systems truncate summaries at a megabyte.
+const maxEvidence = 3
 
-// Markdown writes the runs as the summary of a CI job: a table of the runs, the
-// worst first, each thing that is wrong once, however many runs show it, then every
-// verdict folded away by run. Its links lead to the runs' pages as seen from the
-// directory dir.
+// Markdown writes the runs as the summary of a CI job: a table of the runs, worst first,
+// each failure group once, then all verdicts in a collapsed table for each run. Links to
+// the runs' pages are relative to the directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
-	verdict, reason := sum(runs)
-	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", marks[verdict], verdict, escape(reason))
-	listed := kept(sorted(runs))
+	verdict, reason := summarize(runs)
+	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", verdictSymbols[verdict], verdict, escape(reason))
+	listed := withDirectory(sorted(runs))
 	markdownRuns(&b, listed, dir)
-	if gone := len(runs) - len(listed); gone > 0 {
-		fmt.Fprintf(&b, "Not listed, because they passed and were not kept: %s.\n\n", countRuns(gone))
+	if deleted := len(runs) - len(listed); deleted > 0 {
+		fmt.Fprintf(&b, "Not listed, because they passed and their directories were deleted: %s.\n\n", countRuns(deleted))
 	}
-	for _, f := range distinct(runs) {
-		f.markdown(&b)
+	for _, f := range groupFailures(runs) {
+		f.markdown(&b, dir)
 	}
 	if len(listed) > 0 {
 		b.WriteString("### Runs\n\n")
 	}
 	for _, run := range listed {
-		run.markdownTable(&b)
+		run.markdownTable(&b, dir)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the verdicts as Markdown: %w", err)
@@ -40,53 +39,54 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	return nil
 }
 
-// markdownRuns writes a row a run, as many as a person reads.
+// markdownRuns writes a table with a row for each run, at most 100.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return
 	}
 	const rowsMax = 100
-	b.WriteString("| verdict | scenario | subject | seed | broken | page |\n|-|-|-|-:|-|-|\n")
+	b.WriteString("| verdict | scenario | subject | seed | checks | page |\n|-|-|-|-:|-|-|\n")
 	for i, run := range runs {
 		if i == rowsMax {
 			fmt.Fprintf(b, "| | and %d more | | | | |\n", len(runs)-rowsMax)
 			break
 		}
-		var broken []string
-		for _, result := range run.broken() {
+		var checks []string
+		for _, result := range run.notPassed() {
 			if result.Verdict == run.Verdict {
-				broken = append(broken, code(result.Check))
+				checks = append(checks, link(code(result.Check), checkPageOf(&run, result.Check, dir)))
 			}
 		}
-		fmt.Fprintf(b, "| %s %s | %s | %s | %d | %s | [page](<%s>) |\n", marks[run.Verdict], run.Verdict,
-			escape(run.Scenario), code(run.Subject), run.Seed, strings.Join(broken, " "), pageOf(&run, dir))
+		fmt.Fprintf(b, "| %s %s | %s | %s | %d | %s | %s |\n", verdictSymbols[run.Verdict], run.Verdict,
+			escape(run.Scenario), code(run.Subject), run.Seed, strings.Join(checks, " "), link("page", pageOf(&run, dir)))
 	}
 	b.WriteString("\n")
 }
 
-// marks make verdicts stand out where there is no colour.
-var marks = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
+// verdictSymbols mark verdicts where there are no colors.
+var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
-// markdown writes what went wrong, as the smallest run shows it.
-func (f failure) markdown(b *strings.Builder) {
-	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", marks[f.verdict], escape(f.where()), escape(f.subject), escape(f.what()))
+// markdown writes a failure group with the evidence of its smallest run.
+func (f failureGroup) markdown(b *strings.Builder, dir string) {
+	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {
-		fmt.Fprintf(b, "In %s, the smallest of which has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
+		fmt.Fprintf(b, "In %s; the smallest run has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
 	}
 	b.WriteString(escape(f.reason) + "\n\n")
 	if result, ok := f.smallest.result(f.check); ok {
 		markdownEvidence(b, result)
+		fmt.Fprintf(b, "All evidence: %s\n\n", link("report page", checkPageOf(f.smallest, f.check, dir)))
 	}
-	fmt.Fprintf(b, "Again: %s\n\n", code(f.smallest.Reproduce))
+	fmt.Fprintf(b, "Reproduce: %s\n\n", code(f.smallest.Reproduce))
 }
 
-// markdownEvidence writes what guarantee was broken, and what shows it.
+// markdownEvidence writes the guarantee of a check and the first pieces of evidence.
 func markdownEvidence(b *strings.Builder, result check.Result) {
-	if known, ok := check.Find(result.Check); ok {
-		fmt.Fprintf(b, "> %s (%s)\n\n", escape(known.Guarantee), escape(known.Contract))
+	if definition, ok := check.Find(result.Check); ok {
+		fmt.Fprintf(b, "> %s (%s)\n\n", escape(definition.Guarantee), escape(definition.Contract))
 	}
 	shown := result
-	shown.Evidence = result.Evidence[:min(len(result.Evidence), evidenceMax)]
+	shown.Evidence = result.Evidence[:min(len(result.Evidence), maxEvidence)]
 	for _, e := range shown.Evidence {
 		for i, line := range evidence(e) {
 			indent := "  - "
@@ -104,38 +104,41 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 	}
 }
 
-// markdownTable writes every verdict of a run, folded away.
-func (r *Run) markdownTable(b *strings.Builder) {
+// markdownTable writes all verdicts of a run as a collapsed table.
+func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
-		marks[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
-	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nAgain: %s. See %s.\n\n",
+		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
+	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nReproduce: %s. Directory: %s.\n\n",
 		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
 	if len(r.Results) > 0 {
-		b.WriteString("| check | verdict | tested | why |\n|-|-|-:|-|\n")
+		b.WriteString("| check | verdict | exercised | reason |\n|-|-|-:|-|\n")
 		for _, result := range r.sortedResults() {
 			fmt.Fprintf(b, "| %s | %s %s | %d | %s |\n",
-				escape(result.Check), marks[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
+				link(escape(result.Check), checkPageOf(r, result.Check, dir)), verdictSymbols[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
 		}
 		b.WriteString("\n")
 	}
 	b.WriteString("</details>\n\n")
 }
 
-// markup is what Markdown would take for markup.
+// markup escapes the characters that Markdown interprets.
 var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
-// escape makes text of one line that shows as it is.
+// escape returns text as one line of Markdown that is displayed literally.
 func escape(text string) string {
 	text = markup.Replace(text)
-	if strings.HasPrefix(text, "#") { // a heading; elsewhere it may be the number of an issue
+	if strings.HasPrefix(text, "#") { // would be a heading; elsewhere it may be an issue number
 		return `\` + text
 	}
 	return text
 }
 
-// code sets text as code, whatever backticks it has.
+// link returns a Markdown link. The text is Markdown.
+func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, target) }
+
+// code returns text as a Markdown code span, even if it contains backticks.
 func code(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {

@@ -9,31 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// summary is what the page of several runs begins with.
-type summary struct {
-	When     string          // they were begun, empty if that is not known
+// overviewData is the first part of the page of several runs.
+type overviewData struct {
+	When     string          // start times; empty if not known
 	Failures []pageFailure   // worst first
-	Nights   []night         // oldest first
-	Verdicts []check.Verdict // the columns of the tallies
-	Subjects []tally         // of each subject, whatever the scenario; the worst first
-	Tally    []tally         // of each scenario on each subject that not always passed; the worst first
-	Clean    []tally         // of the others
+	Days     []dayCounts     // oldest first
+	Verdicts []check.Verdict // the columns of the tables of counts
+	Subjects []verdictCounts // counts by subject, worst first
+	NotClean []verdictCounts // counts by scenario and subject, if not all runs passed; worst first
+	Clean    []verdictCounts // counts of the other scenarios
 }
 
 type pageFailure struct {
-	Verdict                                check.Verdict
+	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
-	Reason, Guarantee, Page                string
+	Reason, Guarantee, Page                    string
 }
 
-// night is the runs of one day of UTC.
-type night struct {
+// dayCounts counts the runs of one day (UTC) by verdict.
+type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares are what each verdict has of the runs.
-func (n night) Shares() []share {
+// Shares returns the percentage of each verdict.
+func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
 		verdict check.Verdict
@@ -51,40 +51,44 @@ type share struct {
 	Percent string
 }
 
-// tally is all runs of a scenario on a subject, or of all scenarios on it.
-type tally struct {
+// verdictCounts counts the runs of a scenario on a subject, or of all scenarios on it.
+type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
-	Counts            []tallied
-	Seconds, Longest  string // the median and the longest
+	Counts            []verdictCount
+	Seconds, Longest  string // of the median and the longest run
 }
 
 // clean reports whether every run passed.
-func (t tally) clean() bool {
-	return !slices.ContainsFunc(t.Counts, func(c tallied) bool { return c.N > 0 && !comfort(c.Verdict) })
+func (t verdictCounts) clean() bool {
+	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// tallyTable is tallies as the page has them.
-type tallyTable struct {
+// verdictCountsTable is a table of counts on the page.
+type verdictCountsTable struct {
 	Verdicts  []check.Verdict
-	Rows      []tally
-	Scenarios bool // there is a column for them
+	Rows      []verdictCounts
+	Scenarios bool // the table has a column for scenarios
 }
 
-type tallied struct {
+type verdictCount struct {
 	Verdict check.Verdict
 	N       int
 }
 
-// overview sums up several runs for a page in a directory.
-func overview(runs []Run, dir string) summary {
-	o := summary{Nights: nights(runs)}
-	for _, f := range distinct(runs) {
-		broken, _ := check.Find(f.check)
+// overview summarizes several runs. Links are relative to the directory dir.
+func overview(runs []Run, dir string) overviewData {
+	o := overviewData{Days: countByDay(runs)}
+	for _, f := range groupFailures(runs) {
+		definition, _ := check.Find(f.check)
+		link := pageOf(f.smallest, dir)
+		if f.check != "" {
+			link = checkPageOf(f.smallest, f.check, dir)
+		}
 		o.Failures = append(o.Failures, pageFailure{
-			Guarantee: broken.Guarantee,
-			Verdict:   f.verdict, Subject: f.subject, Scenario: f.where(), Check: f.check, Times: countRuns(f.runs),
-			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: pageOf(f.smallest, dir),
+			Guarantee: definition.Guarantee,
+			Verdict:   f.verdict, Subject: f.subject, Scenario: f.scenarioText(), Check: f.check, Times: countRuns(f.runs),
+			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: link,
 		})
 	}
 	for _, verdict := range worstFirst {
@@ -92,28 +96,28 @@ func overview(runs []Run, dir string) summary {
 			o.Verdicts = append(o.Verdicts, verdict)
 		}
 	}
-	o.Subjects = tallies(runs, o.Verdicts, func(*Run) string { return "" })
-	for _, t := range tallies(runs, o.Verdicts, func(r *Run) string { return r.Scenario }) {
+	o.Subjects = countVerdicts(runs, o.Verdicts, func(*Run) string { return "" })
+	for _, t := range countVerdicts(runs, o.Verdicts, func(r *Run) string { return r.Scenario }) {
 		if t.clean() {
 			o.Clean = append(o.Clean, t)
 		} else {
-			o.Tally = append(o.Tally, t)
+			o.NotClean = append(o.NotClean, t)
 		}
 	}
 	o.When = when(runs)
 	return o
 }
 
-// when says when runs were begun.
+// when returns the range of the runs' start times as text.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
-		if begun := run.Started.UTC(); !run.Started.IsZero() {
-			if first.IsZero() || begun.Before(first) {
-				first = begun
+		if start := run.Started.UTC(); !run.Started.IsZero() {
+			if first.IsZero() || start.Before(first) {
+				first = start
 			}
-			if begun.After(last) {
-				last = begun
+			if start.After(last) {
+				last = start
 			}
 		}
 	}
@@ -122,25 +126,25 @@ func when(runs []Run) string {
 	case first.IsZero():
 		return ""
 	case first.Format(minute) == last.Format(minute):
-		return "begun at " + first.Format(minute) + " UTC"
+		return "started at " + first.Format(minute) + " UTC"
 	default:
-		return "begun from " + first.Format(minute) + " to " + last.Format(minute) + " UTC"
+		return "started from " + first.Format(minute) + " to " + last.Format(minute) + " UTC"
 	}
 }
 
-// nights counts the runs by the day on which they began. Runs of which that is
-// not known are left out.
-func nights(runs []Run) []night {
-	var all []night
+// countByDay counts the runs by the day on which they started. It ignores runs without a
+// start time.
+func countByDay(runs []Run) []dayCounts {
+	var all []dayCounts
 	for _, run := range runs {
 		if run.Started.IsZero() {
 			continue
 		}
 		day := run.Started.UTC().Format(time.DateOnly)
-		i := slices.IndexFunc(all, func(n night) bool { return n.Day == day })
+		i := slices.IndexFunc(all, func(n dayCounts) bool { return n.Day == day })
 		if i < 0 {
 			i = len(all)
-			all = append(all, night{Day: day})
+			all = append(all, dayCounts{Day: day})
 		}
 		n := &all[i]
 		n.Runs++
@@ -155,22 +159,22 @@ func nights(runs []Run) []night {
 			n.Pass++
 		}
 	}
-	slices.SortFunc(all, func(a, b night) int { return cmp.Compare(a.Day, b.Day) })
+	slices.SortFunc(all, func(a, b dayCounts) int { return cmp.Compare(a.Day, b.Day) })
 	return all
 }
 
-// tallies counts the verdicts of each scenario, by the name it is given, on each
-// subject.
-func tallies(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []tally {
-	var all []tally
+// countVerdicts counts the verdicts by subject and by the scenario that the function
+// scenario returns.
+func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
+	var all []verdictCounts
 	var times [][]time.Duration
 	for _, run := range sorted(runs) {
-		i := slices.IndexFunc(all, func(t tally) bool { return t.Scenario == scenario(&run) && t.Subject == run.Subject })
+		i := slices.IndexFunc(all, func(t verdictCounts) bool { return t.Scenario == scenario(&run) && t.Subject == run.Subject })
 		if i < 0 {
 			i = len(all)
-			all, times = append(all, tally{Scenario: scenario(&run), Subject: run.Subject}), append(times, nil)
+			all, times = append(all, verdictCounts{Scenario: scenario(&run), Subject: run.Subject}), append(times, nil)
 			for _, verdict := range verdicts {
-				all[i].Counts = append(all[i].Counts, tallied{Verdict: verdict})
+				all[i].Counts = append(all[i].Counts, verdictCount{Verdict: verdict})
 			}
 		}
 		all[i].Runs++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func (v *visitor) clean() {
 	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
 		v.t.Errorf("the page loaded %v", loaded)
 	}
-	if said := v.said(); len(said) > 0 {
+	if said := v.consoleMessages(); len(said) > 0 {
 		v.t.Errorf("the browser's console:\n%s", strings.Join(said, "\n"))
 	}
 }
@@ -29,31 +30,60 @@ func (v *visitor) clean() {
 // TestPageFromViolationToEvents opens the page of a failed run, follows a piece
 // of evidence to its event, and the event back to the evidence.
 func TestPageFromViolationToEvents(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
-	v.picture("failed-light")
+	v := open(t, 1280, 1600, laggingRun(t, 40))
+	v.screenshot("failed-light")
 	if got := ask[string](v, `document.querySelector('h1').innerText`); got != "gauntlet: fail" {
 		t.Errorf("heading %q", got)
 	}
 	v.do(chromedp.Click(chromedp.CSS("#v-expectations-1 a")))
-	v.await(`document.querySelector('.found-mark').innerText.includes('Evidence of expectations 1')`)
-	if got := ask[string](v, `document.querySelector('.found-mark strong').innerText`); got != "create pods web-00000" {
+	v.await(`document.querySelector('.selected-mark').innerText.includes('Evidence of expectations 1')`)
+	if got := ask[string](v, `document.querySelector('.selected-mark strong').innerText`); got != "create pods web-00000" {
 		t.Errorf("the evidence leads to %q", got)
 	}
-	if !ask[bool](v, `document.querySelector('.row.chosen').className.includes('cited')`) {
-		t.Error("the chosen event is not marked as evidence")
+	if !ask[bool](v, `document.querySelector('.row.selected').className.includes('cited')`) {
+		t.Error("the selected event is not marked as evidence")
 	}
-	v.picture("failed-followed")
-	v.do(chromedp.Click(chromedp.CSS(".found-mark a")))
+	v.screenshot("failed-followed")
+	v.do(chromedp.Click(chromedp.CSS(".selected-mark a")))
 	v.await(`document.activeElement.id === 'v-expectations-1'`)
+	v.clean()
+}
+
+// TestPageLayout demands the summary of the failure before the timeline, and the timeline
+// before the table of checks. In the table only checks that did not pass are open, until a
+// link leads to another check.
+func TestPageLayout(t *testing.T) {
+	r := laggingRun(t, 3)
+	r.Results = append(r.Results,
+		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
+		result("quiet", check.Unknown, 0, "the history ends early"),
+		result("ownership", check.NotExercised, 0, "there was no other controller's pod"))
+	v := open(t, 1280, 1600, r)
+	sections := ask[[]string](v, `[...document.querySelectorAll('main > section')].slice(0, 4).map(s => s.getAttribute('aria-label'))`)
+	if want := []string{"lagging on ours", "timeline of ours", "charts", "checks of lagging on ours"}; !slices.Equal(sections, want) {
+		t.Errorf("sections %q; want %q", sections, want)
+	}
+	summary := ask[string](v, `document.querySelector('.run').innerText`)
+	for _, want := range []string{"one create too many", "Expected", "none", "record 10", "quiet unknown", "gauntlet run lagging --subject=ours --seed=42"} {
+		if !strings.Contains(summary, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, summary)
+		}
+	}
+	rows := ask[[]string](v, `[...document.querySelectorAll('.checks tbody tr')].map(r => r.id + ' ' + r.querySelector('details').open)`)
+	if want := []string{"check-expectations true", "check-quiet true", "check-burst-limit false", "check-ownership false"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q; want %q", rows, want)
+	}
+	ask[bool](v, `(location.hash = '#check-burst-limit', true)`)
+	v.await(`document.activeElement.id === 'check-burst-limit' && document.activeElement.querySelector('details').open`)
 	v.clean()
 }
 
 // TestPageFilters filters by words, kind, time and evidence, and demands that the
 // lanes follow.
 func TestPageFilters(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
-		return ask[int](v, `gauntlet.boards[0].shown.length`)
+		return ask[int](v, `gauntlet.timelines[0].shown.length`)
 	}
 	set := func(label, value string) {
 		ask[bool](v, fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event('input')); })(document.querySelector('[aria-label=%q]'))`, value, label))
@@ -66,7 +96,7 @@ func TestPageFilters(t *testing.T) {
 	if got := shown(); got != 4 {
 		t.Errorf("%d events of web-00007 that are modifications; want 4", got)
 	}
-	if got := ask[int](v, `gauntlet.boards[0].rowsShown.length`); got != 1 {
+	if got := ask[int](v, `gauntlet.timelines[0].tracksShown.length`); got != 1 {
 		t.Errorf("%d lanes; want 1", got)
 	}
 	set("filter by object or words", "")
@@ -77,13 +107,13 @@ func TestPageFilters(t *testing.T) {
 	}
 	set("from second", "")
 	set("to second", "")
-	ask[bool](v, `(gauntlet.boards[0].kinds.get('truth').click(), true)`)
+	ask[bool](v, `(gauntlet.timelines[0].kinds.get('commit').click(), true)`)
 	if got := shown(); got != all-41*3-1 {
-		t.Errorf("%d events without the truth; want %d", got, all-41*3-1)
+		t.Errorf("%d events without commits; want %d", got, all-41*3-1)
 	}
 	// What a link leads to is shown, whatever the filter.
 	ask[bool](v, `(location.hash = '#s8', true)`)
-	v.await(`document.querySelector('.found-mark strong').innerText === 'ADDED replicasets.apps web'`)
+	v.await(`document.querySelector('.selected-mark strong').innerText === 'ADDED replicasets.apps web'`)
 	if got := shown(); got != all {
 		t.Errorf("%d events after following a link; want %d", got, all)
 	}
@@ -92,9 +122,9 @@ func TestPageFilters(t *testing.T) {
 
 // TestPageByKeyboard zooms the lanes and walks through the events.
 func TestPageByKeyboard(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)
-	v.do(chromedp.Focus(chromedp.CSS(".lanes")), chromedp.KeyEvent("+"))
+	v.do(chromedp.Focus(chromedp.CSS(".tracks")), chromedp.KeyEvent("+"))
 	if after := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`); after > before/2+1 {
 		t.Errorf("+ zooms from %g to %g µs", before, after)
 	}
@@ -103,7 +133,7 @@ func TestPageByKeyboard(t *testing.T) {
 		t.Errorf("0 shows %g µs; want %g", after, before)
 	}
 	v.do(chromedp.Focus(chromedp.CSS(".events")), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown))
-	if got := ask[int](v, `gauntlet.boards[0].chosen`); got != 1 {
+	if got := ask[int](v, `gauntlet.timelines[0].selected`); got != 1 {
 		t.Errorf("two steps down choose event %d; want 1", got)
 	}
 	v.clean()
@@ -112,27 +142,27 @@ func TestPageByKeyboard(t *testing.T) {
 // TestPageLooks draws the page dark and on a phone, where nothing may be wider
 // than the screen.
 func TestPageLooks(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 40))
+	v := open(t, 1280, 1600, laggingRun(t, 40))
 	light := ask[string](v, `getComputedStyle(document.body).backgroundColor`)
 	v.dark()
 	v.await(fmt.Sprintf(`getComputedStyle(document.body).backgroundColor !== %q`, light))
-	v.picture("failed-dark")
+	v.screenshot("failed-dark")
 	v.do(chromedp.EmulateViewport(390, 844))
-	v.await(`innerWidth === 390 && gauntlet.boards[0].width < 390`)
+	v.await(`innerWidth === 390 && gauntlet.timelines[0].width < 390`)
 	if wide := ask[int](v, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("the page is %d pixels wide on a screen of 390", wide)
 	}
-	v.picture("failed-phone")
-	ask[bool](v, `(document.querySelector('.board').scrollIntoView(), true)`)
-	v.picture("failed-phone-timeline")
+	v.screenshot("failed-phone")
+	ask[bool](v, `(document.querySelector('.timeline').scrollIntoView(), true)`)
+	v.screenshot("failed-phone-timeline")
 	v.clean()
 }
 
 // TestPageOfManyEvents demands that no more of the events is made than is seen,
 // that a repaint does not take more than its share, and says what it takes.
 func TestPageOfManyEvents(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 7000))
-	events := ask[int](v, `gauntlet.boards[0].count`)
+	v := open(t, 1280, 1600, laggingRun(t, 7000))
+	events := ask[int](v, `gauntlet.timelines[0].count`)
 	if events < 49000 {
 		t.Errorf("%d events; want some 50000", events)
 	}
@@ -141,8 +171,8 @@ func TestPageOfManyEvents(t *testing.T) {
 	}
 	whole := ask[float64](v, `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
-	filtered := ask[float64](v, `(() => { const b = gauntlet.boards[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
-	few := ask[float64](open(t, 1280, 1600, lagging(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
+	filtered := ask[float64](v, `(() => { const b = gauntlet.timelines[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
+	few := ask[float64](open(t, 1280, 1600, laggingRun(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	// Ten times the events take ten times as long at the most, three for the machine.
 	if ratio := whole / max(few, 0.5); ratio > 30 {
 		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
@@ -154,41 +184,41 @@ func TestPageOfManyEvents(t *testing.T) {
 // TestPageOfALongRun demands that a page that leaves something out says so before it
 // shows the rest, and shows what is cited all the same.
 func TestPageOfALongRun(t *testing.T) {
-	v := open(t, 1280, 1600, lagging(t, 26000))
-	v.picture("long-light")
-	if said := ask[string](v, `document.querySelector('.cut').innerText`); !strings.Contains(said, "of this long history of 208020 records") {
+	v := open(t, 1280, 1600, laggingRun(t, 26000))
+	v.screenshot("long-light")
+	if said := ask[string](v, `document.querySelector('.omitted').innerText`); !strings.Contains(said, "208020 records") {
 		t.Errorf("it says %q", said)
 	}
-	if !ask[bool](v, `document.querySelector('.cut').getBoundingClientRect().bottom <= document.querySelector('.lanes').getBoundingClientRect().top`) {
+	if !ask[bool](v, `document.querySelector('.omitted').getBoundingClientRect().bottom <= document.querySelector('.tracks').getBoundingClientRect().top`) {
 		t.Error("it says so behind what it shows")
 	}
-	if got := ask[int](v, `gauntlet.boards[0].isCited.reduce((n, cited) => n + cited, 0)`); got != 2 {
+	if got := ask[int](v, `gauntlet.timelines[0].isCited.reduce((n, cited) => n + cited, 0)`); got != 2 {
 		t.Errorf("%d marks are evidence; want 2, one of them long before the rest", got)
 	}
-	if undrawn := ask[[][]float64](v, `gauntlet.boards[0].undrawn`); len(undrawn) != 1 || undrawn[0][0] != 0 || undrawn[0][1] == 0 {
+	if undrawn := ask[[][]float64](v, `gauntlet.timelines[0].notDisplayed`); len(undrawn) != 1 || undrawn[0][0] != 0 || undrawn[0][1] == 0 {
 		t.Errorf("shaded as not drawn: %v; want the beginning", undrawn)
 	}
 	ask[bool](v, `(location.hash = '#s100', true)`)
-	v.await(`document.querySelector('.found-mark').innerText.includes('Record 100 has no mark of its own')`)
-	v.picture("long-followed")
+	v.await(`document.querySelector('.selected-mark').innerText.includes('Record 100 has no mark of its own')`)
+	v.screenshot("long-followed")
 	v.clean()
 }
 
 // TestPageOfManyRuns demands an overview with a trend, and no timeline.
 func TestPageOfManyRuns(t *testing.T) {
 	var runs []Run
-	for night := range 5 {
+	for day := range 5 {
 		for i, r := range samples["many"] {
-			r.Started = time.Date(2026, 1, 2+night, 3, i, 0, 0, time.UTC)
+			r.Started = time.Date(2026, 1, 2+day, 3, i, 0, 0, time.UTC)
 			runs = append(runs, r)
 		}
 	}
 	v := open(t, 1280, 1600, runs...)
-	v.picture("many-light")
+	v.screenshot("many-light")
 	if got := ask[int](v, `document.querySelectorAll('.bar').length`); got != 5 {
-		t.Errorf("%d nights; want 5", got)
+		t.Errorf("%d days; want 5", got)
 	}
-	if got := ask[int](v, `document.querySelectorAll('.board').length`); got != 0 {
+	if got := ask[int](v, `document.querySelectorAll('.timeline').length`); got != 0 {
 		t.Errorf("%d timelines on a page of many runs", got)
 	}
 	v.clean()
@@ -196,7 +226,7 @@ func TestPageOfManyRuns(t *testing.T) {
 
 // TestPageHasSmallest: what gauntlet shrink has found is on the page of the run.
 func TestPageHasSmallest(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	for _, want := range []bool{false, true} {
 		if want {
 			if err := os.Mkdir(filepath.Join(r.Directory, "shrink"), 0o755); err != nil {
@@ -218,7 +248,7 @@ func TestPageHasSmallest(t *testing.T) {
 
 // TestPageEscapes: what a subject says is text, not markup.
 func TestPageEscapes(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"
 	r.Results[0].Evidence[0].Summary = "</script><img src=x>"
 	var b bytes.Buffer
@@ -234,7 +264,7 @@ func TestPageEscapes(t *testing.T) {
 
 // TestPageWithoutHistory: a page is made of whatever is there.
 func TestPageWithoutHistory(t *testing.T) {
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {
 		t.Fatal(err)
 	}
@@ -252,58 +282,57 @@ func TestPageWithoutHistory(t *testing.T) {
 	}
 }
 
-// TestPageOfNight: a night of 50 runs of which most passed and were not kept: what was
-// caught comes first, every run is counted, and nothing leads to what is gone.
-func TestPageOfNight(t *testing.T) {
+// TestPageOfCampaign demands, for a campaign of 50 runs of which most passed and were
+// deleted, that failures come first, every run is counted, and no link leads to a deleted run.
+func TestPageOfCampaign(t *testing.T) {
 	var all []Run
 	for i := range 23 {
 		for _, subject := range []string{"ours", "upstream"} {
-			all = append(all, gone([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
+			all = append(all, notKept([]string{"burst", "rollout", "endpoints", "pod-churn"}[i%4], subject))
 		}
 	}
-	weak := run("stuck-scaling", check.KnownUpstream, "as upstream is known to", result("rollout-complete", check.KnownUpstream, 4, "ReplicaSets have 3 pods of 5"))
-	weak.Subject = "upstream"
-	all = append(all, failed("burst"), weak, failed("rollout"), run("api-errors", check.Unknown, "no fault fired"))
+	known := run("stuck-scaling", check.KnownUpstream, "known upstream issue", result("rollout-complete", check.KnownUpstream, 4, "ReplicaSets have 3 pods of 5"))
+	known.Subject = "upstream"
+	all = append(all, failed("burst"), known, failed("rollout"), run("api-errors", check.Unknown, "no fault fired"))
 	for i := range all {
 		all[i].Started = time.Date(2026, 1, 2, 1, 17+5*i, 0, 0, time.UTC)
 		all[i].Duration = time.Duration(5+i%9) * time.Second
 	}
 	v := open(t, 1200, 1400, all...)
-	v.picture("night-1200-light")
+	v.screenshot("campaign-1200-light")
 	said := ask[string](v, `document.querySelector('[aria-label=overview]').innerText`)
 	for _, want := range []string{
-		"begun from 2026-01-02 01:17 to 2026-01-02 05:22 UTC", "exec:bin/mutant\t2\t2\t", "ours\t24\t\t1\t\t23\t", "upstream\t24\t\t\t1\t23\t",
+		"started from 2026-01-02 01:17 to 2026-01-02 05:22 UTC", "exec:bin/mutant\t2\t2\t", "ours\t24\t\t1\t\t23\t", "upstream\t24\t\t\t1\t23\t",
 	} {
 		if !strings.Contains(said, want) {
-			t.Errorf("the page of a night lacks %q:\n%s", want, said)
+			t.Errorf("the page of a campaign lacks %q:\n%s", want, said)
 		}
 	}
-	if ask[bool](v, `document.querySelector('[aria-label="runs that passed"]') !== null || [...document.links].some(a => !a.getAttribute('href').includes('seed42'))`) {
-		t.Error("the page of a night leads to runs that are gone")
+	if ask[bool](v, `document.querySelector('[aria-label="runs that passed"]') !== null || [...document.links].some(a => !a.getAttribute('href').includes('seed42') && !a.getAttribute('href').startsWith('#run'))`) {
+		t.Error("the page of a campaign links to deleted runs")
 	}
-	if first := ask[string](v, `document.querySelector('[aria-label=overview] h3').innerText`); first != "What went wrong" {
-		t.Errorf("first comes %q; want what went wrong", first)
+	if first := ask[string](v, `document.querySelector('[aria-label=overview] h3').innerText`); first != "Failures" {
+		t.Errorf("the first heading is %q; want Failures", first)
 	}
 	if folded := ask[string](v, `document.querySelector('[aria-label=overview] details:not([open]) summary').innerText`); !strings.HasSuffix(folded, " in which every run passed") {
 		t.Errorf("folded away is %q; want the scenarios in which every run passed", folded)
 	}
 	v.dark()
-	v.picture("night-1200-dark")
+	v.screenshot("campaign-1200-dark")
 	narrow := open(t, 500, 1400, all...)
-	narrow.picture("night-500-light")
+	narrow.screenshot("campaign-500-light")
 	if wide := ask[int](narrow, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
 		t.Errorf("on 500 pixels the page is %d too wide", wide)
 	}
 	v.clean()
 }
 
-// TestNights: a day of UTC is a night, and runs that did not fail or remain
-// unknown passed.
-func TestNights(t *testing.T) {
+// TestCountByDay counts runs by day (UTC). Runs that are neither fail nor unknown passed.
+func TestCountByDay(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC) }
-	got := nights([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})
-	if len(got) != 2 || got[0] != (night{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (night{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
-		t.Errorf("nights %+v", got)
+	got := countByDay([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})
+	if len(got) != 2 || got[0] != (dayCounts{Day: "2026-01-02", Runs: 1, Pass: 1}) || got[1] != (dayCounts{Day: "2026-01-03", Runs: 2, Fail: 1, Pass: 1}) {
+		t.Errorf("days %+v", got)
 	}
 	if shares := got[1].Shares(); len(shares) != 2 || shares[0].Percent != "50.0" {
 		t.Errorf("shares %+v", shares)

@@ -12,18 +12,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// costTable is what pairs of runs cost two subjects, in words.
+// costTable is the cost of pairs of runs on two subjects, as text.
 type costTable struct {
 	Subject, Base string
 	Pairs         int
 	Rows          []costRow
 }
 
-// costRow is one cost: medians, the median of the pairs' ratios with its spread, and
+// costRow is one metric: the medians, the median of the pairs' ratios with their range, and
 // whether the pairs show a difference.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
-	// Same: the pairs show no difference.
+	// Same reports that the pairs show no difference.
 	Same bool
 }
 
@@ -36,22 +36,22 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 		t.Pairs = len(r.Base)
 		t.Rows = append(t.Rows, costRow{
 			Metric: r.Metric, Subject: amount(of, r.Unit), Base: amount(on, r.Unit), Ratio: factor(r.Median()),
-			Spread: factor(low) + "–" + factor(high), Finding: fmt.Sprintf("%s (p=%.3f)", plain(r, finding), p),
+			Spread: factor(low) + "–" + factor(high), Finding: fmt.Sprintf("%s (p=%.3f)", findingText(r, finding), p),
 			Same: finding == compare.Same,
 		})
 	}
 	return t
 }
 
-// How says what the numbers of the table are.
+// How explains the numbers of the table.
 func (t costTable) How() string {
-	return fmt.Sprintf("medians of %d pairs; the finding is by the Mann-Whitney U test at 5 %%, which needs %d or more", t.Pairs, compare.PairsMin)
+	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at 5 %%, which needs at least %d pairs", t.Pairs, compare.PairsMin)
 }
 
-// table is all of it for a terminal or for Markdown.
+// table returns the table for a terminal or for Markdown.
 func (t costTable) table() table.Writer {
 	w := newTable()
-	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "spread", "finding"})
+	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "range", "finding"})
 	w.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight},
 	})
@@ -61,9 +61,8 @@ func (t costTable) table() table.Writer {
 	return w
 }
 
-// Ratios writes a table of what pairs of runs cost two subjects: medians, the
-// median of the pairs' ratios with its spread, and whether the pairs show a
-// difference.
+// Ratios writes a table of the cost of pairs of runs on two subjects: medians, the median
+// of the pairs' ratios with their range, and whether the pairs show a difference.
 func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	t := costsOf(subject, base, ratios)
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
@@ -72,8 +71,8 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// plain says a finding in the words of what was measured.
-func plain(r compare.Ratio, finding compare.Finding) string {
+// findingText words a finding by its metric: a duration is faster, not less.
+func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
 		return "too few pairs"
@@ -95,7 +94,7 @@ func amount(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// factor is a ratio; one of something to nothing has no number.
+// factor formats a ratio. The ratio of a number to zero is infinite.
 func factor(ratio float64) string {
 	if math.IsInf(ratio, 1) {
 		return "∞"

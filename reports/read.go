@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,23 +10,23 @@ import (
 	"time"
 )
 
-// ReadDirectory reads the verdicts that WriteFiles left in a directory: those of
-// one run, or of many.
+// ReadDirectory reads the verdicts.json that WriteFiles wrote to a directory, for one run
+// or many. It reads schema 1 as well.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
-		return nil, fmt.Errorf("%s: found a run without verdicts; gauntlet check judges it", dir)
+		return nil, fmt.Errorf("%s: found a run without %s; run gauntlet check to write it", dir, verdictsName)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading verdicts: expected a directory of runs, as run, check or nightly leave it: %w", err)
+		return nil, fmt.Errorf("reading verdicts: expected a directory of runs that run, check or nightly wrote: %w", err)
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {
 		return nil, fmt.Errorf("%s: expected verdicts: %w", path, err)
 	}
-	if report.Schema != schema {
-		return nil, fmt.Errorf("%s: expected schema %d, found %d; gauntlet check writes it anew", path, schema, report.Schema)
+	if report.Schema < 1 || report.Schema > schema {
+		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; run gauntlet check to write it again", path, schema, report.Schema)
 	}
 	runs := make([]Run, 0, len(report.Runs))
 	for _, r := range report.Runs {
@@ -42,7 +43,7 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// run is what the JSON was made from.
+// run returns the Run that the JSON was made from.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,
@@ -55,12 +56,12 @@ func (r *jsonRun) run() Run {
 		Started:     r.Started,
 		Duration:    time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
 		Versions:    r.Versions,
-		Verdict:     r.Verdict,
+		Verdict:     currentVerdict(r.Verdict),
 		Reason:      r.Reason,
-		Reproduce:   r.Again,
+		Reproduce:   cmp.Or(r.Reproduce, r.Again),
 	}
 	for _, result := range r.Results {
-		run.Results = append(run.Results, result.Result)
+		run.Results = append(run.Results, result.result())
 	}
 	return run
 }

@@ -28,11 +28,11 @@ func result(id string, verdict check.Verdict, tested int, reason string) check.R
 	return check.Result{Check: id, Verdict: verdict, Reason: reason, Exercised: tested}
 }
 
-// run is a run of a scenario; what a test says of it comes on top.
+// run returns a run of a scenario.
 func run(scenario string, verdict check.Verdict, reason string, results ...check.Result) Run {
 	return Run{
 		Scenario:    scenario,
-		Description: "What is done in " + scenario + " <and> what a broken controller would do.",
+		Description: "Scales " + scenario + " <and> checks the result.",
 		Subject:     "ours",
 		Provider:    "embedded",
 		Seed:        42,
@@ -55,18 +55,18 @@ func passed(scenario string) Run {
 	)
 }
 
-// gone is a run of a night that passed, on a subject.
-func gone(scenario, subject string) Run {
+// notKept is a run of a campaign that passed, so that its directory was deleted.
+func notKept(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
 	r.Subject, r.Directory, r.Reproduce, r.Versions = subject, "", "", nil
 	return r
 }
 
-// weak is a run of upstream's controllers that shows what they are known for.
-func weak() Run {
+// knownUpstreamRun is a run of upstream's controllers that shows what they are known for.
+func knownUpstreamRun() Run {
 	r := run("stuck-scaling", check.KnownUpstream, "rollout-complete: as upstream is known to",
 		check.Result{
-			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known weakness 1 of upstream",
+			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known upstream issue stuck-scaling",
 			Exercised: 1, Violations: 1,
 			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, KnownIssue: "stuck-scaling"}},
 		},
@@ -88,12 +88,12 @@ func failed(scenario string) Run {
 	broken := check.Result{
 		Check:      "expectations",
 		Verdict:    check.Fail,
-		Reason:     "5 creates for pods that were on their way",
+		Reason:     "5 creates for pods that the cache did not contain yet",
 		Exercised:  12,
 		Violations: 5,
 		Evidence: []check.Evidence{
 			{
-				Summary:  "ReplicaSet gauntlet/web: create 14 of a batch of 10, 10 of them not yet seen; a summary that is longer than a line of the terminal has to go on in the next one",
+				Summary:  "ReplicaSet gauntlet/web: create 14 of a batch of 10, 10 of them not yet seen; a summary that is longer than a line of the terminal continues in the next line",
 				Expected: "no create before 10 pods are seen",
 				Object:   &history.Ref{Resource: "replicasets.apps", Namespace: "gauntlet", Name: "web", UID: "u-1", Version: 77},
 				At:       3214567891 * time.Nanosecond,
@@ -116,9 +116,9 @@ func failed(scenario string) Run {
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
-	"known":      {weak()},
-	"night":      {gone("steady-1", "ours"), gone("steady-1", "upstream"), gone("steady-2", "ours")},
-	"broken-off": {run("burst", check.Unknown, "raising the control plane: etcd died: address already in use")},
+	"known":      {knownUpstreamRun()},
+	"campaign":   {notKept("steady-1", "ours"), notKept("steady-1", "upstream"), notKept("steady-2", "ours")},
+	"aborted":    {run("burst", check.Unknown, "starting the control plane: etcd died: address already in use")},
 	"many": {
 		passed("burst"),
 		failed("watch-delay-pods"),
@@ -174,8 +174,8 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestTerminalFits: nothing but paths and commands, which are to be copied, is
-// wider than a terminal.
+// TestTerminalFits demands that only paths and commands, which users copy, exceed the
+// width of a terminal.
 func TestTerminalFits(t *testing.T) {
 	for sample, runs := range samples {
 		var got bytes.Buffer
@@ -184,35 +184,35 @@ func TestTerminalFits(t *testing.T) {
 		}
 		for line := range strings.Lines(got.String()) {
 			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if width := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); width > 100 && word != "see" && word != "again" {
+			if width := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); width > 100 && word != "directory" && word != "reproduce" {
 				t.Errorf("%s: a line is %d characters wide:\n%s", sample, width, line)
 			}
 		}
 	}
 }
 
-func TestTerminalColour(t *testing.T) {
+func TestTerminalColor(t *testing.T) {
 	text.EnableColors() // whatever the environment of the test says
-	render := func(colour bool) string {
+	render := func(color bool) string {
 		var b bytes.Buffer
-		if err := Terminal(&b, samples["many"], colour); err != nil {
+		if err := Terminal(&b, samples["many"], color); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	plain, coloured := render(false), render(true)
+	plain, colored := render(false), render(true)
 	if strings.Contains(plain, "\x1b") {
 		t.Error("escape sequences where there is no terminal")
 	}
-	if !strings.Contains(coloured, "\x1b[31;1mFAIL\x1b[0m") {
+	if !strings.Contains(colored, "\x1b[31;1mFAIL\x1b[0m") {
 		t.Error("FAIL is not red on a terminal")
 	}
-	if diff := cmp.Diff(plain, text.StripEscape(coloured)); diff != "" {
-		t.Errorf("colour changes more than the colour (-plain +coloured):\n%s", diff)
+	if diff := cmp.Diff(plain, text.StripEscape(colored)); diff != "" {
+		t.Errorf("colors change more than the color (-plain +colored):\n%s", diff)
 	}
 }
 
-// TestJSONIsReadable: a reader gets back what went in.
+// TestJSONIsReadable demands that a reader gets the results that were written.
 func TestJSONIsReadable(t *testing.T) {
 	var b bytes.Buffer
 	if err := JSON(&b, samples["many"]); err != nil {
@@ -230,16 +230,16 @@ func TestJSONIsReadable(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != 1 || got.Verdict != check.Fail || len(got.Runs) != 8 {
-		t.Errorf("schema %d, verdict %s, %d runs; want 1, fail, 8", got.Schema, got.Verdict, len(got.Runs))
+	if got.Schema != 2 || got.Verdict != check.Fail || len(got.Runs) != 8 {
+		t.Errorf("schema %d, verdict %s, %d runs; want 2, fail, 8", got.Schema, got.Verdict, len(got.Runs))
 	}
 	if diff := cmp.Diff(samples["many"][1].Results, got.Runs[1].Results); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 
-// TestReadDirectory: verdicts that are read again make the same reports, and a run
-// directory that was moved is where it is now.
+// TestReadDirectory demands that reading returns the runs that were written, and that a
+// moved run directory has its new path.
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
 	many := slices.Clone(samples["many"])
@@ -255,7 +255,7 @@ func TestReadDirectory(t *testing.T) {
 	if diff := cmp.Diff(many, got); diff != "" {
 		t.Errorf("runs that are read again (-want +got):\n%s", diff)
 	}
-	r := lagging(t, 3)
+	r := laggingRun(t, 3)
 	if err := WriteFiles(r.Directory, r); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"nothing", "", "expected a directory of runs"},
 		{"no JSON", "}", "expected verdicts"},
-		{"another schema", `{"schema": 99}`, "expected schema 1, found 99"},
+		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
 	} {
 		dir := t.TempDir()
 		if test.content != "" {
@@ -286,12 +286,12 @@ func TestReadDirectoryRefuses(t *testing.T) {
 	}
 }
 
-// TestJUnitCounts: each case counts once, and as what it is.
+// TestJUnitCounts demands that each case is counted once, with its result.
 func TestJUnitCounts(t *testing.T) {
 	for sample, want := range map[string]junitSuites{
 		"one-passed": {Tests: 4, Skipped: 1},
 		"one-failed": {Tests: 4, Failures: 1, Errors: 1, Skipped: 1},
-		"broken-off": {Tests: 1, Errors: 1},
+		"aborted":    {Tests: 1, Errors: 1},
 	} {
 		var b bytes.Buffer
 		if err := JUnit(&b, samples[sample]); err != nil {
@@ -343,16 +343,16 @@ func TestSum(t *testing.T) {
 		{"nothing", nil, check.Unknown, "nothing was run"},
 		{"one", samples["one-passed"], check.Pass, "1 run: 1 pass"},
 		{"many", samples["many"], check.Fail, "8 runs: 1 fail, 2 unknown, 5 pass"},
-		{"broken off", samples["broken-off"], check.Unknown, "1 run: 1 unknown"},
+		{"aborted", samples["aborted"], check.Unknown, "1 run: 1 unknown"},
 	} {
-		verdict, reason := sum(test.runs)
+		verdict, reason := summarize(test.runs)
 		if verdict != test.wantVerdict || reason != test.wantReason {
 			t.Errorf("%s: %s, %q; want %s, %q", test.name, verdict, reason, test.wantVerdict, test.wantReason)
 		}
 	}
 }
 
-// TestWriteErrors: no renderer hides that its output is lost.
+// TestWriteErrors demands that every renderer returns write errors.
 func TestWriteErrors(t *testing.T) {
 	full := errors.New("disk full")
 	for file, render := range renderers {

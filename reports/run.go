@@ -10,33 +10,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run is what a report says of one run.
+// Run is one run as reports show it.
 type Run struct {
 	Scenario    string
 	Description string // of the scenario
 	Subject     string
 	Provider    string
 	Seed        uint64
-	// Directory is empty if the run was not kept, as those of a hunt that passed are
-	// not; then there are no versions, results and way to run it again either.
+	// Directory is empty if the campaign deleted the run because it passed. Such a run has
+	// no Versions, Results and Reproduce either.
 	Directory string
-	// Size is how many steps and faults the scenario has.
+	// Size is the number of steps and faults in the scenario.
 	Size     int
-	Started  time.Time // when it was asked for; zero if that is not known
+	Started  time.Time // when the run was requested; zero if not known
 	Duration time.Duration
-	// Versions are those of what took part, by name.
+	// Versions are the versions of all components, by name.
 	Versions map[string]string
-	// Results are in the order of the table of checks; none if the run broke off
-	// before there was anything to judge.
+	// Results are in the order of the table of checks. There are none if the run was
+	// aborted before its history could be checked.
 	Results []check.Result
-	// Verdict is that of the run, and Reason one sentence on why.
+	// Verdict is the verdict of the run, and Reason explains it in one sentence.
 	Verdict check.Verdict
 	Reason  string
-	// Reproduce is the command line that runs it again.
+	// Reproduce is the command line that repeats the run.
 	Reproduce string
 }
 
-// worstFirst is the order of reports.
+// worstFirst is the order of verdicts in reports.
 var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
 func byVerdict(a, b check.Verdict) int {
@@ -53,30 +53,31 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// kept returns the runs that have their directories.
-func kept(runs []Run) []Run {
+// withDirectory returns the runs whose directories were kept.
+func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
 
-// comfort reports whether there is nothing to be explained about a verdict.
-func comfort(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
+// needsNoExplanation reports whether a verdict is pass or not-exercised.
+func needsNoExplanation(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
-// broken returns the results of a run that are no comfort.
-func (r *Run) broken() []check.Result {
-	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return comfort(result.Verdict) })
+// notPassed returns the results of a run with a verdict other than pass and not-exercised,
+// worst first.
+func (r *Run) notPassed() []check.Result {
+	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return needsNoExplanation(result.Verdict) })
 }
 
-// doubtful reports whether a result is unknown for a reason that others are unknown for
-// as well: that of the run, which was broken off or not seen whole.
-func (r *Run) doubtful(result check.Result) bool {
+// sharesReason reports whether another check is unknown for the same reason. Such a reason
+// belongs to the run, which was aborted or has a gap in its history.
+func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
 	})
 }
 
-// ownVerdict reports whether the run's verdict is worse than those of its
-// results, so that its reason is not among theirs.
-func (r *Run) ownVerdict() bool {
+// worseThanResults reports whether the run's verdict is worse than the verdicts of its
+// results, so that none of their reasons explains it.
+func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
 		worst = check.Worst(worst, result.Verdict)
@@ -84,7 +85,7 @@ func (r *Run) ownVerdict() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// result returns the result of a check in a run, if there is one.
+// result returns the result of a check in a run, if the run has one.
 func (r *Run) result(id string) (check.Result, bool) {
 	i := slices.IndexFunc(r.Results, func(result check.Result) bool { return result.Check == id })
 	if i < 0 {
@@ -93,8 +94,8 @@ func (r *Run) result(id string) (check.Result, bool) {
 	return r.Results[i], true
 }
 
-// checkIDs are the checks of all runs: the worst first, otherwise in the order
-// of the runs' results.
+// checkIDs returns the IDs of the checks of all runs, worst verdict first, otherwise in the
+// order of the results.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -111,8 +112,8 @@ func checkIDs(runs []Run) []string {
 	return ids
 }
 
-// sum is the verdict of all runs together and a sentence on it.
-func sum(runs []Run) (check.Verdict, string) {
+// summarize returns the worst verdict of the runs, and the number of runs by verdict.
+func summarize(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
 	}
@@ -122,16 +123,10 @@ func sum(runs []Run) (check.Verdict, string) {
 		worst = check.Worst(worst, run.Verdict)
 		count[run.Verdict]++
 	}
-	var parts []string
-	for _, verdict := range worstFirst {
-		if count[verdict] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[verdict], verdict))
-		}
-	}
-	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), strings.Join(parts, ", "))
+	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// evidence says in lines of text what shows a violation.
+// evidence returns a piece of evidence as lines of text.
 func evidence(e check.Evidence) []string {
 	lines := []string{fmt.Sprintf("at %s  %s", seconds(e.At), e.Summary)}
 	if e.Expected != "" {
@@ -141,7 +136,7 @@ func evidence(e check.Evidence) []string {
 		lines = append(lines, "object: "+e.Object.String())
 	}
 	if e.KnownIssue != "" {
-		lines = append(lines, fmt.Sprintf("known upstream issue %s", e.KnownIssue))
+		lines = append(lines, "known upstream issue: "+e.KnownIssue)
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))
@@ -149,15 +144,15 @@ func evidence(e check.Evidence) []string {
 	return lines
 }
 
-// more says that a result has violations of which there is no evidence.
+// more says how many violations of a result are without evidence; empty for none.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
-		return fmt.Sprintf("and %d more", n)
+		return fmt.Sprintf("and %d more violations", n)
 	}
 	return ""
 }
 
-// records lists lines of a history.
+// records names lines of history.jsonl, such as "lines 3, 7".
 func records(seqs []int64) string {
 	words := make([]string, len(seqs))
 	for i, seq := range seqs {
@@ -170,5 +165,5 @@ func records(seqs []int64) string {
 	return noun + strings.Join(words, ", ")
 }
 
-// seconds is a time for people, to the millisecond.
+// seconds formats a duration in seconds, to the millisecond.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

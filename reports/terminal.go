@@ -13,26 +13,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// widthMax is what fits on a terminal that nobody has made wider, in characters.
-const widthMax = 100
+// maxWidth is the width of the terminal output in characters.
+const maxWidth = 100
 
-// Terminal writes the runs for a person: what is wrong and what shows it, a
-// table of the verdicts, and where everything is. Colour says whether the
-// person sees colours.
-func Terminal(w io.Writer, runs []Run, colour bool) error {
-	p := paint(colour)
+// Terminal writes the runs for a terminal: failures with their evidence, a table of the
+// verdicts, and the location of each run. Color enables escape sequences for colors.
+func Terminal(w io.Writer, runs []Run, color bool) error {
+	p := palette(color)
 	var b strings.Builder
 	for _, run := range sorted(runs) {
-		p.findings(&b, &run)
+		p.failures(&b, &run)
 	}
 	if len(runs) == 1 {
-		p.list(&b, &runs[0])
+		p.resultTable(&b, &runs[0])
 	} else {
-		p.matrices(&b, kept(sorted(runs)))
+		p.resultMatrices(&b, withDirectory(sorted(runs)))
 	}
-	p.places(&b, kept(sorted(runs)))
-	verdict, reason := sum(runs)
-	section(&b)
+	p.locations(&b, withDirectory(sorted(runs)))
+	verdict, reason := summarize(runs)
+	blankLine(&b)
 	fmt.Fprintf(&b, "%s  %s\n", p.verdict(verdict), reason)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("printing the verdicts: %w", err)
@@ -40,17 +39,17 @@ func Terminal(w io.Writer, runs []Run, colour bool) error {
 	return nil
 }
 
-// section sets what follows apart from what is there.
-func section(b *strings.Builder) {
+// blankLine separates the following text from the text before it.
+func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 }
 
-// paint is whether to use colours.
-type paint bool
+// palette is true if the output has colors.
+type palette bool
 
-var colours = map[check.Verdict]text.Colors{
+var verdictColors = map[check.Verdict]text.Colors{
 	check.Fail:          {text.FgRed, text.Bold},
 	check.Unknown:       {text.FgYellow, text.Bold},
 	check.KnownUpstream: {text.FgYellow},
@@ -58,44 +57,44 @@ var colours = map[check.Verdict]text.Colors{
 	check.NotExercised:  {text.Faint},
 }
 
-// verdict is a verdict, loud where it is no comfort.
-func (p paint) verdict(v check.Verdict) string {
+// verdict formats a verdict. Fail and unknown are in capitals.
+func (p palette) verdict(v check.Verdict) string {
 	word := string(v)
 	if v == check.Fail || v == check.Unknown {
 		word = strings.ToUpper(word)
 	}
 	if p {
-		return colours[v].Sprint(word)
+		return verdictColors[v].Sprint(word)
 	}
 	return word
 }
 
-// findings writes what is wrong in a run.
-func (p paint) findings(b *strings.Builder, run *Run) {
-	if run.ownVerdict() && !comfort(run.Verdict) {
-		section(b)
+// failures writes the results of a run that did not pass.
+func (p palette) failures(b *strings.Builder, run *Run) {
+	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
+		blankLine(b)
 		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
-	unsure := map[string][]string{} // the checks that are unknown, by the reason
-	for _, result := range run.broken() {
+	unknown := map[string][]string{} // check IDs by reason
+	for _, result := range run.notPassed() {
 		if result.Verdict == check.Unknown && len(result.Evidence) == 0 {
-			unsure[result.Reason] = append(unsure[result.Reason], result.Check)
+			unknown[result.Reason] = append(unknown[result.Reason], result.Check)
 			continue
 		}
-		p.finding(b, run, result)
+		p.failure(b, run, result)
 	}
-	for _, reason := range slices.Sorted(maps.Keys(unsure)) {
-		section(b)
-		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unsure[reason], ", "), reason))
+	for _, reason := range slices.Sorted(maps.Keys(unknown)) {
+		blankLine(b)
+		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unknown[reason], ", "), reason))
 	}
 }
 
-// finding writes what one check found wrong, and what shows it.
-func (p paint) finding(b *strings.Builder, run *Run, result check.Result) {
-	section(b)
+// failure writes one result with its guarantee and evidence.
+func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
+	blankLine(b)
 	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
-	if known, ok := check.Find(result.Check); ok {
-		paragraph(b, "    ", "guarantee: "+known.Guarantee)
+	if definition, ok := check.Find(result.Check); ok {
+		paragraph(b, "    ", "guarantee: "+definition.Guarantee)
 	}
 	for _, e := range result.Evidence {
 		for i, line := range evidence(e) {
@@ -111,22 +110,22 @@ func (p paint) finding(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// list is the table of one run: a row a check, and why.
-func (p paint) list(b *strings.Builder, run *Run) {
+// resultTable writes the table of one run, with a row for each check.
+func (p palette) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
 	}
 	t := newTable()
-	t.AppendHeader(table.Row{"check", "verdict", "tested", "why"})
+	t.AppendHeader(table.Row{"check", "verdict", "exercised", "reason"})
 	for _, result := range run.sortedResults() {
-		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), 50)})
+		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), 48)})
 	}
-	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 50)})
-	section(b)
+	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 48)})
+	blankLine(b)
 	b.WriteString(t.Render() + "\n")
 }
 
-// brief is what a table has room for; the whole stands above it.
+// brief shortens a reason for a table. The complete reason is above the table.
 func brief(reason string) string {
 	const runesMax = 150
 	runes := []rune(reason)
@@ -136,9 +135,9 @@ func brief(reason string) string {
 	return string(runes[:runesMax]) + "…"
 }
 
-// matrices is the table of several runs: a row a check, a column a run. Runs
-// that do not fit beside each other get further tables.
-func (p paint) matrices(b *strings.Builder, runs []Run) {
+// resultMatrices writes tables of several runs, with a row for each check and a column for
+// each run. Runs that exceed the width get further tables.
+func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
 	for _, id := range ids {
@@ -148,18 +147,18 @@ func (p paint) matrices(b *strings.Builder, runs []Run) {
 		n, width := 0, first+4
 		for n < len(runs) {
 			width += runs[n].columnWidth() + 3
-			if n > 0 && width > widthMax {
+			if n > 0 && width > maxWidth {
 				break
 			}
 			n++
 		}
-		section(b)
+		blankLine(b)
 		b.WriteString(p.matrix(ids, runs[:n]) + "\n")
 		runs = runs[n:]
 	}
 }
 
-// columnWidth is how wide the run's column of a table is, in characters.
+// columnWidth returns the width of the run's column in characters.
 func (r *Run) columnWidth() int {
 	width := max(text.LongestLineLen(heading(r.Scenario)), len(r.Verdict))
 	for _, result := range r.Results {
@@ -168,7 +167,7 @@ func (r *Run) columnWidth() int {
 	return width
 }
 
-func (p paint) matrix(ids []string, runs []Run) string {
+func (p palette) matrix(ids []string, runs []Run) string {
 	t := newTable()
 	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
 	for _, run := range runs {
@@ -193,13 +192,13 @@ func (p paint) matrix(ids []string, runs []Run) string {
 	return t.Render()
 }
 
-// places says where each run is and how to run it again.
-func (p paint) places(b *strings.Builder, runs []Run) {
+// locations writes the directory of each run and the command that reproduces it.
+func (p palette) locations(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
-		section(b)
+		blankLine(b)
 		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
-		fmt.Fprintf(b, "    see    %s\n", run.Directory)
-		fmt.Fprintf(b, "    again  %s\n", run.Reproduce)
+		fmt.Fprintf(b, "    directory  %s\n", run.Directory)
+		fmt.Fprintf(b, "    reproduce  %s\n", run.Reproduce)
 	}
 }
 
@@ -211,35 +210,35 @@ func newTable() table.Writer {
 	return t
 }
 
-// headingMax is how wide a line of a heading is unless a word is wider, and
+// headingWidth is how wide a line of a heading is unless a word is wider, and
 // headingCut where such words are cut.
 const (
-	headingMax = 10
-	headingCut = 14
+	headingWidth = 10
+	maxWordWidth = 14
 )
 
-// heading breaks a scenario's name into narrow lines, behind hyphens.
+// heading breaks a scenario's name into narrow lines, after hyphens.
 func heading(name string) string {
 	var lines []string
 	line := ""
 	for _, part := range strings.SplitAfter(name, "-") {
-		if line != "" && len(line)+len(part) > headingMax {
-			lines = append(lines, text.WrapHard(line, headingCut))
+		if line != "" && len(line)+len(part) > headingWidth {
+			lines = append(lines, text.WrapHard(line, maxWordWidth))
 			line = ""
 		}
 		line += part
 	}
-	return strings.Join(append(lines, text.WrapHard(line, headingCut)), "\n")
+	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text in lines that fit on a terminal. Further lines are
-// indented by four more.
+// paragraph writes text wrapped at maxWidth. It indents the second and further lines by
+// four more characters.
 func paragraph(b *strings.Builder, indent, words string) {
-	lines := strings.Split(wrap(words, widthMax-len(indent)-4), "\n")
+	lines := strings.Split(wrap(words, maxWidth-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 
-// wrap breaks text between words, or within those that are longer than a line.
+// wrap breaks text between words, or within words that are longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {

@@ -50,7 +50,7 @@ func step(at time.Duration, index int, event history.StepEvent) history.Record {
 	return history.Record{At: at, Step: &history.Step{Index: index, Event: event, Detail: "step"}}
 }
 
-func ended(cpu time.Duration, memory int64) history.Record {
+func stepDifference(cpu time.Duration, memory int64) history.Record {
 	return history.Record{Process: &history.Process{
 		Name: "subject-0", Event: history.ProcessStopped, Usage: &history.Usage{CPU: cpu, PeakMemory: memory},
 	}}
@@ -72,8 +72,8 @@ func TestCostOf(t *testing.T) {
 		step(4*time.Second, 1, history.StepBegun),
 		step(5*time.Second, 1, history.StepFailed),
 		history.Record{At: 5 * time.Second, Phase: &history.Phase{Name: history.PhaseEnd}},
-		ended(2*time.Second, 100), // killed in mid-run,
-		ended(time.Second, 300),   // and started again
+		stepDifference(2*time.Second, 100), // killed in mid-run,
+		stepDifference(time.Second, 300),   // and started again
 	))
 	if err != nil {
 		t.Fatal(err)

@@ -9,31 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cost is what one run cost its subject.
+// Cost is the resource usage of the subject in one run.
 type Cost struct {
-	// Unfinished: the run ended before it was over, or was not seen whole.
+	// Unfinished reports that the run or its history is incomplete.
 	Unfinished bool
-	// Steps are the steps of the workload that were done, in order.
+	// Steps are the completed steps of the workload, in order.
 	Steps []Step
-	// Converged is how long it took from the healing of all faults until nothing
-	// was pending; 0 if it never came to that.
+	// Converged is the time from the healing of all faults until the system converged; 0 if
+	// it did not converge.
 	Converged time.Duration
-	// Requests counts what the subject sent by kind of request. It is empty when
-	// the subject did not go through the fault proxy.
+	// Requests counts the subject's requests by kind. It is empty if the subject did not use
+	// the fault proxy.
 	Requests map[Call]int
-	// Sent is the bytes of those requests' bodies; Received is those of their answers
-	// and of watch events, uncompressed, as the subject was handed them.
+	// Sent is the size of the request bodies in bytes. Received is the size of the responses
+	// and watch events, uncompressed, as delivered to the subject.
 	Sent, Received int64
-	// EndpointsWrong is for how long some Service had other Endpoints than the truth
-	// asked for; see [check.WrongEndpoints].
+	// EndpointsWrong is the time during which the Endpoints of some Service did not match the
+	// committed state; see [check.WrongEndpoints].
 	EndpointsWrong time.Duration
-	// CPU is the user and system time of all the subject's processes together.
+	// CPU is the user and system time of all processes of the subject.
 	CPU time.Duration
-	// PeakMemory is the largest resident set of any one of them, in bytes.
+	// PeakMemory is the largest resident set of one of these processes, in bytes.
 	PeakMemory int64
 }
 
-// Step is a step of the workload and how long it took, its await included.
+// Step is a completed step of the workload with its duration, including its await.
 type Step struct {
 	Index    int // position in the scenario, from 0
 	Name     string
@@ -43,21 +43,20 @@ type Step struct {
 // Call is a kind of request.
 type Call struct {
 	Verb string
-	// Resource is the resource with its group, and its subresource behind a slash.
+	// Resource is the resource with its group, and the subresource after a slash.
 	Resource string
 }
 
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
-// CostOf measures the run whose history the records are. Leases, and what is no
-// resource, are left out of the requests: how often a lease is renewed is a matter of
-// the subject's flags.
+// CostOf measures a run from the records of its history. It does not count requests for
+// leases, whose number depends on the subject's flags, and requests without a resource.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
-	missed := false
-	spared := map[uint64]bool{} // requests that are left out, by ID
+	hasGap := false
+	excluded := map[uint64]bool{} // requests that do not count, by ID
 	wrong := check.NewWrongEndpoints()
-	begun := map[int]time.Duration{}
+	started := map[int]time.Duration{}
 	var healed time.Duration
 	for record, err := range records {
 		if err != nil {
@@ -67,29 +66,29 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 			return Cost{}, fmt.Errorf("measuring a run: %w", err)
 		}
 		switch {
-		case record.Request != nil && !counted(record.Request):
-			spared[record.Request.ID] = true
+		case record.Request != nil && !isCounted(record.Request):
+			excluded[record.Request.ID] = true
 		case record.Request != nil:
 			cost.request(record.Request)
-		case record.Response != nil && !spared[record.Response.ID]:
+		case record.Response != nil && !excluded[record.Response.ID]:
 			cost.Received += int64(record.Response.Bytes)
-		case record.Delivery != nil && !spared[record.Delivery.ID]:
+		case record.Delivery != nil && !excluded[record.Delivery.ID]:
 			cost.Received += int64(record.Delivery.Bytes)
 		case record.Phase != nil && record.Phase.Name == history.PhaseSettle:
 			healed = record.At
 		case record.Phase != nil && record.Phase.Name == history.PhaseQuiet:
 			cost.Converged = record.At - healed
 		case record.Phase != nil && record.Phase.Name == history.PhaseEnd:
-			cost.Unfinished = missed
+			cost.Unfinished = hasGap
 		case record.Gap != nil:
-			missed = true
+			hasGap = true
 		case record.Step != nil && record.Step.Event == history.StepBegun:
-			begun[record.Step.Index] = record.At
+			started[record.Step.Index] = record.At
 		case record.Step != nil && record.Step.Event == history.StepDone:
 			cost.Steps = append(cost.Steps, Step{
 				Index:    record.Step.Index,
 				Name:     record.Step.Detail,
-				Duration: record.At - begun[record.Step.Index],
+				Duration: record.At - started[record.Step.Index],
 			})
 		case record.Process != nil && record.Process.Usage != nil:
 			cost.CPU += record.Process.Usage.CPU
@@ -102,8 +101,8 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 
 const leases = "leases.coordination.k8s.io"
 
-// counted reports whether a request is among those of a cost.
-func counted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
+// isCounted reports whether the cost includes a request.
+func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
 func (c *Cost) request(r *history.Request) {
 	call := Call{Verb: r.Verb, Resource: r.Resource}

@@ -11,22 +11,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is something in which two runs of one scenario differ.
+// Difference is one difference between two runs of a scenario.
 type Difference struct {
 	Aspect Aspect
-	// Object is what differs: a check's ID, a step of the workload, or an object by its
-	// stable name.
+	// Object is a check's ID, a step of the workload, or the stable name of an object.
 	Object string
-	// What is what of it differs: the path of a field, the kind of a milestone, or the
-	// step in words.
+	// What is the path of a field, the kind of a milestone, or the text of the step.
 	What          string
-	Subject, Base string // empty where that side has none
-	// Classification says whether it may be, and why.
+	Subject, Base string // empty if that side has no value
+	// Classification says whether the difference is allowed, and Reason says why.
 	Classification Classification
 	Reason         string
 }
 
-// Aspect is what of two runs is compared.
+// Aspect is a part of two runs that is compared.
 type Aspect string
 
 // The aspects, in the order of reports.
@@ -37,25 +35,26 @@ const (
 	MilestoneOrder Aspect = "milestone"
 )
 
-// Classification is what is to be thought of a difference.
+// Classification says whether a difference is allowed.
 type Classification string
 
-// The standings, worst first.
+// The classifications, worst first.
 const (
-	// Undeclared: nobody has said that it may be.
+	// Undeclared means that no rule allows the difference.
 	Undeclared Classification = "undeclared"
-	// BothWrong: both break a guarantee. It is no difference, and no comfort.
+	// BothWrong means that both subjects violate a guarantee. It is reported although it is
+	// not a difference.
 	BothWrong Classification = "both wrong"
-	// Declared: ours is meant to differ there.
+	// Declared means that ours differs deliberately.
 	Declared Classification = "declared"
-	// NotCompared: one run was broken off, by a weakness that upstream is known for,
-	// before it came to be asked for what the other did.
+	// NotCompared means that a known upstream issue aborted one run before the steps that
+	// the difference depends on.
 	NotCompared Classification = "not compared"
-	// Accepted: either way is right.
+	// Accepted means that the guarantees allow both.
 	Accepted Classification = "accepted"
 )
 
-// String is the difference in a line.
+// String returns the difference as one line.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
@@ -67,25 +66,24 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences compares a run of the subject with one of the base: how far the
-// workload came, verdicts, end states, then milestones. Each difference has its
-// standing by the tables Acceptable, Deliberate, which is for ours alone, and
-// Incomparable, which is for runs that were broken off.
+// Differences compares a run of the subject with a run of the base: completed steps,
+// verdicts, end states, then milestones. The tables Deliberate (only for ours),
+// Incomparable (only for aborted runs) and Acceptable classify the differences.
 func Differences(subject, base *Side) []Difference {
-	all := slices.Concat(workloads(subject, base), verdicts(subject, base), endStates(subject, base), courses(subject, base))
+	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
-		all = unfinished(subject, base)
+		all = unfinishedDifferences(subject, base)
 	}
-	var tables []table
+	var tables []ruleTable
 	if subject.Subject == ours && base.Subject != ours {
-		tables = append(tables, table{Declared, Deliberate})
+		tables = append(tables, ruleTable{Declared, Deliberate})
 	}
-	if cutShort(subject, base) != nil {
-		tables = append(tables, table{NotCompared, Incomparable})
+	if abortedByKnownIssue(subject, base) != nil {
+		tables = append(tables, ruleTable{NotCompared, Incomparable})
 	}
-	tables = append(tables, table{Accepted, Acceptable})
+	tables = append(tables, ruleTable{Accepted, Acceptable})
 	for i := range all {
-		all[i].stand(tables, subject, base)
+		all[i].classify(tables, subject, base)
 	}
 	slices.SortStableFunc(all, func(a, b Difference) int {
 		return slices.Index(WorstFirst, a.Classification) - slices.Index(WorstFirst, b.Classification)
@@ -93,27 +91,27 @@ func Differences(subject, base *Side) []Difference {
 	return all
 }
 
-// WorstFirst is the order of reports.
+// WorstFirst is the order of classifications in reports.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the subject that the table Deliberate is about.
+// ours is the subject to which the table Deliberate applies.
 const ours = "ours"
 
-// table is rules that give one standing.
-type table struct {
-	standing Classification
-	rules    []Rule
+// ruleTable is a list of rules that give one classification.
+type ruleTable struct {
+	classification Classification
+	rules          []Rule
 }
 
-// stand looks a difference up: the first rule that it matches decides.
-func (d *Difference) stand(tables []table, subject, base *Side) {
+// classify sets the classification of the first rule that matches.
+func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
 	}
 	for _, t := range tables {
 		for _, rule := range t.rules {
 			if rule.covers(d, subject, base) {
-				d.Classification, d.Reason = t.standing, rule.Reason
+				d.Classification, d.Reason = t.classification, rule.Reason
 				if rule.Issue != "" {
 					d.Reason += " (" + rule.Issue + ")"
 				}
@@ -124,7 +122,7 @@ func (d *Difference) stand(tables []table, subject, base *Side) {
 	d.Classification = Undeclared
 }
 
-func verdicts(subject, base *Side) []Difference {
+func verdictDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, theirs := range base.Results {
 		i := slices.IndexFunc(subject.Results, func(r check.Result) bool { return r.Check == theirs.Check })
@@ -144,15 +142,15 @@ func verdicts(subject, base *Side) []Difference {
 	return all
 }
 
-// theObject is what of an object differs that only one side has.
-const theObject = "the object"
+// wholeObject is Difference.What for an object that only one side has.
+const wholeObject = "the object"
 
-func endStates(subject, base *Side) []Difference {
+func endStateDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
 		mine, theirs := subject.End[name], base.End[name]
 		if (mine == nil || theirs == nil) && !strings.HasPrefix(name, podsOf) {
-			all = append(all, Difference{Aspect: EndStates, Object: name, What: theObject, Subject: there(mine), Base: there(theirs)})
+			all = append(all, Difference{Aspect: EndStates, Object: name, What: wholeObject, Subject: presence(mine), Base: presence(theirs)})
 			continue
 		}
 		for _, path := range keys(mine, theirs) {
@@ -164,17 +162,17 @@ func endStates(subject, base *Side) []Difference {
 	return all
 }
 
-func there(object map[string]string) string {
+func presence(object map[string]string) string {
 	if object == nil {
 		return ""
 	}
 	if replicas, ok := object["spec.replicas"]; ok {
-		return "asks for " + replicas + " pods"
+		return "spec.replicas: " + replicas
 	}
-	return "is there"
+	return "exists"
 }
 
-func courses(subject, base *Side) []Difference {
+func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
 		return strings.Compare(string(a.Kind)+a.Object, string(b.Kind)+b.Object)
@@ -184,7 +182,7 @@ func courses(subject, base *Side) []Difference {
 		if slices.Equal(mine, theirs) {
 			continue
 		}
-		if m.Kind == Conditions || m.Kind == Events { // sets: each that only one has is a difference
+		if m.Kind == Conditions || m.Kind == Events { // sets: each value that only one side has is a difference
 			for _, value := range missing(mine, theirs) {
 				all = append(all, Difference{Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind), Subject: value})
 			}
@@ -201,12 +199,12 @@ func courses(subject, base *Side) []Difference {
 	return all
 }
 
-// missing are the values that others do not have.
+// missing returns the values that are not in others.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
 
-// keys are those of either map, in order.
+// keys returns the sorted keys of both maps.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
 func merged[K comparable, V any](a, b map[K]V) map[K]V {
@@ -218,6 +216,6 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff shows how the end states of two runs differ, for a person; it is empty if
-// they do not.
+// Diff returns the difference of two end states for people, in go-cmp's form; empty if they
+// are equal.
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -1,11 +1,9 @@
-// Package compare sets runs of one scenario on two subjects side by side: [SideOf]
-// reads what can be compared of a run, under names that are the same in every run,
-// and [Differences] says in what two runs differ and what is to be thought of it.
-// A difference stands by the tables [Deliberate], [Incomparable] and [Acceptable]
-// (rules.go), or is undeclared.
+// Package compare compares runs of one scenario on two subjects. [SideOf] reads a run and
+// gives its objects names that are the same in every run. [Differences] returns the
+// differences of two runs with their classifications, by the tables [Deliberate],
+// [Incomparable] and [Acceptable] in rules.go. A difference without a rule is undeclared.
 //
-// What a run cost its subject [CostOf] measures from its history alone, and
-// [Ratios] says of pairs of runs, made in turn on equal control planes, which
-// subject was dearer, by how much and how surely. Like package check it reads
-// histories and never touches a cluster.
+// [CostOf] measures the cost of a run from its history. [Ratios] compares the costs of pairs
+// of runs, made in turn on equal control planes. Like package check, the package reads
+// histories and never accesses a cluster.
 package compare

@@ -11,43 +11,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// end flattens every object that is there. Of pods it is counted how many there
-// are of each owner: which ones they are is chance.
-func (o *observer) end() (map[string]map[string]string, error) {
+// endState flattens every existing object. It counts the pods of each owner by state,
+// because the names of the pods are random.
+func (o *observer) endState() (map[string]map[string]string, error) {
 	objects := map[string]map[string]string{}
 	counts := map[string]map[string]int{} // of pods, by their owner
 	for _, object := range o.live {
 		if object.Resource == pods {
-			name := o.names.group(object)
+			name := o.names.endStateName(object)
 			if counts[name] == nil {
 				counts[name] = map[string]int{}
 			}
-			said, err := conditionOf(object)
+			podState, err := podStateOf(object)
 			if err != nil {
 				return nil, err
 			}
-			counts[name][said]++
+			counts[name][podState]++
 			continue
 		}
 		flat, err := o.flatten(object)
 		if err != nil {
 			return nil, err
 		}
-		objects[o.names.of(object)] = flat
+		objects[o.names.stableName(object)] = flat
 	}
 	for name, pods := range counts {
 		objects[name] = map[string]string{}
-		for said, n := range pods {
-			objects[name][said] = strconv.Itoa(n)
+		for podState, n := range pods {
+			objects[name][podState] = strconv.Itoa(n)
 		}
 	}
 	return objects, nil
 }
 
-// podsOf begins what stands for all pods of an owner.
+// podsOf is the prefix of the name for all pods of an owner.
 const podsOf = "pods of "
 
-// The conditions that pods are in, as far as a controller goes by them.
+// The states of pods that controllers distinguish.
 const (
 	podReady       = "ready"
 	podNotReady    = "not ready"
@@ -55,7 +55,7 @@ const (
 	podTerminating = "terminating"
 )
 
-func conditionOf(pod *history.Object) (string, error) {
+func podStateOf(pod *history.Object) (string, error) {
 	var body struct {
 		Status struct {
 			Phase      string
@@ -81,8 +81,8 @@ func conditionOf(pod *history.Object) (string, error) {
 	return podNotReady, nil
 }
 
-// sentence is a whole object in a line.
-func sentence(flat map[string]string) string {
+// oneLine returns all fields of an object as one line.
+func oneLine(flat map[string]string) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(flat)) {
 		parts = append(parts, path+": "+flat[path])
@@ -90,9 +90,8 @@ func sentence(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted is what differs from run to run, and says nothing about the subject:
-// what a controller tells its own children apart by, how often a spec was written,
-// when something was last touched.
+// omitted has the fields that differ from run to run and say nothing about the subject:
+// hash labels, generations and times.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + hashLabel:                                          true,
@@ -101,12 +100,12 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations say how large a Deployment was when a ReplicaSet was last scaled.
+// sizeAnnotations record the size of a Deployment when its ReplicaSet was last scaled.
 var sizeAnnotations = map[string]bool{
 	"deployment.kubernetes.io/desired-replicas": true, "deployment.kubernetes.io/max-replicas": true,
 }
 
-// flatten says what an object says, by path.
+// flatten returns the fields of an object by path.
 func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	flat := flattener{names: o.names, flat: map[string]string{}}
 	if len(object.Body) > 0 {
@@ -115,7 +114,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", object.Ref, err)
 		}
 		if status, ok := body["status"].(map[string]any); ok && status["observedGeneration"] != nil {
-			flat.flat["status is of the latest generation"] = fmt.Sprint(status["observedGeneration"] == float64(object.Generation))
+			flat.flat["status.observedGeneration is current"] = fmt.Sprint(status["observedGeneration"] == float64(object.Generation))
 		}
 		flat.value("", body)
 	}
@@ -124,7 +123,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	}
 	for key, value := range object.Annotations {
 		if sizeAnnotations[key] && flat.flat["spec.replicas"] == "0" {
-			continue // it was last scaled some rollouts ago
+			continue // a ReplicaSet of an earlier rollout, scaled long ago
 		}
 		flat.text("metadata.annotations."+key, value)
 	}
@@ -140,7 +139,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	return flat.flat, nil
 }
 
-// flattener turns a tree into paths.
+// flattener converts a tree of values to paths.
 type flattener struct {
 	names *names
 	flat  map[string]string
@@ -148,7 +147,7 @@ type flattener struct {
 
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
-		f.flat[path] = f.names.settle(value)
+		f.flat[path] = f.names.normalize(value)
 	}
 }
 
@@ -175,8 +174,8 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list names the elements of a list by their type or name if they have one; those
-// that have none, or share one, are counted by what they say.
+// list adds the elements of a list. Elements with a type get a path with the type; equal
+// others are counted.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {
@@ -188,7 +187,7 @@ func (f *flattener) list(path string, elements []any) {
 		}
 		inner := flattener{names: f.names, flat: map[string]string{}}
 		inner.value("", element)
-		counts[sentence(inner.flat)]++
+		counts[oneLine(inner.flat)]++
 	}
 	for text, n := range counts {
 		f.flat[path+"["+text+"]"] = fmt.Sprintf("%d times", n)

@@ -10,25 +10,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// names gives objects names that are the same in every run of a scenario. A
-// ReplicaSet of a Deployment is called by its template, a pod by its owner: what
-// is left of their own names is drawn at random, or a hash of one's own making.
+// names gives objects names that are the same in every run of a scenario. The name of a
+// Deployment's ReplicaSet is derived from its template, the name of a pod from its owner,
+// because their own names have random or implementation-specific suffixes.
 type names struct {
 	stable map[string]string // by "resource name"
-	// said is what texts may call objects by, and their stable names.
-	said map[string]string
-	// owners has the owner that each object had when it was first seen, both by their
-	// stable names with their resources. Endpoints are taken to be of the Service of
-	// their name.
-	owners map[string]string
+	// aliases has the stable name for each object name that occurs in texts.
+	aliases map[string]string
+	// ownerOf has the first owner of each object, both as stable names with their resources.
+	// The owner of Endpoints is the Service with the same name.
+	ownerOf map[string]string
 }
 
 func newNames() *names {
-	return &names{stable: map[string]string{}, said: map[string]string{}, owners: map[string]string{}}
+	return &names{stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
 }
 
-// learn takes in a version of an object. Owners are seen before what they own.
-func (n *names) learn(o *history.Object) {
+// observe reads a version of an object. Owners must come before their dependents.
+func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
 		return
@@ -38,64 +37,64 @@ func (n *names) learn(o *history.Object) {
 	switch {
 	case owner == nil:
 	case o.Resource == replicaSets && owner.Kind == "Deployment":
-		name = owner.Name + "-" + templateOf(o)
+		name = owner.Name + "-" + templateHash(o)
 	case o.Resource == pods && o.GenerateName != "": // the others were named by a user
-		_, name, _ = strings.Cut(n.owner(o), " ")
+		_, name, _ = strings.Cut(n.ownerName(o), " ")
 		name += "-*"
 	}
 	n.stable[key] = o.Resource + " " + name
 	switch {
 	case owner != nil:
-		n.owners[n.stable[key]] = n.owner(o)
+		n.ownerOf[n.stable[key]] = n.ownerName(o)
 	case o.Resource == "endpoints":
-		n.owners[n.stable[key]] = "services " + name
+		n.ownerOf[n.stable[key]] = "services " + name
 	}
 	if name != o.Name {
-		n.said[o.Name] = name
+		n.aliases[o.Name] = name
 	}
 }
 
-// of is the stable name of an object, its resource included.
-func (n *names) of(o *history.Object) string {
+// stableName returns the stable name of an object with its resource.
+func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
 	}
 	return o.Resource + " " + o.Name
 }
 
-// group is the stable name under which the end of an object is told: pods are told of
-// together, by their owner.
-func (n *names) group(o *history.Object) string {
+// endStateName returns the name of an object in Side.End. All pods of one owner have one
+// name.
+func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
-		return podsOf + n.owner(o)
+		return podsOf + n.ownerName(o)
 	}
-	return n.of(o)
+	return n.stableName(o)
 }
 
-// nobody is the owner of orphans.
-const nobody = "nobody"
+// noOwner stands for the owner of an orphan.
+const noOwner = "no owner"
 
-// owner is the stable name of the owner of an object, or nobody.
-func (n *names) owner(o *history.Object) string {
+// ownerName returns the stable name of the owner of an object, or noOwner.
+func (n *names) ownerName(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
-		return nobody
+		return noOwner
 	}
 	resource, ok := resourceOf[owner.Kind]
 	if !ok {
 		resource = owner.Kind
 	}
-	return n.of(&history.Object{Ref: history.Ref{Resource: resource, Name: owner.Name}})
+	return n.stableName(&history.Object{Ref: history.Ref{Resource: resource, Name: owner.Name}})
 }
 
 var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationController": controllers, "Deployment": deployments}
 
-// hashLabel is what a Deployment's controller tells its ReplicaSets apart by.
+// hashLabel is the label with which a Deployment controller distinguishes its ReplicaSets.
 const hashLabel = "pod-template-hash"
 
-// templateOf is a short word for the template of a ReplicaSet, without the label
-// that its controller put there.
-func templateOf(o *history.Object) string {
+// templateHash returns a short hash of a ReplicaSet's template without the label that the
+// Deployment controller adds.
+func templateHash(o *history.Object) string {
 	var body struct {
 		Spec struct{ Template map[string]any }
 	}
@@ -116,19 +115,19 @@ func templateOf(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// What differs from run to run wherever it stands.
+// Patterns of texts that differ from run to run.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)
 	namePattern = regexp.MustCompile(`[a-z0-9]([-a-z0-9.]*[a-z0-9])?`)
 )
 
-// settle replaces in a text what differs from run to run.
-func (n *names) settle(text string) string {
+// normalize replaces the parts of a text that differ from run to run.
+func (n *names) normalize(text string) string {
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = ipPattern.ReplaceAllString(text, "<ip>")
 	return namePattern.ReplaceAllStringFunc(text, func(word string) string {
-		if stable, ok := n.said[word]; ok {
+		if stable, ok := n.aliases[word]; ok {
 			return stable
 		}
 		return word

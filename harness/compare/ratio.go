@@ -9,8 +9,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Pair is what two runs of one scenario cost, one on each subject, made one
-// after the other.
+// Pair holds the costs of two runs of one scenario, one on each subject, made one after the
+// other.
 type Pair struct{ Subject, Base Cost }
 
 // Ratio compares one metric of two subjects over pairs of runs.
@@ -31,17 +31,16 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// Comparable reports whether both runs did the same steps, went to their ends and were seen
-// whole. Else what they cost cannot be compared.
+// Comparable reports whether both runs are complete and did the same steps. Otherwise their
+// costs cannot be compared.
 func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
-// Ratios compares every metric that all the pairs have whose runs did the same steps:
-// the time of each step, the time to converge and for which Endpoints were wrong, CPU
-// time, peak memory, bytes, then the requests of each kind that either sent, in order
-// of names. What is nothing in every run is left out, as are bytes of runs without the
-// fault proxy.
+// Ratios compares every metric that all comparable pairs have: the duration of each step,
+// the time to converge, the time with wrong Endpoints, CPU time, peak memory, bytes, then
+// the requests of each kind in order of names. It omits metrics that are 0 in every run,
+// such as bytes without the fault proxy.
 func Ratios(pairs []Pair) []Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
@@ -72,7 +71,7 @@ func Ratios(pairs []Pair) []Ratio {
 	for _, call := range calls(pairs) {
 		all = append(all, ratio(call.String(), "", pairs, func(c Cost) float64 { return float64(c.Requests[call]) }))
 	}
-	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.known() || r.nothing() })
+	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
@@ -84,7 +83,7 @@ func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	return r
 }
 
-// calls are the kinds of requests that any run sent.
+// calls returns the kinds of requests in any run, in order of names.
 func calls(pairs []Pair) []Call {
 	seen := map[Call]bool{}
 	for _, pair := range pairs {
@@ -102,21 +101,21 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// known reports whether every run has a value.
-func (r Ratio) known() bool {
+// hasAllValues reports whether every run has a value.
+func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
 
-// nothing reports whether there is none of it in any run.
-func (r Ratio) nothing() bool {
+// allZero reports whether every value is 0.
+func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
-// Median is the median of the pairs' ratios, subject to base: +Inf where only the
-// subject has any, 1 where neither has.
+// Median returns the median of the pairs' ratios, subject to base. A ratio is +Inf if only
+// the base is 0, and 1 if both are 0.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
-// Spread is the lowest and the highest of the pairs' ratios.
+// Spread returns the lowest and the highest of the pairs' ratios.
 func (r Ratio) Spread() (low, high float64) {
 	all := r.ratios()
 	return slices.Min(all), slices.Max(all)
@@ -133,7 +132,7 @@ func (r Ratio) ratios() []float64 {
 	return all
 }
 
-// Medians are the medians of both sides' values.
+// Medians returns the medians of both sides' values.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
 func median(values []float64) float64 {
@@ -145,28 +144,27 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Finding is what a comparison amounts to.
+// Finding is the result of a comparison of costs.
 type Finding string
 
-// The findings. They are about cost, whatever its unit.
+// The findings. They are about the cost in any unit.
 const (
 	Less Finding = "less"
-	Same Finding = "same" // no difference that the pairs could show
+	Same Finding = "same" // the pairs show no difference
 	More Finding = "more"
 )
 
-// PairsMin is how many pairs it takes to show a difference.
+// PairsMin is the minimum number of pairs that can show a difference.
 const PairsMin = 4
 
-// significance is the chance of a difference by accident that is accepted.
+// significance is the significance level of the test.
 const significance = 0.05
 
-// Finding says whether the subject cost more or less than the base, by the
-// Mann-Whitney U test at 5 %. P is its p-value. With fewer than PairsMin
-// pairs no difference can be shown.
+// Finding reports whether the subject cost more or less than the base, by the Mann-Whitney U
+// test at 5 %. P is its p-value. Fewer than PairsMin pairs cannot show a difference.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
-	// NewSample sorts what it is given, and the values are in the order of pairs.
+	// NewSample sorts its argument, but the values must stay in the order of the pairs.
 	comparison := benchmath.AssumeNothing.Compare(
 		benchmath.NewSample(slices.Clone(r.Subject), thresholds),
 		benchmath.NewSample(slices.Clone(r.Base), thresholds),
@@ -182,7 +180,7 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String is the comparison in a line, such as
+// String returns the comparison as one line, such as
 // "CPU time: 1.20 s to 2.40 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
 func (r Ratio) String() string {
 	subject, base := r.Medians()

@@ -12,190 +12,188 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Rule says of a kind of difference why it may be.
+// Rule allows one kind of difference.
 type Rule struct {
-	// Issue is where upstream has on record what ours is meant to do otherwise; empty
-	// if that is not known, and for what either subject may do.
+	// Issue is the upstream issue that ours avoids; empty if there is none.
 	Issue  string
 	Reason string
 	Match  func(*Difference) bool
-	// And is what the two runs must show besides; nil is nothing.
+	// And is a further condition on the two runs; nil for none.
 	And func(d *Difference, subject, base *Side) bool
 }
 
-// covers reports whether a difference between two runs is of the rule's kind.
+// covers reports whether the rule allows a difference between two runs.
 func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable are the differences that say nothing of either subject. Each is a
-// reordering or a choice that the guarantees allow.
+// Acceptable are the differences that say nothing about either subject: the guarantees allow
+// both orders or both choices.
 var Acceptable = []Rule{
 	{
-		Reason: "what a check is put to depends on timing",
+		Reason: "timing decides whether a run exercises a guarantee",
 		Match: func(d *Difference) bool {
-			return d.Aspect == Verdicts && slices.Contains(held, d.Subject) && slices.Contains(held, d.Base)
+			return d.Aspect == Verdicts && slices.Contains(notViolated, d.Subject) && slices.Contains(notViolated, d.Base)
 		},
 	},
 	{
-		Reason: "how far a ReplicaSet was scaled at a time depends on when its pods were ready",
+		Reason: "the sizes of a ReplicaSet during a rollout depend on when its pods became ready",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Sizes) },
 	},
 	{
-		Reason: "an event about a write needs the write to be answered, and answers are lost, as are events",
+		Reason: "a controller emits this event after the response to a write, and the response or the event was lost",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
-		And: func(d *Difference, subject, base *Side) bool { return without(d, subject, base).lossy },
+		And: func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).lostAnswers },
 	},
 	{
-		Reason: "an event whose connection breaks is tried again after up to ten seconds, and those behind it wait",
+		Reason: "the client retries an event after a connection error within ten seconds and delays the later events",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Events) },
-		And:    func(d *Difference, subject, base *Side) bool { return without(d, subject, base).stalled },
+		And:    func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).stalledEvents },
 	},
 	{
-		Reason: "the message of a condition is of when its reason last changed, which may have been for an earlier ReplicaSet",
+		Reason: "the message of a condition dates from the last change of its reason, possibly for an earlier ReplicaSet",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.conditions[Progressing].message"
 		},
 		And: func(d *Difference, subject, base *Side) bool {
-			return subject.names(d.Object, d.Subject) && base.names(d.Object, d.Base)
+			return subject.mentionsReplicaSetOf(d.Object, d.Subject) && base.mentionsReplicaSetOf(d.Object, d.Base)
 		},
 	},
 	{
-		Reason: "events are rate-limited, aggregated and lost; one about a failure needs the failure to happen",
+		Reason: "events are rate-limited, aggregated and lost, and a failure event needs a failure",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && strings.HasPrefix(d.Subject+d.Base, "Failed")
 		},
 	},
 	{
-		Reason: "a condition that comes and goes may do so between two status writes; one of a failure needs the failure to happen",
+		Reason: "a transient condition may come and go between two status updates, and a failure condition needs a failure",
 		Match: func(d *Difference) bool {
-			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && passing(d.Subject+d.Base)
+			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && isTransient(d.Subject+d.Base)
 		},
 	},
 	{
-		Reason: "whether there is a surplus to be deleted on the way is a matter of timing",
+		Reason: "timing decides whether a controller has surplus pods to delete",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "SuccessfulDelete"
 		},
 	},
 	{
-		Reason: "what becomes of pods that are not the subject's is the users' and the faults' doing",
+		Reason: "users and faults, not the subject, manage pods of other owners",
 		Match: func(d *Difference) bool {
 			owner, ok := strings.CutPrefix(d.Object, podsOf)
 			resource, _, _ := strings.Cut(owner, " ")
-			return ok && owner != nobody && !slices.Contains([]string{replicaSets, controllers}, resource)
+			return ok && owner != noOwner && !slices.Contains([]string{replicaSets, controllers}, resource)
 		},
 	},
 	{
-		Reason: "which pods fail is chance, and nobody deletes those that have",
+		Reason: "pods fail at random, and no controller deletes failed pods",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates && d.What == podEnded },
 	},
 	{
-		Reason: "an orphan that two owners select may go to either, with whatever labels it has",
+		Reason: "either of two matching owners may adopt an orphan, and labels of orphans differ",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.fullyLabeledReplicas"
 		},
 	},
 	{
-		Reason: "a template that is replaced before the controller has seen it gets no ReplicaSet",
+		Reason: "a Deployment controller creates no ReplicaSet for a template that was replaced before it observed the template",
 		Match: func(d *Difference) bool {
-			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && sameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
-				d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.Subject+d.Base == "asks for 0 pods"
+			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && inSameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
+				d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.Subject+d.Base == "spec.replicas: 0"
 		},
 	},
 	{
-		Reason: "a Deployment collides with a ReplicaSet of its template as long as it has not seen that this is nobody's; the check revisions asks whether it did",
+		Reason: "collisionCount grows while the controller's cache lacks an existing ReplicaSet of the template; the check revisions covers it",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.collisionCount"
 		},
 	},
 	{
-		Reason: "a Deployment that is paused to the end keeps the sizes that its ReplicaSets had when the controller saw that it was",
+		Reason: "a paused Deployment keeps the sizes that its ReplicaSets had when the controller observed the pause",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return sizing(d, subject, base) && subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
+			return isSize(d, subject, base) && subject.End[owner]["spec.paused"] == "true" && base.End[owner]["spec.paused"] == "true"
 		},
 	},
 	{
-		Reason: "which ReplicaSets of what sizes a Deployment leaves behind that is gone depends on how far it had come",
+		Reason: "the ReplicaSets that a deleted Deployment leaves depend on the progress of its rollout",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := deploymentOf(d.Object, subject, base)
-			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil && sizing(d, subject, base)
+			return owner != "" && subject.End[owner] == nil && base.End[owner] == nil && isSize(d, subject, base)
 		},
 	},
 	{
-		Reason: "which conditions an owner comes to have that is gone at the end depends on how long it was there",
+		Reason: "the conditions of a deleted owner depend on how long it existed",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
-			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // which trims its history while it is there
+			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // which deletes old ReplicaSets
 			return subject.End[owner] == nil && base.End[owner] == nil
 		},
 	},
 	{
-		Reason: "revisions count the templates that the controller has seen",
+		Reason: "revisions count the templates that the controller observed",
 		Match: func(d *Difference) bool {
 			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+revisionAnnotation)
 		},
 	},
 }
 
-// Deliberate are the differences that ours is meant to have: weaknesses of
-// upstream that it does not repeat, first those that checks recognise. README lists
-// what it does instead.
-var Deliberate = append(recognised(), []Rule{
+// Deliberate are the deliberate differences of ours: upstream issues that ours does not
+// have, first those that checks know. The documentation of the controllers lists them.
+var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
-		Reason: "a scaling event ends, and Recreate goes on though failed pods are left",
-		Match:  func(d *Difference) bool { return spared(d, "rollout-complete") },
+		Reason: "in ours a scaling event completes, and Recreate continues although failed pods exist",
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "rollout-complete") },
 	},
 	{
 		Issue:  "kubernetes#102551",
-		Reason: "a ReplicaSet that keeps its size when a Deployment is resized or its surge changes says what for it has it",
+		Reason: "ours updates the max-replicas annotation of a ReplicaSet even if the ReplicaSet keeps its size",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.What == "metadata.annotations.deployment.kubernetes.io/max-replicas"
 		},
 		And: func(d *Difference, subject, _ *Side) bool {
-			most, known := subject.most(d.Object)
+			most, known := subject.maxPods(d.Object)
 			return !known || d.Subject == most
 		},
 	},
 	{
 		Issue:  "kubernetes#104062",
-		Reason: "Endpoints of a Service that is not yet in the cache are not deleted at the start, and no key is given up after 15 retries",
-		Match:  func(d *Difference) bool { return spared(d, "endpoints-exact") },
+		Reason: "at its start ours does not delete Endpoints of a Service that is missing in its cache, and it never drops a key after 15 retries",
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "endpoints-exact") },
 	},
 	{
 		Issue:  "kubernetes#104062, kubernetes#45585",
-		Reason: "Endpoints are deleted after a live look only, and leader-election records never",
-		Match:  func(d *Difference) bool { return spared(d, "orphan-endpoints") },
+		Reason: "ours deletes Endpoints only after a live read, and never deletes leader-election records",
+		Match:  func(d *Difference) bool { return onlyBaseFails(d, "orphan-endpoints") },
 	},
 }...)
 
-// recognised is a rule for each weakness that upstream's runs are excused for: of the
-// checks that it breaks, and of the ends of the objects that show it.
-func recognised() []Rule {
+// knownIssueRules returns a rule for each known upstream issue. It covers the verdicts of
+// the checks that the issue violates, and the end states of the affected objects.
+func knownIssueRules() []Rule {
 	var rules []Rule
-	for _, w := range check.KnownIssues {
+	for _, issue := range check.KnownIssues {
 		rules = append(rules, Rule{
-			Reason: w.String(), // which has its issue
+			Reason: issue.String(), // which names its upstream issue
 			Match: func(d *Difference) bool {
-				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(held, d.Subject)
+				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(notViolated, d.Subject)
 			},
 			And: func(d *Difference, subject, base *Side) bool {
-				return slices.ContainsFunc(excuses(base.Results), func(e excuse) bool {
+				return slices.ContainsFunc(knownFailures(base.Results), func(e knownFailure) bool {
 					switch {
-					case e.weakness != w:
+					case e.issue != issue:
 						return false
 					case d.Aspect == Verdicts:
 						return e.check == d.Object
-					case e.check == "status": // nothing goes by it
-						return base.shows(d.Object, e.object) && strings.HasPrefix(d.What, "status")
+					case e.check == "status": // no other object depends on the status
+						return base.isNameOf(d.Object, e.object) && strings.HasPrefix(d.What, "status")
 					default:
-						return base.belongs(d.Object, e.object, subject)
+						return base.isOrIsOwnedBy(d.Object, e.object, subject)
 					}
 				})
 			},
@@ -204,54 +202,53 @@ func recognised() []Rule {
 	return rules
 }
 
-// Incomparable are the differences that come of a run's having been broken off, by a
-// weakness that upstream is known for, before the other: see [BrokenOff].
+// Incomparable are the differences that follow from a workload that a known upstream issue
+// aborted before the other: see [Aborted].
 var Incomparable = []Rule{
 	{
-		Reason: "what the objects are at the end depends on the steps that one run did not come to",
+		Reason: "the end state depends on steps that only one run completed",
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates },
-		And:    hangs,
+		And:    dependsOnMissingSteps,
 	},
 	{
-		Reason: "what happens on the way is compared up to the step with which one run was broken off",
+		Reason: "milestones are compared only up to the step at which one run was aborted",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder },
-		And:    follows,
+		And:    followsMissingSteps,
 	},
 }
 
-// deploymentOf is the Deployment that had a ReplicaSet first, or the ReplicaSet of pods;
-// empty if the name stands for nothing of a Deployment's.
+// deploymentOf returns the first Deployment of a ReplicaSet, or of the ReplicaSet of pods;
+// empty if there is none.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
-	owner := cmp.Or(subject.stable.owners[set], base.stable.owners[set])
+	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
 	if !strings.HasPrefix(owner, deployments) {
 		return ""
 	}
 	return owner
 }
 
-// sizing reports whether a difference is of how large a ReplicaSet is, and of what
-// follows from that.
-func sizing(d *Difference, subject, base *Side) bool {
+// isSize reports whether a difference is the size of a ReplicaSet or follows from it.
+func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
 	}
 	key, annotated := strings.CutPrefix(d.What, "metadata.annotations.")
 	counted := strings.HasPrefix(d.What, "status.") && strings.HasSuffix(strings.ToLower(d.What), "replicas")
-	return d.What == theObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
+	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// without is the side that lacks what the other has.
-func without(d *Difference, subject, base *Side) *Side {
+// sideWithout returns the side that lacks the value.
+func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
 	}
 	return base
 }
 
-// names reports whether a text names a ReplicaSet that a Deployment has had, or the
-// Deployment itself, as conditions do while it has none.
-func (s *Side) names(deployment, text string) bool {
+// mentionsReplicaSetOf reports whether a text names a ReplicaSet of a Deployment, or the
+// Deployment itself, as conditions do while it has no ReplicaSet.
+func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
 	}
@@ -260,9 +257,9 @@ func (s *Side) names(deployment, text string) bool {
 	})
 }
 
-// most is how many pods the Deployment of a ReplicaSet may have at the end, surge
-// included; it is not known of one that is not there any more.
-func (s *Side) most(set string) (string, bool) {
+// maxPods returns replicas + maxSurge of the Deployment of a ReplicaSet; false if the
+// Deployment was deleted.
+func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
 	replicas, err := strconv.Atoi(deployment["spec.replicas"])
@@ -279,17 +276,16 @@ func (s *Side) most(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// spared reports whether the base alone breaks the guarantee of a check.
-func spared(d *Difference, id string) bool {
-	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(held, d.Subject)
+// onlyBaseFails reports whether only the base violates the guarantee of a check.
+func onlyBaseFails(d *Difference, id string) bool {
+	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// held are the verdicts of a guarantee that nothing was seen to break.
-var held = []string{string(check.Pass), string(check.NotExercised)}
+// notViolated are the verdicts without a violation.
+var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// passing reports whether a condition is one that a correct controller may have
-// for a moment only.
-func passing(condition string) bool {
+// isTransient reports whether a correct controller may set a condition only briefly.
+func isTransient(condition string) bool {
 	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "} {
 		if strings.HasPrefix(condition, prefix) {
 			return true
@@ -298,8 +294,8 @@ func passing(condition string) bool {
 	return false
 }
 
-// sameOrder reports whether what two sequences have in common is in one order.
-func sameOrder(a, b []string) bool {
+// inSameOrder reports whether the common elements of two sequences have the same order.
+func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }
 	}

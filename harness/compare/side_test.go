@@ -17,19 +17,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// telling is a run in which what is drawn at random is drawn from a seed: a
+// historyBuilder is a run in which what is drawn at random is drawn from a seed: a
 // Deployment with its ReplicaSet and pods.
-type telling struct {
+type historyBuilder struct {
 	seed    string
 	records []*history.Record
 }
 
-func (t *telling) add(r history.Record) {
+func (t *historyBuilder) add(r history.Record) {
 	r.Seq = int64(len(t.records) + 1)
 	t.records = append(t.records, &r)
 }
 
-func (t *telling) all() iter.Seq2[*history.Record, error] {
+func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for _, r := range t.records {
 			if !yield(r, nil) {
@@ -39,7 +39,7 @@ func (t *telling) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-func (t *telling) truth(kind history.EventType, resource, name string, owner *history.Owner, body string) {
+func (t *historyBuilder) commit(kind history.EventType, resource, name string, owner *history.Owner, body string) {
 	o := history.Object{
 		Ref:  history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: types.UID(t.seed + resource + name), Version: history.Version(len(t.records))},
 		Body: json.RawMessage(body),
@@ -52,31 +52,31 @@ func (t *telling) truth(kind history.EventType, resource, name string, owner *hi
 }
 
 // set is a version of the ReplicaSet of the Deployment web for an image.
-func (t *telling) set(image string, replicas int) {
-	t.truth(history.Modified, replicaSets, "web-"+t.seed+image, &history.Owner{Kind: "Deployment", Name: "web"},
+func (t *historyBuilder) set(image string, replicas int) {
+	t.commit(history.Modified, replicaSets, "web-"+t.seed+image, &history.Owner{Kind: "Deployment", Name: "web"},
 		fmt.Sprintf(`{"spec":{"replicas":%d,"template":{"metadata":{"labels":{"app":"web","pod-template-hash":%q}},"spec":{"image":%q}}}}`, replicas, t.seed, image))
 }
 
-func (t *telling) pod(name, image, body string) {
-	t.truth(history.Modified, pods, "web-"+t.seed+image+"-"+name+t.seed, &history.Owner{Kind: "ReplicaSet", Name: "web-" + t.seed + image}, body)
+func (t *historyBuilder) pod(name, image, body string) {
+	t.commit(history.Modified, pods, "web-"+t.seed+image+"-"+name+t.seed, &history.Owner{Kind: "ReplicaSet", Name: "web-" + t.seed + image}, body)
 	t.records[len(t.records)-1].Commit.Object.GenerateName = "web-" + t.seed + image + "-"
 }
 
 // rollout is a whole run, with times and addresses that depend on the seed.
-func rollout(seed string) *telling {
-	t := &telling{seed: seed}
+func rollout(seed string) *historyBuilder {
+	t := &historyBuilder{seed: seed}
 	minute := fmt.Sprintf("2026-01-02T03:%02d:05Z", len(seed))
-	t.truth(history.Added, deployments, "web", nil, fmt.Sprintf(
+	t.commit(history.Added, deployments, "web", nil, fmt.Sprintf(
 		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","lastUpdateTime":%q,"message":"ReplicaSet \"web-%sv1\" has progressed."}]}}`, minute, seed))
 	t.set("v1", 0)
 	t.set("v1", 2)
 	t.pod("a", "v1", fmt.Sprintf(`{"spec":{"nodeName":"node-%s"},"status":{"podIP":"10.0.0.%d","phase":"Running"}}`, seed, len(seed)))
 	t.pod("b", "v1", fmt.Sprintf(`{"status":{"podIP":"10.0.1.%d","phase":"Running"}}`, len(seed)))
-	t.truth(history.Added, "endpoints", "web", nil, fmt.Sprintf(`{"subsets":[{"addresses":[{"ip":"10.0.0.%d","targetRef":{"name":"web-%sv1-a%s","uid":%q}}]}]}`, len(seed), seed, seed, seed))
+	t.commit(history.Added, "endpoints", "web", nil, fmt.Sprintf(`{"subsets":[{"addresses":[{"ip":"10.0.0.%d","targetRef":{"name":"web-%sv1-a%s","uid":%q}}]}]}`, len(seed), seed, seed, seed))
 	return t
 }
 
-func (t *telling) side(test *testing.T, results ...check.Result) *Side {
+func (t *historyBuilder) side(test *testing.T, results ...check.Result) *Side {
 	test.Helper()
 	t.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	side, err := SideOf(t.all(), results)
@@ -109,129 +109,138 @@ func TestSame(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {
 		name          string
-		subject, base func(*telling)
+		subject, base func(*historyBuilder)
 		ours, theirs  check.Verdict
 		want          []string
 	}{
-		{name: "a field", subject: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`) },
-			base: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+		{name: "a field", subject: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":3}}`)
+		},
+			base: func(x *historyBuilder) {
+				x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`)
+			},
 			want: []string{"undeclared: end state deployments.apps web, spec.replicas: 3; 2"}},
-		{name: "a collision", base: func(x *telling) {
-			x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"collisionCount":1}}`)
-		}, subject: func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`) },
+		{name: "a collision", base: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"collisionCount":1}}`)
+		}, subject: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2}}`)
+		},
 			want: []string{"accepted: end state deployments.apps web, status.collisionCount: none; 1"}},
-		{name: "an object", base: func(x *telling) { x.truth(history.Added, "services", "web", nil, ``) },
-			want: []string{"undeclared: end state services web, the object: none; is there"}},
-		{name: "an object that was deleted is no difference", base: func(x *telling) {
-			x.truth(history.Added, "services", "web", nil, ``)
-			x.truth(history.Deleted, "services", "web", nil, ``)
+		{name: "an object", base: func(x *historyBuilder) { x.commit(history.Added, "services", "web", nil, ``) },
+			want: []string{"undeclared: end state services web, the object: none; exists"}},
+		{name: "an object that was deleted is no difference", base: func(x *historyBuilder) {
+			x.commit(history.Added, "services", "web", nil, ``)
+			x.commit(history.Deleted, "services", "web", nil, ``)
 		}},
-		{name: "what comes after the end is no difference", base: func(x *telling) {
+		{name: "what comes after the end is no difference", base: func(x *historyBuilder) {
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
-			x.truth(history.Added, "services", "web", nil, ``)
+			x.commit(history.Added, "services", "web", nil, ``)
 		}},
-		{name: "how far it was scaled on the way", subject: func(x *telling) { x.set("v1", 5); x.set("v1", 2) }, base: func(x *telling) { x.set("v1", 4); x.set("v1", 2) },
+		{name: "how far it was scaled on the way", subject: func(x *historyBuilder) { x.set("v1", 5); x.set("v1", 2) }, base: func(x *historyBuilder) { x.set("v1", 4); x.set("v1", 2) },
 			want: []string{"accepted: milestone replicasets.apps web-<>, sizes: 0, 5, 2; 0, 4, 2"}},
-		{name: "the steps on the way to a size are not compared", subject: func(x *telling) { x.set("v1", 3); x.set("v1", 5) }, base: func(x *telling) { x.set("v1", 5) }},
-		{name: "an event", subject: func(x *telling) { x.event("SuccessfulCreate") },
+		{name: "the steps on the way to a size are not compared", subject: func(x *historyBuilder) { x.set("v1", 3); x.set("v1", 5) }, base: func(x *historyBuilder) { x.set("v1", 5) }},
+		{name: "an event", subject: func(x *historyBuilder) { x.event("SuccessfulCreate") },
 			want: []string{"undeclared: milestone ReplicaSet, events: SuccessfulCreate; none"}},
-		{name: "an event of a write", base: func(x *telling) { x.event("ScalingReplicaSet") },
+		{name: "an event of a write", base: func(x *historyBuilder) { x.event("ScalingReplicaSet") },
 			want: []string{"undeclared: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
-		{name: "an event of a write whose answer was lost", base: func(x *telling) { x.event("ScalingReplicaSet") },
-			subject: func(x *telling) { x.answered(history.Response{Reached: true, ServerCode: 200}) },
+		{name: "an event of a write whose answer was lost", base: func(x *historyBuilder) { x.event("ScalingReplicaSet") },
+			subject: func(x *historyBuilder) { x.answered(history.Response{Reached: true, ServerCode: 200}) },
 			want:    []string{"accepted: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
-		{name: "an event of a write whose answer was lost by the other", subject: func(x *telling) {
+		{name: "an event of a write whose answer was lost by the other", subject: func(x *historyBuilder) {
 			x.event("ScalingReplicaSet")
 			x.answered(history.Response{Reached: true, ServerCode: 200})
 		}, want: []string{"undeclared: milestone ReplicaSet, events: ScalingReplicaSet; none"}},
-		{name: "an event of a write that was refused", base: func(x *telling) { x.event("ScalingReplicaSet") },
-			subject: func(x *telling) { x.answered(history.Response{Reached: true, ServerCode: 409, Code: 409}) },
+		{name: "an event of a write that was refused", base: func(x *historyBuilder) { x.event("ScalingReplicaSet") },
+			subject: func(x *historyBuilder) { x.answered(history.Response{Reached: true, ServerCode: 409, Code: 409}) },
 			want:    []string{"undeclared: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
-		{name: "an event of a replica that ended", base: func(x *telling) { x.event("ScalingReplicaSet") },
-			subject: func(x *telling) {
+		{name: "an event of a replica that ended", base: func(x *historyBuilder) { x.event("ScalingReplicaSet") },
+			subject: func(x *historyBuilder) {
 				x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
 			},
 			want: []string{"accepted: milestone ReplicaSet, events: none; ScalingReplicaSet"}},
-		{name: "an event behind one that got no answer", base: func(x *telling) { x.event("SuccessfulCreate") },
-			subject: func(x *telling) { x.told(history.Response{}) },
+		{name: "an event behind one that got no answer", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
+			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{}) },
 			want:    []string{"accepted: milestone ReplicaSet, events: none; SuccessfulCreate"}},
-		{name: "an event, though what got no answer was sent again", base: func(x *telling) { x.event("SuccessfulCreate") },
-			subject: func(x *telling) { x.told(history.Response{}); x.told(history.Response{Code: 201}) },
+		{name: "an event, though what got no answer was sent again", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
+			subject: func(x *historyBuilder) {
+				x.eventAnswered(history.Response{})
+				x.eventAnswered(history.Response{Code: 201})
+			},
+			want: []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
+		{name: "an event behind one that was refused", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
+			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{Code: 500}) },
 			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
-		{name: "an event behind one that was refused", base: func(x *telling) { x.event("SuccessfulCreate") },
-			subject: func(x *telling) { x.told(history.Response{Code: 500}) },
-			want:    []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
-		{name: "an event behind one of the other's that got no answer", base: func(x *telling) {
+		{name: "an event behind one of the other's that got no answer", base: func(x *historyBuilder) {
 			x.event("SuccessfulCreate")
-			x.told(history.Response{})
+			x.eventAnswered(history.Response{})
 		}, want: []string{"undeclared: milestone ReplicaSet, events: none; SuccessfulCreate"}},
 		{name: "sizes under a Deployment that is paused", subject: paused(3), base: paused(2),
 			want: []string{
 				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "pods under a Deployment that is paused", subject: paused(2), base: func(x *telling) { paused(2)(x); x.pod("c", "v1", "") },
+		{name: "pods under a Deployment that is paused", subject: paused(2), base: func(x *historyBuilder) { paused(2)(x); x.pod("c", "v1", "") },
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
-		{name: "a condition of a ReplicaSet whose Deployment is there", base: func(x *telling) {
-			x.truth(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
-			x.truth(history.Deleted, replicaSets, "web-qrsv1", nil, ``)
-		}, subject: func(x *telling) { x.truth(history.Deleted, replicaSets, "web-x7v1", nil, ``) },
+		{name: "a condition of a ReplicaSet whose Deployment exists", base: func(x *historyBuilder) {
+			x.commit(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
+			x.commit(history.Deleted, replicaSets, "web-qrsv1", nil, ``)
+		}, subject: func(x *historyBuilder) { x.commit(history.Deleted, replicaSets, "web-x7v1", nil, ``) },
 			want: []string{"undeclared: milestone replicasets.apps web-<>, conditions: none; Odd=True "}},
-		{name: "pods of a set that a Deployment left", subject: left(2), base: func(x *telling) { left(2)(x); x.pod("c", "v1", "") },
+		{name: "pods of a set that a Deployment left", subject: deploymentDeleted(2), base: func(x *historyBuilder) { deploymentDeleted(2)(x); x.pod("c", "v1", "") },
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
-		{name: "sizes under a Deployment of which one is paused", subject: paused(3), base: func(x *telling) { x.set("v1", 2) },
+		{name: "sizes under a Deployment of which one is paused", subject: paused(3), base: func(x *historyBuilder) { x.set("v1", 2) },
 			want: []string{
 				"undeclared: end state deployments.apps web, spec.paused: true; none",
 				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "what a Deployment left behind", subject: left(3), base: left(2),
+		{name: "what a Deployment left behind", subject: deploymentDeleted(3), base: deploymentDeleted(2),
 			want: []string{
 				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "what a Deployment that is there has of it", subject: left(3), base: func(x *telling) { x.set("v1", 2) },
+		{name: "what a Deployment that is there has of it", subject: deploymentDeleted(3), base: func(x *historyBuilder) { x.set("v1", 2) },
 			want: []string{
-				"undeclared: end state deployments.apps web, the object: none; asks for 2 pods",
+				"undeclared: end state deployments.apps web, the object: none; spec.replicas: 2",
 				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "a condition of a Deployment that is gone", subject: left(2), base: func(x *telling) {
-			x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
-			left(2)(x)
+		{name: "a condition of a Deployment that is gone", subject: deploymentDeleted(2), base: func(x *historyBuilder) {
+			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
+			deploymentDeleted(2)(x)
 		}, want: []string{"accepted: milestone deployments.apps web, conditions: none; Odd=True "}},
-		{name: "an annotation of how many there may be", subject: func(x *telling) { x.annotated("max-replicas", "3") }, base: func(x *telling) { x.annotated("max-replicas", "4") },
+		{name: "an annotation of how many there may be", subject: func(x *historyBuilder) { x.annotated("max-replicas", "3") }, base: func(x *historyBuilder) { x.annotated("max-replicas", "4") },
 			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/max-replicas: 3; 4"}},
-		{name: "the message of a condition", subject: func(x *telling) { x.set("v2", 0); x.progressed("web-x7v1") }, base: func(x *telling) { x.set("v2", 0); x.progressed("web-qrsv2") },
+		{name: "the message of a condition", subject: func(x *historyBuilder) { x.set("v2", 0); x.progressed("web-x7v1") }, base: func(x *historyBuilder) { x.set("v2", 0); x.progressed("web-qrsv2") },
 			want: []string{"accepted: end state deployments.apps web, status.conditions[Progressing].message: web-<>; web-<>"}},
-		{name: "the message of a condition from before there was a ReplicaSet", subject: func(x *telling) { x.progressed(`Deployment "web" is well`) }, base: func(x *telling) { x.progressed("web-qrsv1") },
+		{name: "the message of a condition from before there was a ReplicaSet", subject: func(x *historyBuilder) { x.progressed(`Deployment "web" is well`) }, base: func(x *historyBuilder) { x.progressed("web-qrsv1") },
 			want: []string{`accepted: end state deployments.apps web, status.conditions[Progressing].message: Deployment "web" is well; web-<>`}},
-		{name: "the message of a condition that is of no ReplicaSet", subject: func(x *telling) { x.progressed("fine") }, base: func(x *telling) { x.progressed("web-qrsv1") },
+		{name: "the message of a condition that is of no ReplicaSet", subject: func(x *historyBuilder) { x.progressed("fine") }, base: func(x *historyBuilder) { x.progressed("web-qrsv1") },
 			want: []string{"undeclared: end state deployments.apps web, status.conditions[Progressing].message: fine; web-<>"}},
-		{name: "a pause that one did not see", base: func(x *telling) {
+		{name: "a pause that one did not see", base: func(x *historyBuilder) {
 			x.records[0].Commit.Object.Body = json.RawMessage(strings.Replace(string(x.records[0].Commit.Object.Body), `"conditions":[`, `"conditions":[{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"},`, 1))
 			x.progressed("web")
-		}, subject: func(x *telling) { x.progressed("web") },
+		}, subject: func(x *historyBuilder) { x.progressed("web") },
 			want: []string{"accepted: milestone deployments.apps web, conditions: none; Progressing=Unknown DeploymentPaused"}},
-		{name: "an event of a surplus", base: func(x *telling) { x.event("SuccessfulDelete") },
+		{name: "an event of a surplus", base: func(x *historyBuilder) { x.event("SuccessfulDelete") },
 			want: []string{"accepted: milestone ReplicaSet, events: none; SuccessfulDelete"}},
-		{name: "a pod of somebody else", base: func(x *telling) {
-			x.truth(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
+		{name: "a pod of somebody else", base: func(x *historyBuilder) {
+			x.commit(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
 		}, want: []string{"accepted: end state pods of ConfigMap foreign, not ready: none; 1"}},
-		{name: "an orphan", base: func(x *telling) { x.truth(history.Added, pods, "alone", nil, ``) },
-			want: []string{"undeclared: end state pods of nobody, not ready: none; 1"}},
-		{name: "the size that a ReplicaSet was last scaled for", subject: func(x *telling) { x.sized(2, "3") }, base: func(x *telling) { x.sized(2, "4") },
+		{name: "an orphan", base: func(x *historyBuilder) { x.commit(history.Added, pods, "alone", nil, ``) },
+			want: []string{"undeclared: end state pods of no owner, not ready: none; 1"}},
+		{name: "the size that a ReplicaSet was last scaled for", subject: func(x *historyBuilder) { x.sized(2, "3") }, base: func(x *historyBuilder) { x.sized(2, "4") },
 			want: []string{"undeclared: end state replicasets.apps web-<>, metadata.annotations.deployment.kubernetes.io/desired-replicas: 3; 4"}},
-		{name: "the size that an old ReplicaSet was last scaled for", subject: func(x *telling) { x.sized(0, "3") }, base: func(x *telling) { x.sized(0, "4") }},
-		{name: "an event of a failure", base: func(x *telling) { x.event("FailedCreate") },
+		{name: "the size that an old ReplicaSet was last scaled for", subject: func(x *historyBuilder) { x.sized(0, "3") }, base: func(x *historyBuilder) { x.sized(0, "4") }},
+		{name: "an event of a failure", base: func(x *historyBuilder) { x.event("FailedCreate") },
 			want: []string{"accepted: milestone ReplicaSet, events: none; FailedCreate"}},
-		{name: "a pod that failed", subject: func(x *telling) { x.pod("c", "v1", `{"status":{"phase":"Failed"}}`) },
+		{name: "a pod that failed", subject: func(x *historyBuilder) { x.pod("c", "v1", `{"status":{"phase":"Failed"}}`) },
 			want: []string{"accepted: end state pods of replicasets.apps web-<>, failed or succeeded: 1; none"}},
-		{name: "a pod too many", subject: func(x *telling) { x.pod("c", "v1", ``) },
+		{name: "a pod too many", subject: func(x *historyBuilder) { x.pod("c", "v1", ``) },
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 3; 2"}},
-		{name: "a template that only one has seen", subject: func(x *telling) { x.set("v2", 0) },
+		{name: "a template that only one has seen", subject: func(x *historyBuilder) { x.set("v2", 0) },
 			want: []string{
-				"accepted: end state replicasets.apps web-<>, the object: asks for 0 pods; none",
+				"accepted: end state replicasets.apps web-<>, the object: spec.replicas: 0; none",
 				"accepted: milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>; replicasets.apps web-<>",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0; none",
 			}},
@@ -242,7 +251,7 @@ func TestDifferences(t *testing.T) {
 		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*telling), verdict check.Verdict) *Side {
+			side := func(seed string, tell func(*historyBuilder), verdict check.Verdict) *Side {
 				x := rollout(seed)
 				if tell != nil {
 					tell(x)
@@ -264,8 +273,8 @@ func TestDifferences(t *testing.T) {
 }
 
 // paused has the Deployment paused with a ReplicaSet of a size.
-func paused(replicas int) func(*telling) {
-	return func(x *telling) {
+func paused(replicas int) func(*historyBuilder) {
+	return func(x *historyBuilder) {
 		last := x.records[0].Commit.Object
 		last.Body = json.RawMessage(strings.Replace(string(last.Body), `"replicas":2`, `"replicas":2,"paused":true`, 1))
 		x.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: last}})
@@ -273,40 +282,44 @@ func paused(replicas int) func(*telling) {
 	}
 }
 
-// left has the Deployment gone and its ReplicaSet there, with a size.
-func left(replicas int) func(*telling) {
-	return func(x *telling) {
-		x.truth(history.Deleted, deployments, "web", nil, ``)
+// deploymentDeleted has the Deployment gone and its ReplicaSet there, with a size.
+func deploymentDeleted(replicas int) func(*historyBuilder) {
+	return func(x *historyBuilder) {
+		x.commit(history.Deleted, deployments, "web", nil, ``)
 		x.set("v1", replicas)
 	}
 }
 
 // annotated is a version of the ReplicaSet with one of its Deployment's annotations.
-func (t *telling) annotated(name, value string) {
+func (t *historyBuilder) annotated(name, value string) {
 	t.set("v1", 2)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
 }
 
 // answered is a write of a ReplicaSet and its answer.
-func (t *telling) answered(response history.Response) { t.asked("update", replicaSets, response) }
+func (t *historyBuilder) answered(response history.Response) {
+	t.asked("update", replicaSets, response)
+}
 
-// told is an event of no reason and its answer.
-func (t *telling) told(response history.Response) { t.asked("patch", "events", response) }
+// eventAnswered is an event of no reason and its answer.
+func (t *historyBuilder) eventAnswered(response history.Response) {
+	t.asked("patch", "events", response)
+}
 
-func (t *telling) asked(verb, resource string, response history.Response) {
+func (t *historyBuilder) asked(verb, resource string, response history.Response) {
 	response.ID = uint64(len(t.records) + 1)
 	t.add(history.Record{Request: &history.Request{ID: response.ID, Verb: verb, Resource: resource}})
 	t.add(history.Record{Response: &response})
 }
 
 // progressed is a version of the Deployment that says of which ReplicaSet it is.
-func (t *telling) progressed(message string) {
-	t.truth(history.Modified, deployments, "web", nil, fmt.Sprintf(
+func (t *historyBuilder) progressed(message string) {
+	t.commit(history.Modified, deployments, "web", nil, fmt.Sprintf(
 		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":%q}]}}`, message))
 }
 
 // sized is a version of the ReplicaSet that says how large its Deployment is.
-func (t *telling) sized(replicas int, desired string) {
+func (t *historyBuilder) sized(replicas int, desired string) {
 	t.set("v1", replicas)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
 }
@@ -314,7 +327,7 @@ func (t *telling) sized(replicas int, desired string) {
 // templatePattern is a template's short name.
 var templatePattern = regexp.MustCompile(`<[0-9a-f]{4}>`)
 
-func (t *telling) event(reason string) {
+func (t *historyBuilder) event(reason string) {
 	t.add(history.Record{Request: &history.Request{Verb: "create", Resource: "events", Object: &history.Object{
 		Body: json.RawMessage(fmt.Sprintf(`{"reason":%q,"involvedObject":{"kind":"ReplicaSet"}}`, reason)),
 	}}})
@@ -340,7 +353,7 @@ func TestRolloutOrder(t *testing.T) {
 // weakness of ours is.
 func TestDeliberate(t *testing.T) {
 	side := func(subject string, verdict check.Verdict) *Side {
-		x := &telling{}
+		x := &historyBuilder{}
 		x.add(history.Record{Start: &history.Start{Subject: subject}})
 		return x.side(t, check.Result{Check: "rollout-complete", Verdict: verdict})
 	}
@@ -425,7 +438,7 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
 	for _, name := range []string{"web", "shop"} {
-		x.truth(history.Modified, deployments, name, nil, fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":%d}}`, n, n))
+		x.commit(history.Modified, deployments, name, nil, fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":%d}}`, n, n))
 	}
 	for i := range n {
 		x.pod(fmt.Sprint("more", i), "v1", "")
@@ -456,7 +469,7 @@ func TestBelongs(t *testing.T) {
 		{"endpoints web", "services", "shop", false},
 		{"endpoints web", deployments, "web", false},
 	} {
-		if got := side.belongs(test.name, history.Ref{Resource: test.resource, Namespace: "ns", Name: test.object}, side); got != test.want {
+		if got := side.isOrIsOwnedBy(test.name, history.Ref{Resource: test.resource, Namespace: "ns", Name: test.object}, side); got != test.want {
 			t.Errorf("%s is of %s %s: %v; want %v", test.name, test.resource, test.object, got, test.want)
 		}
 	}
@@ -469,9 +482,9 @@ func TestMost(t *testing.T) {
 		x := rollout("x7")
 		x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
 		if deployment == "" {
-			x.truth(history.Deleted, deployments, "web", nil, ``)
+			x.commit(history.Deleted, deployments, "web", nil, ``)
 		} else {
-			x.truth(history.Modified, deployments, "web", nil, deployment)
+			x.commit(history.Modified, deployments, "web", nil, deployment)
 		}
 		x.annotated("max-replicas", most)
 		return x.side(t)
@@ -505,7 +518,7 @@ func TestTurns(t *testing.T) {
 		"0 5 3 1 4 4": "0 5 1 4",
 		"9 8 7":       "9 7",
 	} {
-		if got := strings.Join(Sizes.tidy(strings.Fields(in)), " "); got != want {
+		if got := strings.Join(Sizes.normalize(strings.Fields(in)), " "); got != want {
 			t.Errorf("turns of %q: %q; want %q", in, got, want)
 		}
 	}

@@ -1,10 +1,9 @@
-// The page's script: it draws the timelines that stand in the page as JSON (see
-// drawing.go for its format), and ties marks, events, charts and violations to
-// each other. It loads nothing.
+// This script draws the timelines that the page holds as JSON (format: drawing.go).
+// It links marks, events, charts and violations to each other. It loads nothing.
 'use strict';
 (() => {
-  const given = JSON.parse(document.getElementById('drawings').textContent);
-  const kinds = ['step', 'fault', 'process', 'truth', 'delivery', 'write', 'refused', 'read', 'gap'];
+  const data = JSON.parse(document.getElementById('timelines').textContent);
+  const kinds = ['step', 'fault', 'process', 'commit', 'delivery', 'write', 'refused', 'read', 'gap'];
 
   // ---- small helpers ----
 
@@ -19,7 +18,7 @@
   };
   const seconds = us => (us / 1e6).toFixed(3) + 's';
   const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
-  // firstAtLeast is the first place in an ascending array whose value is not less.
+  // firstAtLeast returns the first index of an ascending array whose value is not less.
   const firstAtLeast = (array, value) => {
     let low = 0, high = array.length;
     while (low < high) {
@@ -29,13 +28,13 @@
     return low;
   };
 
-  // Colours come from the style sheet, resolved for the theme that is on.
+  // Colors come from the style sheet, resolved for the current theme.
   const probe = document.body.appendChild(element('span', {hidden: true}));
-  let colours = {};
-  const colour = name => colours[name] ??= (probe.style.color = `var(--${name})`, getComputedStyle(probe).color);
+  let colors = {};
+  const color = name => colors[name] ??= (probe.style.color = `var(--${name})`, getComputedStyle(probe).color);
 
-  // coalesce runs f once before the next frame, however often it is asked to.
-  const coalesce = f => {
+  // oncePerFrame returns a function that runs f at most once before the next frame.
+  const oncePerFrame = f => {
     let asked = false;
     return () => {
       if (asked) return;
@@ -44,7 +43,7 @@
     };
   };
 
-  // ---- the axis of time, which every drawing shares ----
+  // ---- the time axis, which all timelines and charts share ----
 
   class Axis {
     constructor(end) { this.end = end; this.from = 0; this.to = end; this.watchers = []; }
@@ -66,32 +65,32 @@
     }
   }
 
-  // warp maps the times of a run onto those of another, so that the knots, such as
-  // the beginnings of the workload's steps, fall together.
+  // warp maps the times of a run onto those of another run, so that the knots, such as
+  // the starts of the workload's steps, are at the same place.
   const warp = (from, to) => t => {
     const i = clamp(firstAtLeast(from, t), 1, from.length - 1);
     const width = from[i] - from[i - 1];
     return width === 0 ? to[i] : to[i - 1] + (t - from[i - 1]) / width * (to[i] - to[i - 1]);
   };
 
-  // undrawn are the times of a run of which not all is drawn, on the axis.
-  const undrawn = (run, map) => [[0, run.drawn[0]], [run.drawn[1], run.end]].filter(([from, to]) => from < to).map(([from, to]) => [map(from), map(to)]);
+  // notDisplayed returns the times of a run outside its displayed window, on the axis.
+  const notDisplayed = (run, map) => [[0, run.displayed[0]], [run.displayed[1], run.end]].filter(([from, to]) => from < to).map(([from, to]) => [map(from), map(to)]);
 
-  // ---- one run's lanes, events and filter ----
+  // ---- the tracks, events and filter of one run ----
 
-  const laneHeight = 26, axisHeight = 26, eventHeight = 24;
+  const trackHeight = 26, axisHeight = 26, eventHeight = 24;
 
-  class Board {
+  class TimelineView {
     constructor(root, run, axis, place) {
       this.root = root; this.run = run; this.axis = axis; this.id = place === 0 ? 's' : `t${place}-s`;
       const m = run.marks;
       this.count = (m.seq || []).length;
-      const map = place === 0 ? t => t : warp(given.knots[place], given.knots[0]);
+      const map = place === 0 ? t => t : warp(data.knots[place], data.knots[0]);
       this.x0 = Float64Array.from(m.from || [], map);
       this.x1 = Float64Array.from(m.to || [], map);
       this.bands = run.bands.map(b => ({...b, x0: map(b.from), x1: map(b.to)}));
       this.phases = run.phases.map(p => ({...p, x: map(p.at)}));
-      this.undrawn = undrawn(run, map);
+      this.notDisplayed = notDisplayed(run, map);
       this.violations = (run.violations || []).map(v => ({...v, x: map(v.at)}));
       const numbers = new Map(kinds.map((kind, number) => [kind, number]));
       this.kind = Uint8Array.from(m.kind || [], word => numbers.get(run.words[word]));
@@ -101,12 +100,12 @@
         for (const i of v.marks || []) this.isCited[i] = 1;
         for (const i of v.marks || []) this.cited.set(i, [...(this.cited.get(i) || []), v]);
       }
-      this.chosen = -1;
-      this.draw = coalesce(() => this.paint());
+      this.selected = -1;
+      this.draw = oncePerFrame(() => this.paint());
       this.build();
       this.filter();
       axis.watch(this.draw);
-      new ResizeObserver(this.draw).observe(this.lanes);
+      new ResizeObserver(this.draw).observe(this.tracks);
     }
 
     word(column, i) { return this.run.words[this.run.marks[column][i]]; }
@@ -122,10 +121,10 @@
       const tool = (name, label, f) => element('button', {type: 'button', 'aria-label': label, onclick: f}, name);
       this.canvas = element('canvas', {'aria-hidden': 'true'});
       this.spacer = element('div');
-      this.lanes = element('div', {class: 'lanes', tabindex: 0, role: 'group', 'aria-label': 'lanes; plus and minus zoom, arrows move, 0 shows all'}, this.canvas, this.spacer);
-      this.found = element('div', {class: 'found-mark', 'aria-live': 'polite'}, element('p', {class: 'dim'}, 'Choose a mark, an event or a piece of evidence.'));
+      this.tracks = element('div', {class: 'tracks', tabindex: 0, role: 'group', 'aria-label': 'timeline tracks; plus and minus zoom, arrows move, 0 shows all'}, this.canvas, this.spacer);
+      this.details = element('div', {class: 'selected-mark', 'aria-live': 'polite'}, element('p', {class: 'dim'}, 'Select a mark, an event or a piece of evidence.'));
       this.rows = element('div');
-      this.events = element('div', {class: 'events', tabindex: 0, role: 'listbox', 'aria-label': 'events; up and down choose'}, this.rows);
+      this.events = element('div', {class: 'events', tabindex: 0, role: 'listbox', 'aria-label': 'events; up and down select'}, this.rows);
       this.number = element('span', {class: 'dim'});
       this.root.append(
         element('div', {class: 'tools'}, this.search,
@@ -136,14 +135,14 @@
           tool('+', 'zoom in', () => this.axis.zoom(0.5)), tool('−', 'zoom out', () => this.axis.zoom(2)),
           tool('←', 'earlier', () => this.axis.pan(-0.3)), tool('→', 'later', () => this.axis.pan(0.3)),
           tool('all', 'show the whole run', () => this.axis.set(0, this.axis.end)), this.number),
-        ...(this.run.cut ? [element('p', {class: 'unknown cut'}, this.run.cut)] : []),
-        this.lanes, this.found, this.events);
-      this.lanes.addEventListener('scroll', this.draw);
-      this.lanes.addEventListener('wheel', e => this.wheel(e), {passive: false});
-      this.lanes.addEventListener('keydown', e => this.key(e));
+        ...(this.run.omitted ? [element('p', {class: 'unknown omitted'}, this.run.omitted)] : []),
+        this.tracks, this.details, this.events);
+      this.tracks.addEventListener('scroll', this.draw);
+      this.tracks.addEventListener('wheel', e => this.wheel(e), {passive: false});
+      this.tracks.addEventListener('keydown', e => this.key(e));
       this.canvas.addEventListener('pointerdown', e => this.press(e));
       this.canvas.addEventListener('pointermove', e => this.hover(e));
-      this.events.addEventListener('scroll', coalesce(() => this.list()));
+      this.events.addEventListener('scroll', oncePerFrame(() => this.list()));
       this.events.addEventListener('keydown', e => this.walk(e));
     }
 
@@ -155,7 +154,7 @@
       const from = this.since.value === '' ? -Infinity : this.since.value * 1e6;
       const to = this.until.value === '' ? Infinity : this.until.value * 1e6;
       const on = kinds.map(kind => this.kinds.get(kind).checked);
-      const fits = new Map(); // a word of the table, or a lane -> which of the words it has
+      const fits = new Map(); // a word index or a track -> which of the search words its text contains
       const has = (key, text) => {
         if (!fits.has(key)) fits.set(key, words.map(w => text.toLowerCase().includes(w)));
         return fits.get(key);
@@ -166,38 +165,38 @@
         if (!on[this.kind[i]] || m.to[i] < from || m.from[i] > to) continue;
         if (this.evidence.checked && !this.cited.has(i)) continue;
         if (words.length > 0) {
-          const found = ['what', 'object', 'note', 'fault'].map(c => has(m[c][i], this.word(c, i)));
-          found.push(has('lane ' + m.lane[i], run.lanes[m.lane[i]].name));
+          const found = ['action', 'object', 'note', 'fault'].map(c => has(m[c][i], this.word(c, i)));
+          found.push(has('track ' + m.track[i], run.tracks[m.track[i]].name));
           if (!words.every((_, w) => found.some(f => f[w]))) continue;
         }
         this.visible[i] = 1;
         this.shown.push(i);
       }
-      // marks of each lane, and the lanes that have any
-      this.byLane = run.lanes.map(() => []);
-      for (const i of this.shown) this.byLane[m.lane[i]].push(i);
-      this.rowsShown = run.lanes.map((_, lane) => lane).filter(lane => this.byLane[lane].length > 0);
+      // the marks of each track, and the tracks that have any
+      this.byTrack = run.tracks.map(() => []);
+      for (const i of this.shown) this.byTrack[m.track[i]].push(i);
+      this.tracksShown = run.tracks.map((_, track) => track).filter(track => this.byTrack[track].length > 0);
       this.number.textContent = this.shown.length === this.count ? `${this.count} events` : `${this.shown.length} of ${this.count} events`;
       this.rows.style.height = this.shown.length * eventHeight + 'px';
       this.list();
       this.draw();
     }
 
-    // ---- the lanes ----
+    // ---- the tracks ----
 
-    gutter() { return this.lanes.clientWidth < 640 ? 0 : 220; }
-    rowHeight() { return this.gutter() === 0 ? laneHeight + 12 : laneHeight; }
+    gutter() { return this.tracks.clientWidth < 640 ? 0 : 220; }
+    rowHeight() { return this.gutter() === 0 ? trackHeight + 12 : trackHeight; }
     toPixel(x) { return this.gutter() + (x - this.axis.from) / (this.axis.to - this.axis.from) * (this.width - this.gutter()); }
     toAxis(pixel) { return this.axis.from + (pixel - this.gutter()) / (this.width - this.gutter()) * (this.axis.to - this.axis.from); }
 
     paint() {
       const ratio = devicePixelRatio || 1;
-      const full = axisHeight + this.rowsShown.length * this.rowHeight();
+      const full = axisHeight + this.tracksShown.length * this.rowHeight();
       const most = Math.round(innerHeight * 0.6);
-      this.width = this.lanes.clientWidth;
+      this.width = this.tracks.clientWidth;
       this.height = Math.min(full, most);
       if (this.width === 0) return;
-      this.lanes.style.height = this.height + 2 + 'px';
+      this.tracks.style.height = this.height + 2 + 'px';
       this.spacer.style.height = full - this.height + 'px';
       this.canvas.style.width = this.width + 'px';
       this.canvas.style.height = this.height + 'px';
@@ -207,28 +206,28 @@
       c.scale(ratio, ratio);
       c.font = '12px system-ui, sans-serif';
       c.textBaseline = 'middle';
-      const rowHeight = this.rowHeight(), top = this.lanes.scrollTop;
-      const first = Math.max(0, Math.floor(top / rowHeight)), last = Math.min(this.rowsShown.length, Math.ceil((top + this.height) / rowHeight));
-      this.paintBackdrop(c);
+      const rowHeight = this.rowHeight(), top = this.tracks.scrollTop;
+      const first = Math.max(0, Math.floor(top / rowHeight)), last = Math.min(this.tracksShown.length, Math.ceil((top + this.height) / rowHeight));
+      this.paintBackground(c);
       for (let row = first; row < last; row++) {
-        this.paintLane(c, this.rowsShown[row], axisHeight + row * rowHeight - top, rowHeight);
+        this.paintTrack(c, this.tracksShown[row], axisHeight + row * rowHeight - top, rowHeight);
       }
       this.paintAxis(c);
     }
 
-    // paintBackdrop shades over all lanes what is not drawn, and faintly the time of
-    // each fault.
-    paintBackdrop(c) {
+    // paintBackground shades the time outside the displayed window, and faintly the time
+    // of each fault.
+    paintBackground(c) {
       c.save();
       c.beginPath();
       c.rect(this.gutter(), 0, this.width - this.gutter(), this.height);
       c.clip();
-      c.fillStyle = colour('line');
-      for (const [from, to] of this.undrawn) c.fillRect(this.toPixel(from), axisHeight, this.toPixel(to) - this.toPixel(from), this.height);
-      c.fillStyle = colour('fault');
+      c.fillStyle = color('line');
+      for (const [from, to] of this.notDisplayed) c.fillRect(this.toPixel(from), axisHeight, this.toPixel(to) - this.toPixel(from), this.height);
+      c.fillStyle = color('fault');
       c.globalAlpha = 0.06;
-      let shaded = -Infinity; // up to here; what two faults share is no darker
-      for (const band of this.bands) { // in order of their beginnings
+      let shaded = -Infinity; // shaded up to here, so that overlapping faults are not darker
+      for (const band of this.bands) { // in order of their starts
         const from = Math.max(this.toPixel(band.x0), shaded), to = this.toPixel(band.x1);
         if (band.kind !== 'fault' || to <= from) continue;
         c.fillRect(from, axisHeight, to - from, this.height);
@@ -237,41 +236,41 @@
       c.restore();
     }
 
-    paintLane(c, lane, y, height) {
+    paintTrack(c, track, y, height) {
       const gutter = this.gutter(), base = gutter === 0 ? y + 12 : y, tall = gutter === 0 ? height - 12 : height;
-      c.strokeStyle = colour('line');
+      c.strokeStyle = color('line');
       c.beginPath(); c.moveTo(0, y + height - 0.5); c.lineTo(this.width, y + height - 0.5); c.stroke();
       c.save();
       c.beginPath(); c.rect(gutter, y, this.width - gutter, height); c.clip();
       for (const band of this.bands) {
-        if (band.lane !== lane) continue;
+        if (band.track !== track) continue;
         const from = this.toPixel(band.x0), to = this.toPixel(band.x1);
         c.globalAlpha = 0.25;
-        c.fillStyle = colour(band.kind);
+        c.fillStyle = color(band.kind);
         c.fillRect(from, base + 3, Math.max(2, to - from), tall - 6);
         c.globalAlpha = 1;
       }
-      this.paintMarks(c, lane, base, tall);
+      this.paintMarks(c, track, base, tall);
       c.restore();
-      c.fillStyle = colour('text');
+      c.fillStyle = color('text');
       c.save();
       c.beginPath(); c.rect(0, y, gutter === 0 ? this.width : gutter - 8, height); c.clip();
-      c.fillText(this.run.lanes[lane].name, 6, gutter === 0 ? y + 8 : y + height / 2);
+      c.fillText(this.run.tracks[track].name, 6, gutter === 0 ? y + 8 : y + height / 2);
       c.restore();
     }
 
-    // paintMarks draws the marks of a lane that are in view, and of those of one
-    // kind that fall into the same pixels the first only.
-    paintMarks(c, lane, y, height) {
+    // paintMarks draws the visible marks of a track. Of marks of one kind in the same
+    // pixels it draws only the first.
+    paintMarks(c, track, y, height) {
       const {axis, x0, x1} = this, gutter = this.gutter(), scale = (this.width - gutter) / (axis.to - axis.from);
-      const styles = kinds.map(colour), shares = kinds.map(kind => this.share(kind, y, height));
+      const styles = kinds.map(color), shares = kinds.map(kind => this.share(kind, y, height));
       const lastFrom = new Float64Array(kinds.length).fill(-1), lastTo = new Float64Array(kinds.length).fill(-1);
       const framed = [];
-      for (const i of this.byLane[lane]) {
+      for (const i of this.byTrack[track]) {
         if (x1[i] < axis.from || x0[i] > axis.to) continue;
         const kind = this.kind[i];
         const from = gutter + Math.round((x0[i] - axis.from) * scale), to = gutter + Math.round((x1[i] - axis.from) * scale);
-        if (this.isCited[i] || i === this.chosen) framed.push([i, from, to]);
+        if (this.isCited[i] || i === this.selected) framed.push([i, from, to]);
         else if (lastFrom[kind] === from && lastTo[kind] === to) continue;
         lastFrom[kind] = from;
         lastTo[kind] = to;
@@ -286,17 +285,17 @@
       }
       c.lineWidth = 2;
       for (const [i, from, to] of framed) {
-        const wide = i === this.chosen ? 6 : 4;
-        c.strokeStyle = colour(i === this.chosen ? 'link' : 'fail');
+        const wide = i === this.selected ? 6 : 4;
+        c.strokeStyle = color(i === this.selected ? 'link' : 'fail');
         c.strokeRect(from - wide, y + 2, Math.max(2 * wide, to - from + 2 * wide), height - 4);
       }
       c.lineWidth = 1;
     }
 
-    // share is which part of a lane's height a kind has.
+    // share returns the part of a track's height that a kind of mark takes.
     share(kind, y, height) {
       switch (kind) {
-      case 'truth': return [y + 2, height * 0.3];
+      case 'commit': return [y + 2, height * 0.3];
       case 'delivery': return [y + height * 0.66, height * 0.28];
       case 'write': case 'refused': case 'read': return [y + height * 0.38, height * 0.24];
       default: return [y + 4, height - 8];
@@ -304,20 +303,20 @@
     }
 
     paintAxis(c) {
-      c.fillStyle = colour('panel');
+      c.fillStyle = color('panel');
       c.fillRect(0, 0, this.width, axisHeight);
       const span = this.axis.to - this.axis.from, wide = this.width - this.gutter();
       const raw = span / Math.max(2, wide / 110), power = 10 ** Math.floor(Math.log10(raw));
       const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= raw);
-      c.fillStyle = colour('dim');
+      c.fillStyle = color('dim');
       for (let t = Math.ceil(this.axis.from / step) * step; t <= this.axis.to; t += step) {
         const x = this.toPixel(t);
         c.fillRect(x, axisHeight - 5, 1, 5);
         c.fillText((t / 1e6).toFixed(step >= 1e6 ? 0 : step >= 1e5 ? 1 : step >= 1e3 ? 3 : 4) + ' s', x + 3, axisHeight - 8);
       }
-      c.fillStyle = c.strokeStyle = colour('text');
+      c.fillStyle = c.strokeStyle = color('text');
       c.setLineDash([4, 3]);
-      let free = -Infinity; // from here on there is room for a name
+      let free = -Infinity; // a name fits from here on
       for (const phase of this.phases) {
         const x = this.toPixel(phase.x);
         if (x < this.gutter() || x > this.width) continue;
@@ -327,7 +326,7 @@
         free = x + c.measureText(phase.name).width + 6;
       }
       c.setLineDash([]);
-      c.fillStyle = colour('fail');
+      c.fillStyle = color('fail');
       for (const v of this.violations) {
         const x = this.toPixel(v.x);
         if (x < this.gutter() || x > this.width) continue;
@@ -336,18 +335,18 @@
       }
     }
 
-    // ---- choosing ----
+    // ---- selection ----
 
-    // at is the mark under a point of the canvas, or -1: evidence before anything else.
+    // at returns the mark under a point of the canvas, or -1. It prefers evidence.
     at(x, y) {
-      const row = Math.floor((y + this.lanes.scrollTop - axisHeight) / this.rowHeight());
-      if (y < axisHeight || row < 0 || row >= this.rowsShown.length) return -1;
+      const row = Math.floor((y + this.tracks.scrollTop - axisHeight) / this.rowHeight());
+      if (y < axisHeight || row < 0 || row >= this.tracksShown.length) return -1;
       let best = -1, least = 8;
-      for (const i of this.byLane[this.rowsShown[row]]) {
+      for (const i of this.byTrack[this.tracksShown[row]]) {
         const from = this.toPixel(this.x0[i]), to = this.toPixel(this.x1[i]);
         let distance = x < from ? from - x : x > to ? x - to : 0;
         const [top, tall] = this.share(this.word('kind', i), 0, this.rowHeight());
-        const within = (y + this.lanes.scrollTop - axisHeight) % this.rowHeight();
+        const within = (y + this.tracks.scrollTop - axisHeight) % this.rowHeight();
         if (within < top || within > top + tall) distance += 2;
         if (this.cited.has(i)) distance -= 3;
         if (distance < least) { best = i; least = distance; }
@@ -355,25 +354,25 @@
       return best;
     }
 
-    // raw is a record as the history has it, folded in; nothing of one that is no evidence.
+    // raw returns a cited record as JSON in a details element; nothing for other records.
     raw(seq) {
       const record = this.run.cited[seq];
       return record ? [element('details', {}, element('summary', {}, `record ${seq}`), element('pre', {tabindex: 0}, JSON.stringify(record, null, 1)))] : [];
     }
 
-    // choose shows all that is known of a mark, here and in the list, below what is
-    // to be said of why it is chosen.
-    choose(i, scroll = true, ...why) {
+    // select shows a mark's details below the tracks and scrolls the list to its event.
+    // The elements in why come first.
+    select(i, scroll = true, ...why) {
       if (i < 0) return;
-      this.chosen = i;
+      this.selected = i;
       const m = this.run.marks, paragraphs = [...why];
       const say = (...children) => paragraphs.push(element('p', {}, ...children));
-      say(element('strong', {}, [this.word('what', i), this.word('object', i)].filter(Boolean).join(' ')), ' ', element('span', {class: 'dim'}, this.word('kind', i)));
+      say(element('strong', {}, [this.word('action', i), this.word('object', i)].filter(Boolean).join(' ')), ' ', element('span', {class: 'dim'}, this.word('kind', i)));
       if (this.word('note', i)) say(this.word('note', i));
-      if (this.word('fault', i)) say('Changed by the fault ', element('code', {}, this.word('fault', i)));
+      if (this.word('fault', i)) say('Changed by fault ', element('code', {}, this.word('fault', i)));
       const kind = this.word('kind', i), took = m.to[i] - m.from[i];
       let when = seconds(kind === 'delivery' ? m.to[i] : m.from[i]);
-      if (kind === 'delivery') when += `, ${(took / 1e3).toFixed(1)} ms after it was true`;
+      if (kind === 'delivery') when += `, ${(took / 1e3).toFixed(1)} ms after the commit`;
       else if (took > 0) when += `, for ${(took / 1e3).toFixed(1)} ms`;
       const records = m.answer[i] ? `records ${m.seq[i]} and ${m.answer[i]}` : `record ${m.seq[i]}`;
       say(element('span', {class: 'dim'}, `at ${when}; ${m.version[i] ? `version ${m.version[i]}; ` : ''}${records} of history.jsonl`));
@@ -381,13 +380,13 @@
         say('Evidence of ', element('a', {href: `#${this.anchor(v)}`, class: 'fail'}, `${v.check} ${v.number}`), ': ', v.summary);
       }
       paragraphs.push(...this.raw(m.seq[i]), ...this.raw(m.answer[i]));
-      this.found.replaceChildren(...paragraphs);
+      this.details.replaceChildren(...paragraphs);
       if (scroll) {
         if (!this.visible[i]) this.unfilter();
         this.axis.show((this.x0[i] + this.x1[i]) / 2);
-        const row = this.rowsShown.indexOf(m.lane[i]) * this.rowHeight();
-        if (row < this.lanes.scrollTop || row > this.lanes.scrollTop + this.height - axisHeight - this.rowHeight()) {
-          this.lanes.scrollTop = row - this.height / 2;
+        const row = this.tracksShown.indexOf(m.track[i]) * this.rowHeight();
+        if (row < this.tracks.scrollTop || row > this.tracks.scrollTop + this.height - axisHeight - this.rowHeight()) {
+          this.tracks.scrollTop = row - this.height / 2;
         }
       }
       const place = firstAtLeast(this.shown, i) * eventHeight;
@@ -400,7 +399,7 @@
 
     anchor(v) { return `${this.id === 's' ? 'v' : this.id.replace('-s', '')}-${v.check}-${v.number}`; }
 
-    // unfilter shows everything again, so that what a link leads to is there.
+    // unfilter resets the filter, so that the target of a link is visible.
     unfilter() {
       this.search.value = this.since.value = this.until.value = '';
       this.evidence.checked = false;
@@ -408,18 +407,18 @@
       this.filter();
     }
 
-    // follow chooses the mark of a record, or the last one before it, and says so.
+    // follow selects the mark of a record, or the last mark before it.
     follow(seq) {
       const m = this.run.marks;
       let i = m.answer.indexOf(seq);
       if (i < 0) i = firstAtLeast(m.seq, seq + 1) - 1;
-      if (i >= 0 && (m.answer[i] === seq || m.seq[i] === seq)) return this.choose(i);
-      const why = [element('p', {}, `Record ${seq} has no mark of its own. ${i < 0 ? 'Nothing is' : 'This is what is'} drawn before it${i < 0 ? '.' : ':'}`), ...this.raw(seq)];
-      if (i < 0) this.found.replaceChildren(...why);
-      else this.choose(i, true, ...why);
+      if (i >= 0 && (m.answer[i] === seq || m.seq[i] === seq)) return this.select(i);
+      const why = [element('p', {}, `Record ${seq} has no mark of its own. ${i < 0 ? 'No mark precedes it.' : 'The last mark before it:'}`), ...this.raw(seq)];
+      if (i < 0) this.details.replaceChildren(...why);
+      else this.select(i, true, ...why);
     }
 
-    // ---- the list of events, of which only what is in view is made ----
+    // ---- the list of events; only visible rows exist ----
 
     list() {
       const first = Math.max(0, Math.floor(this.events.scrollTop / eventHeight) - 5);
@@ -427,19 +426,19 @@
       const rows = [];
       for (let place = first; place < last; place++) rows.push(this.row(place));
       this.rows.replaceChildren(...rows);
-      if (this.chosen >= 0) this.events.setAttribute('aria-activedescendant', `${this.id}-row-${this.chosen}`);
+      if (this.selected >= 0) this.events.setAttribute('aria-activedescendant', `${this.id}-row-${this.selected}`);
     }
 
     row(place) {
-      const i = this.shown[place], kind = this.word('kind', i), chosen = i === this.chosen;
+      const i = this.shown[place], kind = this.word('kind', i), selected = i === this.selected;
       const at = this.run.marks[kind === 'delivery' ? 'to' : 'from'][i];
       return element('div', {
-        class: `row${chosen ? ' chosen' : ''}${this.cited.has(i) ? ' cited' : ''}`, style: `top: ${place * eventHeight}px`,
-        role: 'option', id: `${this.id}-row-${i}`, 'aria-selected': String(chosen), onclick: () => this.choose(i),
+        class: `row${selected ? ' selected' : ''}${this.cited.has(i) ? ' cited' : ''}`, style: `top: ${place * eventHeight}px`,
+        role: 'option', id: `${this.id}-row-${i}`, 'aria-selected': String(selected), onclick: () => this.select(i),
       },
       element('span', {}, (this.cited.has(i) ? '▼ ' : '') + seconds(at)),
       element('span', {style: `color: var(--${kind})`}, kind),
-      element('span', {}, this.word('what', i)),
+      element('span', {}, this.word('action', i)),
       element('span', {}, this.word('object', i)),
       element('span', {class: 'dim'}, this.word('note', i)));
     }
@@ -448,11 +447,11 @@
       const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity};
       if (!(e.key in steps) || this.shown.length === 0) return;
       e.preventDefault();
-      const now = this.chosen < 0 ? -1 : firstAtLeast(this.shown, this.chosen);
-      this.choose(this.shown[clamp(now + steps[e.key], 0, this.shown.length - 1)]);
+      const now = this.selected < 0 ? -1 : firstAtLeast(this.shown, this.selected);
+      this.select(this.shown[clamp(now + steps[e.key], 0, this.shown.length - 1)]);
     }
 
-    // ---- pointer and keyboard on the lanes ----
+    // ---- pointer and keyboard on the tracks ----
 
     wheel(e) {
       if (!e.ctrlKey && !e.shiftKey) return; // the page scrolls
@@ -471,18 +470,18 @@
       actions[e.key]();
     }
 
-    // press begins a click, which chooses a mark, or a drag, which chooses a time.
+    // press starts a click, which selects a mark, or a drag, which selects a time range.
     press(e) {
       if (e.button !== 0) return;
-      const begun = e.offsetX, touch = e.pointerType === 'touch';
+      const start = e.offsetX, touch = e.pointerType === 'touch';
       const up = end => {
         removeEventListener('pointerup', up);
         removeEventListener('pointercancel', up);
         const x = end.clientX - this.canvas.getBoundingClientRect().left;
         if (end.type === 'pointercancel') return;
-        if (Math.abs(x - begun) < 6) return this.choose(this.at(begun, e.offsetY), false);
-        if (!touch) this.axis.set(this.toAxis(Math.min(x, begun)), this.toAxis(Math.max(x, begun)));
-        else this.axis.pan((begun - x) / this.width);
+        if (Math.abs(x - start) < 6) return this.select(this.at(start, e.offsetY), false);
+        if (!touch) this.axis.set(this.toAxis(Math.min(x, start)), this.toAxis(Math.max(x, start)));
+        else this.axis.pan((start - x) / this.width);
       };
       addEventListener('pointerup', up);
       addEventListener('pointercancel', up);
@@ -490,16 +489,16 @@
 
     hover(e) {
       const i = this.at(e.offsetX, e.offsetY);
-      this.canvas.title = i < 0 ? '' : [this.word('what', i), this.word('object', i), this.word('note', i)].filter(Boolean).join(' · ');
+      this.canvas.title = i < 0 ? '' : [this.word('action', i), this.word('object', i), this.word('note', i)].filter(Boolean).join(' · ');
     }
   }
 
   // ---- charts ----
 
-  const lineColours = ['step', 'truth', 'write', 'delivery', 'fault', 'refused', 'read'];
+  const lineColors = ['step', 'commit', 'write', 'delivery', 'fault', 'refused', 'read'];
 
-  // chart draws one chart, of each line as far as its run is drawn; runs are told apart
-  // by dashes.
+  // chart draws one chart within the displayed window of each run. The second run's lines
+  // are dashed.
   const chart = (box, title, unit, lines, axis) => {
     const at = [...new Set(lines.flatMap(l => [...l.at, l.until]))].sort((a, b) => a - b);
     at.push(axis.end);
@@ -513,7 +512,7 @@
       return values;
     });
     const names = [...new Set(lines.map(l => l.name))];
-    const text = () => colour('dim'), grid = {stroke: () => colour('line'), width: 1};
+    const text = () => color('dim'), grid = {stroke: () => color('line'), width: 1};
     const plot = new uPlot({
       title: unit ? `${title} (${unit})` : title, width: box.clientWidth - 12, height: 200,
       cursor: {sync: {key: 'gauntlet'}, drag: {x: true, y: false, setScale: false}},
@@ -523,26 +522,26 @@
         {stroke: text, grid, size: 46},
       ],
       series: [{label: 'at', value: (_, v) => v == null ? '' : seconds(v)}, ...lines.map(l => ({
-        label: l.run ? `${l.name}, ${l.run}` : l.name, stroke: () => colour(lineColours[names.indexOf(l.name) % lineColours.length]),
+        label: l.run ? `${l.name}, ${l.run}` : l.name, stroke: () => color(lineColors[names.indexOf(l.name) % lineColors.length]),
         width: 1.5, dash: l.dash, paths: uPlot.paths.stepped({align: 1}), points: {show: false},
         value: (_, v) => v == null ? '' : String(+v.toFixed(1)),
       }))],
       hooks: {setSelect: [u => { if (u.select.width > 4) axis.set(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); u.setSelect({left: 0, width: 0}, false); }]},
     }, [at, ...columns], box);
-    axis.watch(coalesce(() => plot.redraw()));
-    new ResizeObserver(coalesce(() => plot.setSize({width: box.clientWidth - 12, height: 200}))).observe(box);
+    axis.watch(oncePerFrame(() => plot.redraw()));
+    new ResizeObserver(oncePerFrame(() => plot.setSize({width: box.clientWidth - 12, height: 200}))).observe(box);
     return plot;
   };
 
   // ---- the page ----
 
-  const axis = new Axis(Math.max(...given.runs.map((run, place) => place === 0 ? run.end : given.knots[0].at(-1)), 1));
-  const roots = [...document.querySelectorAll('.board')];
-  const boards = given.runs.map((run, place) => new Board(roots[place], run, axis, place));
+  const axis = new Axis(Math.max(...data.runs.map((run, place) => place === 0 ? run.end : data.knots[0].at(-1)), 1));
+  const roots = [...document.querySelectorAll('.timeline')];
+  const timelines = data.runs.map((run, place) => new TimelineView(roots[place], run, axis, place));
   const plots = [];
 
-  // Charts of one title share a box, and each is made when it comes into view.
-  const titles = [...new Set(given.runs.flatMap(run => run.charts.map(c => c.title)))];
+  // Charts with the same title share a box. A chart is created when it becomes visible.
+  const titles = [...new Set(data.runs.flatMap(run => run.charts.map(c => c.title)))];
   const make = new Map();
   const seen = new IntersectionObserver(entries => {
     for (const entry of entries) {
@@ -556,12 +555,12 @@
     document.querySelector('.charts').append(box);
     make.set(box, () => {
       let unit = '';
-      const lines = given.runs.flatMap((run, place) => {
-        const map = place === 0 ? t => t : warp(given.knots[place], given.knots[0]);
+      const lines = data.runs.flatMap((run, place) => {
+        const map = place === 0 ? t => t : warp(data.knots[place], data.knots[0]);
         return run.charts.filter(c => c.title === title).flatMap(c => {
           unit = c.unit;
-          const [since, until] = run.drawn;
-          return c.lines.map(l => ({...l, at: l.at.map(t => map(Math.max(t, since))), until: map(until), run: given.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
+          const [since, until] = run.displayed;
+          return c.lines.map(l => ({...l, at: l.at.map(t => map(Math.max(t, since))), until: map(until), run: data.runs.length > 1 ? run.subject : '', dash: place > 0 ? [5, 4] : undefined}));
         });
       });
       return chart(box, title, unit, lines, axis);
@@ -569,19 +568,20 @@
     seen.observe(box);
   }
 
-  // Links to a record choose its mark; links to evidence open what it is folded in.
+  // A link to a record selects its mark. A link to a check or its evidence opens the details.
   const follow = () => {
     const hash = decodeURIComponent(location.hash.slice(1));
-    for (const board of boards) {
-      if (hash.startsWith(board.id) && /^\d+$/.test(hash.slice(board.id.length))) {
-        board.follow(Number(hash.slice(board.id.length)));
-        board.root.scrollIntoView();
-        board.events.focus({preventScroll: true});
+    for (const timeline of timelines) {
+      if (hash.startsWith(timeline.id) && /^\d+$/.test(hash.slice(timeline.id.length))) {
+        timeline.follow(Number(hash.slice(timeline.id.length)));
+        timeline.root.scrollIntoView();
+        timeline.events.focus({preventScroll: true});
         return;
       }
     }
     const target = hash && document.getElementById(hash);
     if (!target) return;
+    if (target.tagName === 'TR') target.querySelector('details').open = true;
     for (let e = target; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
     target.scrollIntoView({block: 'center'});
     target.focus({preventScroll: true});
@@ -592,11 +592,11 @@
     if (link && link.hash === location.hash) { e.preventDefault(); follow(); }
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-    colours = {};
-    boards.forEach(board => board.draw());
+    colors = {};
+    timelines.forEach(timeline => timeline.draw());
     plots.forEach(plot => plot.redraw());
   });
   follow();
-  // What tests and the curious may ask: the time of one repaint of everything, in ms.
-  window.gauntlet = {boards, axis, paint: () => { const begun = performance.now(); boards.forEach(b => b.paint()); return performance.now() - begun; }};
+  // For tests and debugging; paint returns the duration of a full repaint in ms.
+  window.gauntlet = {timelines, axis, paint: () => { const start = performance.now(); timelines.forEach(b => b.paint()); return performance.now() - start; }};
 })();

@@ -2,34 +2,33 @@ package timeline
 
 import "time"
 
-// Align returns the times of two runs of one scenario that belong together: the
-// beginnings, each step of the workload and each phase that both have, and the
-// ends. Both rise, and are of one length.
+// Align returns corresponding times of two runs of one scenario: the starts, the common
+// steps and phases, and the ends. Both results are ascending and have the same length.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
-	theirs := map[any]time.Duration{}
+	timesOfB := map[any]time.Duration{}
 	for _, l := range landmarks(b) {
-		theirs[l.what] = l.at
+		timesOfB[l.what] = l.at
 	}
 	for _, l := range landmarks(a) {
 		last := len(ofA) - 1
-		if at, ok := theirs[l.what]; ok && l.at > ofA[last] && at > ofB[last] {
+		if at, ok := timesOfB[l.what]; ok && l.at > ofA[last] && at > ofB[last] {
 			ofA, ofB = append(ofA, l.at), append(ofB, at)
 		}
 	}
 	return ofA, ofB
 }
 
-// landmark is something that every run of a scenario comes to.
+// landmark is a point that every run of a scenario reaches.
 type landmark struct {
-	what any // a step's name, a phase's name, or the end
+	what any // the name of a step or phase, or the end
 	at   time.Duration
 }
 
-// end is the landmark behind all others.
+// end is the last landmark.
 type end struct{}
 
-// landmarks are those of a run, in order; of what happens again the first.
+// landmarks returns the landmarks of a run in order. Only the first occurrence counts.
 func landmarks(t *Timeline) []landmark {
 	var all []landmark
 	seen := map[any]bool{}
@@ -48,7 +47,7 @@ func landmarks(t *Timeline) []landmark {
 	for _, m := range t.Marks {
 		if m.Kind == Step {
 			phases(m.From)
-			add(m.What, m.From)
+			add(m.Action, m.From)
 		}
 	}
 	phases(t.End)

@@ -15,66 +15,64 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Build makes the timeline of a run from its history and the results of its
-// checks. A history that is cut short is drawn up to there; any other error in
-// reading it is returned. Of a long one a part is drawn: the beginning, or what is around
-// the first violation.
+// Build builds the timeline of a run from its history and the results of its checks. A
+// truncated history is used up to its end; other read errors are returned. Of a long
+// history it renders a window in full: its start, or the records around the first violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
-	return build(records, results, mostRecords)
+	return build(records, results, maxRecords)
 }
 
-// build is Build with all drawn of so many records at the most.
+// build is Build with a maximum number of fully rendered records.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
-	b := newBuilder(stretchOf(results, most), results)
+	b := newBuilder(windowAround(results, most), results)
 	if err := b.read(records); err != nil {
 		return nil, err
 	}
 	return b.finish(results), nil
 }
 
-// Draft is a timeline as far as it can be made while the checks are at work: their
-// results are still to come.
+// Draft is a timeline without violations. It is built while the checks run.
 type Draft struct {
 	builder *builder
-	most    int64 // records of which all is drawn
-	err     error // in reading the history
+	most    int64 // the maximum number of fully rendered records
+	err     error // from reading the history
 }
 
-// NewDraft makes the draft of a timeline from the history of a run.
+// NewDraft builds the draft of a timeline from the history of a run.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
-	return newDraft(records, mostRecords)
+	return newDraft(records, maxRecords)
 }
 
-// newDraft is NewDraft with all drawn of so many records at the most.
+// newDraft is NewDraft with a maximum number of fully rendered records.
 func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
-	d := &Draft{builder: newBuilder(stretchOf(nil, most), nil), most: most}
+	d := &Draft{builder: newBuilder(windowAround(nil, most), nil), most: most}
 	d.err = d.read(records)
 	return d
 }
 
-// read fills the draft. If that panics there is no timeline, but still a verdict.
+// read reads the history. It turns a panic into an error, so that there is still a verdict.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("drafting the timeline failed: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("building the draft of the timeline failed: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return d.builder.read(records)
 }
 
-// Covers reports whether the timeline of these results can be made of the draft: not if
-// the history is long, and more is to be drawn of it than its beginning.
+// Covers reports whether Finish can build the timeline of these results from the draft. It
+// cannot if the history is long and the results need records after its start.
 func (d *Draft) Covers(results []check.Result) bool {
-	drawn := d.builder.drawn
+	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
 		return true
 	}
 	cited := Cited(results)
-	return stretchOf(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
+	return windowAround(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish makes the timeline that Build makes from the same history, if the draft serves.
-// It is given those of the history's records that the results cite. It can be called once.
+// Finish returns the timeline that Build would return, if the draft covers the results.
+// Cited are the records that the results cite. Finish must be called only once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -87,7 +85,7 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited are the records that the results name as evidence, by Seq, ascending.
+// Cited returns the Seqs of the records in the evidence of the results, ascending.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -99,45 +97,45 @@ func Cited(results []check.Result) []int64 {
 	return slices.Compact(all)
 }
 
-// builder is a timeline in the making.
+// builder builds a timeline.
 type builder struct {
 	t         *Timeline
-	drawn     stretch
-	last      int64                // the Seq of the last record
-	lanes     map[string]int       // by name
-	orders    map[string]laneOrder // of lanes by name, those included that are not drawn
-	lists     map[int64]int        // the marks of requests, by Seq of the lists that answer them
+	window    window
+	last      int64                 // the Seq of the last record
+	tracks    map[string]int        // by name
+	orders    map[string]trackOrder // of tracks by name, including tracks that are not displayed
+	lists     map[int64]int         // the marks of list requests, by Seq of the List record
 	cited     map[int64]bool
 	lastCited int64
-	steps     map[int]int    // the marks of steps that are not done
+	steps     map[int]int    // the marks of unfinished steps
 	faults    map[int]int    // the bands of faults that are not healed
-	lives     map[string]int // the bands of processes that live
-	// requests are those of the subject of which more is to come, by ID.
-	requests map[uint64]*request
-	homes    map[string]home // of pods, by title
-	seen     map[history.Version]time.Duration
-	late     []int // the marks of deliveries whose version is not yet seen
-	counts   *counts
-	pace     *pace
+	running   map[string]int // the bands of running processes
+	// requests are the requests of the subject with further records, by ID.
+	requests      map[uint64]*request
+	podTracks     map[string]podTrack // of pods, by title
+	committedAt   map[history.Version]time.Duration
+	withoutCommit []int // the marks of deliveries whose commit is not yet recorded
+	counts        *counts
+	rates         *eventRates
 }
 
-// newBuilder begins a timeline of which a stretch is drawn, for some results.
-func newBuilder(drawn stretch, results []check.Result) *builder {
+// newBuilder returns a builder with a displayed window and the results' citations.
+func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
-		t:        &Timeline{Cited: map[int64]json.RawMessage{}},
-		drawn:    drawn,
-		lanes:    map[string]int{},
-		orders:   map[string]laneOrder{},
-		lists:    map[int64]int{},
-		cited:    map[int64]bool{},
-		steps:    map[int]int{},
-		faults:   map[int]int{},
-		lives:    map[string]int{},
-		requests: map[uint64]*request{},
-		homes:    map[string]home{},
-		seen:     map[history.Version]time.Duration{},
-		counts:   newCounts(),
-		pace:     newPace(),
+		t:           &Timeline{Cited: map[int64]json.RawMessage{}},
+		window:      drawn,
+		tracks:      map[string]int{},
+		orders:      map[string]trackOrder{},
+		lists:       map[int64]int{},
+		cited:       map[int64]bool{},
+		steps:       map[int]int{},
+		faults:      map[int]int{},
+		running:     map[string]int{},
+		requests:    map[uint64]*request{},
+		podTracks:   map[string]podTrack{},
+		committedAt: map[history.Version]time.Duration{},
+		counts:      newCounts(),
+		rates:       newEventRates(),
 	}
 	for _, seq := range Cited(results) {
 		b.cited[seq], b.lastCited = true, seq
@@ -145,24 +143,24 @@ func newBuilder(drawn stretch, results []check.Result) *builder {
 	return b
 }
 
-// read takes in a history.
+// read reads a history.
 func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
-			b.t.Omitted = "the history is cut short"
+			b.t.Omitted = "the history is truncated"
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("drawing the timeline: %w", err)
+			return fmt.Errorf("building the timeline: %w", err)
 		}
 		if err := b.observe(record); err != nil {
-			return fmt.Errorf("drawing the timeline: record %d: %w", record.Seq, err)
+			return fmt.Errorf("building the timeline: record %d: %w", record.Seq, err)
 		}
 	}
 	return nil
 }
 
-// cite keeps a record that is evidence.
+// cite keeps a cited record.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -172,24 +170,24 @@ func (b *builder) cite(r *history.Record) error {
 	return nil
 }
 
-// observe takes in the next record.
+// observe reads the next record.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
-	b.bound(r)
-	b.forget(r)
+	b.updateDisplayed(r)
+	b.dropOld(r)
 	if b.cited[r.Seq] {
 		if err := b.cite(r); err != nil {
 			return err
 		}
 	}
-	if b.drawn.holds(r.Seq) || b.cited[r.Seq] {
-		return b.draw(r)
+	if b.window.contains(r.Seq) || b.cited[r.Seq] {
+		return b.drawRecord(r)
 	}
-	return b.pass(r)
+	return b.observeOutside(r)
 }
 
-// draw takes in a record of which all is drawn.
-func (b *builder) draw(r *history.Record) error {
+// drawRecord renders a record in full.
+func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
 		b.t.Start = *r.Start
@@ -202,7 +200,7 @@ func (b *builder) draw(r *history.Record) error {
 	case r.Process != nil:
 		b.process(r)
 	case r.Commit != nil:
-		return b.truth(r)
+		return b.commit(r)
 	case r.Request != nil:
 		b.request(r)
 	case r.Response != nil:
@@ -214,16 +212,16 @@ func (b *builder) draw(r *history.Record) error {
 	case r.Delivery != nil:
 		b.delivery(r)
 	case r.WatchClosed != nil:
-		b.closed(r)
+		b.watchClosed(r)
 	case r.Gap != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
+		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
 	case r.Stall != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Lane: b.lane(Run, "gaps"), Kind: Gap, What: "stall", Object: "gauntlet", Note: "it got no time to run"})
+		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "stall", Object: "gauntlet", Note: "gauntlet got no CPU time"})
 	}
 	return nil
 }
 
-// mark adds a mark and returns its place.
+// mark adds a mark and returns its index.
 func (b *builder) mark(m Mark) int {
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
@@ -237,8 +235,8 @@ func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
 		b.steps[s.Index] = b.mark(Mark{
-			Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Run, "workload"), Kind: Step,
-			What: fmt.Sprintf("step %d", s.Index), Note: s.Detail,
+			Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "workload"), Kind: Step,
+			Action: fmt.Sprintf("step %d", s.Index), Note: s.Detail,
 		})
 		return
 	}
@@ -247,14 +245,14 @@ func (b *builder) step(r *history.Record) {
 		return
 	}
 	delete(b.steps, s.Index)
-	m := b.end(place, r)
+	m := b.endMark(place, r)
 	if s.Event == history.StepFailed {
 		m.Note += ": " + s.Error
 	}
 }
 
-// end says that a mark lasted until a record, and returns it.
-func (b *builder) end(place int, r *history.Record) *Mark {
+// endMark ends a mark at a record and returns the mark.
+func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
@@ -262,14 +260,14 @@ func (b *builder) end(place int, r *history.Record) *Mark {
 
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
-	lane := b.laneIn(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", laneOrder{family: "faults", depth: f.Index})
+	track := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
 	switch f.Event {
 	case history.FaultInjected:
-		b.faults[f.Index] = b.band(Band{Lane: lane, Kind: Fault, From: r.At, Note: f.Name})
+		b.faults[f.Index] = b.band(Band{Track: track, Kind: Fault, From: r.At, Note: f.Name})
 	case history.FaultHealed:
-		b.over(b.faults, f.Index, r.At)
+		b.endBand(b.faults, f.Index, r.At)
 	}
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Fault, What: string(f.Event), Note: f.Detail}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Fault, Action: string(f.Event), Note: f.Detail}
 	if f.Object != nil {
 		m.Object = b.title(*f.Object)
 	}
@@ -278,33 +276,33 @@ func (b *builder) fault(r *history.Record) {
 
 func (b *builder) process(r *history.Record) {
 	p := r.Process
-	lane := b.lane(Run, "process "+p.Name)
-	if life, ok := b.lives[p.Name]; ok {
+	track := b.track(Run, "process "+p.Name)
+	if life, ok := b.running[p.Name]; ok {
 		b.t.Bands[life].To = r.At
-		delete(b.lives, p.Name)
+		delete(b.running, p.Name)
 	}
 	if p.Event == history.ProcessStarted {
-		b.lives[p.Name] = b.band(Band{Lane: lane, Kind: Process, From: r.At, Note: p.Name})
+		b.running[p.Name] = b.band(Band{Track: track, Kind: Process, From: r.At, Note: p.Name})
 	}
-	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Lane: lane, Kind: Process, What: string(p.Event), Object: p.Name, Note: p.Detail})
+	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band that lasts until it is over, and returns its place.
+// band adds a band without an end and returns its index.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)
 	return len(b.t.Bands) - 1
 }
 
-// over ends a band.
-func (b *builder) over(open map[int]int, key int, at time.Duration) {
+// endBand ends a band if it is open.
+func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
 		delete(open, key)
 	}
 }
 
-// finish ends what has no end, sorts the lanes and ties the violations to marks.
+// finish ends open marks and bands, sorts the tracks and links the violations to marks.
 func (b *builder) finish(results []check.Result) *Timeline {
 	t := b.t
 	for i := range t.Bands {
@@ -315,16 +313,16 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	for _, open := range b.steps {
 		t.Marks[open].To = t.End
 	}
-	for _, place := range b.late {
-		b.tellLag(place)
+	for _, place := range b.withoutCommit {
+		b.setLag(place)
 	}
-	if b.whole() {
+	if b.complete() {
 		t.Displayed = Span{0, t.End}
 	}
-	t.Omitted = strings.Join(slices.DeleteFunc([]string{t.Omitted, b.cut()}, func(s string) bool { return s == "" }), "; ")
-	t.Charts = append(b.counts.charts(), b.pace.charts(t.End)...)
-	b.sortLanes()
-	places := b.places(Cited(results))
+	t.Omitted = strings.Join(slices.DeleteFunc([]string{t.Omitted, b.omitted()}, func(s string) bool { return s == "" }), "; ")
+	t.Charts = append(b.counts.charts(), b.rates.charts(t.End)...)
+	b.sortTracks()
+	places := b.marksOfRecords(Cited(results))
 	for _, result := range results {
 		for i, e := range result.Evidence {
 			t.Violations = append(t.Violations, violation(result.Check, i+1, e, places))
@@ -333,8 +331,8 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// places are those of the marks that stand for some records, by Seq.
-func (b *builder) places(records []int64) map[int64]int {
+// marksOfRecords returns the indexes of the marks of some records, by Seq.
+func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
 		return places
@@ -370,26 +368,26 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 	return v
 }
 
-// sortLanes puts the lanes in the order in which they are to be shown.
-func (b *builder) sortLanes() {
-	lanes := b.t.Lanes
-	places := make([]int, len(lanes))
+// sortTracks sorts the tracks in display order.
+func (b *builder) sortTracks() {
+	tracks := b.t.Tracks
+	places := make([]int, len(tracks))
 	for i := range places {
 		places[i] = i
 	}
 	slices.SortStableFunc(places, func(x, y int) int {
-		return cmp.Or(cmp.Compare(lanes[x].Group, lanes[y].Group), b.orders[lanes[x].Name].compare(b.orders[lanes[y].Name]))
+		return cmp.Or(cmp.Compare(tracks[x].Group, tracks[y].Group), b.orders[tracks[x].Name].compare(b.orders[tracks[y].Name]))
 	})
 	moved := make([]int, len(places))
-	sorted := make([]Lane, len(places))
+	sorted := make([]Track, len(places))
 	for to, from := range places {
-		moved[from], sorted[to] = to, lanes[from]
+		moved[from], sorted[to] = to, tracks[from]
 	}
-	b.t.Lanes = sorted
+	b.t.Tracks = sorted
 	for i := range b.t.Marks {
-		b.t.Marks[i].Lane = moved[b.t.Marks[i].Lane]
+		b.t.Marks[i].Track = moved[b.t.Marks[i].Track]
 	}
 	for i := range b.t.Bands {
-		b.t.Bands[i].Lane = moved[b.t.Bands[i].Lane]
+		b.t.Bands[i].Track = moved[b.t.Bands[i].Track]
 	}
 }

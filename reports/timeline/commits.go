@@ -7,24 +7,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// truth marks a version of an object, and counts what it changes.
-func (b *builder) truth(r *history.Record) error {
-	s, err := b.learn(r)
+// commit adds the mark of a committed version and updates the counts.
+func (b *builder) commit(r *history.Record) error {
+	s, err := b.remember(r)
 	if err != nil {
 		return err
 	}
 	o := &r.Commit.Object
 	b.mark(Mark{
-		Seq: r.Seq, From: r.At, To: r.At, Lane: b.objectLane(o), Kind: Commit, What: string(r.Commit.Type),
+		Seq: r.Seq, From: r.At, To: r.At, Track: b.objectTrack(o), Kind: Commit, Action: string(r.Commit.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
 	})
-	if r.Seq <= b.drawn.to { // one that is cited may be behind
+	if r.Seq <= b.window.to { // a cited record may be after the window
 		b.counts.observe(r, s)
 	}
 	return nil
 }
 
-// state is what a timeline says of one version of an object.
+// state is the part of an object's version that the timeline shows.
 type state struct {
 	resource    string
 	terminating bool
@@ -37,11 +37,11 @@ type state struct {
 	revision                                    string
 	// Of Endpoints:
 	addresses, notReady int
-	// Of a Service: which pods it selects.
+	// Of a Service: its pod selector.
 	selector map[string]string
 }
 
-// stateOf reads a version of an object.
+// stateOf decodes a version of an object.
 func stateOf(o *history.Object) (state, error) {
 	s := state{resource: o.Resource, terminating: o.Terminating()}
 	var body struct {
@@ -89,7 +89,7 @@ func stateOf(o *history.Object) (state, error) {
 	return s, nil
 }
 
-// String is the state in a few words.
+// String returns the state as text.
 func (s state) String() string {
 	text := ""
 	switch s.resource {
@@ -99,7 +99,7 @@ func (s state) String() string {
 			text += ", ready"
 		}
 	case replicaSets, controllers, deployments:
-		text = fmt.Sprintf("asks for %d; status: %d replicas, %d ready, %d available", s.desired, s.replicas, s.readyReplicas, s.available)
+		text = fmt.Sprintf("spec.replicas: %d; status: %d replicas, %d ready, %d available", s.desired, s.replicas, s.readyReplicas, s.available)
 		if s.revision != "" {
 			text += "; revision " + s.revision
 		}

@@ -11,46 +11,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// counts follows how many pods there are of each owner, and addresses of each
-// Service.
+// counts counts the pods of each owner and the addresses of each Service.
 type counts struct {
 	pods     map[types.UID]podCount
 	owners   map[types.UID]*ownerCount // ReplicaSets, ReplicationControllers and Deployments
 	services map[string]*serviceCount  // by name
-	// owned and served are the charts of owners and of Services, in the order of
-	// their first versions.
-	owned, served []*lines
+	// ownerCharts and serviceCharts are in the order of the first versions.
+	ownerCharts, serviceCharts []*chartLines
 }
 
-// podCount is a pod as it was last seen.
+// podCount is the last version of a pod.
 type podCount struct {
 	owner         types.UID
 	labels        map[string]string
 	active, ready bool
 }
 
-// ownerCount is an owner as it was last seen, and its own pods.
+// ownerCount is the last version of an owner with the number of its pods.
 type ownerCount struct {
 	owner           types.UID // the Deployment that controls it, if one does
 	existing, ready int
-	gone            bool
-	lines           *lines // nil for what a Deployment controls
+	deleted         bool
+	lines           *chartLines // nil for a ReplicaSet of a Deployment
 }
 
 // serviceCount is a Service, its Endpoints or both.
 type serviceCount struct {
 	selector map[string]string
-	there    map[string]bool // by resource
-	lines    *lines
+	exists   map[string]bool // by resource
+	lines    *chartLines
 }
 
-// lines are those of a chart in the making.
-type lines struct {
+// chartLines are those of a chart in the making.
+type chartLines struct {
 	title string
 	lines []Line
 }
 
-func (l *lines) set(name string, at time.Duration, value int) {
+func (l *chartLines) set(name string, at time.Duration, value int) {
 	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
 	if i < 0 {
 		i = len(l.lines)
@@ -63,8 +61,8 @@ func (l *lines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget leaves of each line the last value only.
-func (l *lines) forget() {
+// dropOld keeps only the last value of each line.
+func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
 		if n := len(line.At); n > 1 {
@@ -77,28 +75,28 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// forget leaves of all that was counted the last values only, and nothing of what is gone.
-func (c *counts) forget() {
-	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.gone && o.existing == 0 })
-	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.there[services] && !s.there[endpoints] })
-	kept := map[*lines]bool{}
+// dropOld keeps only the last values, and drops deleted objects.
+func (c *counts) dropOld() {
+	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
+	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
+	used := map[*chartLines]bool{}
 	for _, o := range c.owners {
-		kept[o.lines] = true
+		used[o.lines] = true
 	}
 	for _, s := range c.services {
-		kept[s.lines] = true
+		used[s.lines] = true
 	}
-	gone := func(l *lines) bool { return !kept[l] }
-	c.owned, c.served = slices.DeleteFunc(c.owned, gone), slices.DeleteFunc(c.served, gone)
-	for l := range kept {
+	unused := func(l *chartLines) bool { return !used[l] }
+	c.ownerCharts, c.serviceCharts = slices.DeleteFunc(c.ownerCharts, unused), slices.DeleteFunc(c.serviceCharts, unused)
+	for l := range used {
 		if l != nil {
 			l.forget()
 		}
 	}
 }
 
-// The names of lines. What exists and is ready is counted from the pods
-// themselves, what is available is what the owner's status says.
+// The names of lines. Existing and ready pods are counted; available is from the owner's
+// status.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
@@ -109,46 +107,46 @@ const (
 	selectedLine  = "ready pods selected"
 )
 
-// observe takes in a version of an object.
+// observe updates the counts with a version of an object.
 func (c *counts) observe(r *history.Record, s state) {
-	o, gone := &r.Commit.Object, r.Commit.Type == history.Deleted
+	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
 	switch o.Resource {
 	case pods:
-		c.pod(o, r.At, s, gone)
+		c.pod(o, r.At, s, deleted)
 	case replicaSets, controllers, deployments:
-		c.owner(o, r.At, s, gone)
+		c.owner(o, r.At, s, deleted)
 	case services, endpoints:
-		c.service(o, r.At, s, gone)
+		c.service(o, r.At, s, deleted)
 	}
 }
 
-func (c *counts) pod(o *history.Object, at time.Duration, s state, gone bool) {
+func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
-	now := podCount{labels: o.Labels, active: s.active && !gone, ready: s.active && s.ready && !gone}
+	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}
 	if ref := o.ControllerRef(); ref != nil {
 		now.owner = ref.UID
 	}
 	c.add(before, -1)
 	c.add(now, +1)
 	c.pods[o.UID] = now
-	if gone {
+	if deleted {
 		delete(c.pods, o.UID)
 	}
-	c.draw(before.owner, at)
+	c.updateLines(before.owner, at)
 	if now.owner != before.owner {
-		c.draw(now.owner, at)
+		c.updateLines(now.owner, at)
 	}
 	if before.ready || now.ready {
-		c.drawSelected(at, before.labels, now.labels)
+		c.updateSelected(at, before.labels, now.labels)
 	}
 }
 
-// add counts a pod of an owner, or takes it back.
+// add adds n times a pod to the counts of its owner.
 func (c *counts) add(p podCount, n int) {
 	if p.owner == "" {
 		return
 	}
-	owner := c.known(p.owner)
+	owner := c.ownerByUID(p.owner)
 	if p.active {
 		owner.existing += n
 	}
@@ -157,16 +155,16 @@ func (c *counts) add(p podCount, n int) {
 	}
 }
 
-// known is an owner, of which nothing else may be known yet.
-func (c *counts) known(uid types.UID) *ownerCount {
+// ownerByUID returns the counts of an owner, and adds them if they are missing.
+func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	if c.owners[uid] == nil {
 		c.owners[uid] = &ownerCount{}
 	}
 	return c.owners[uid]
 }
 
-// draw adds to the lines of an owner, or of the Deployment that it belongs to.
-func (c *counts) draw(uid types.UID, at time.Duration) {
+// updateLines updates the lines of an owner, or of its Deployment.
+func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	owner := c.owners[uid]
 	if owner == nil {
 		return
@@ -187,44 +185,44 @@ func (c *counts) draw(uid types.UID, at time.Duration) {
 	owner.lines.set(readyLine, at, ready)
 }
 
-func (c *counts) owner(o *history.Object, at time.Duration, s state, gone bool) {
-	owner := c.known(o.UID)
+func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
+	owner := c.ownerByUID(o.UID)
 	before := owner.owner
-	owner.owner, owner.gone = "", gone
+	owner.owner, owner.deleted = "", deleted
 	if ref := o.ControllerRef(); ref != nil && ref.Kind == "Deployment" {
 		owner.owner = ref.UID
 	}
 	if owner.owner == "" && owner.lines == nil {
-		owner.lines = &lines{title: "Pods of " + o.Resource + " " + o.Name}
-		c.owned = append(c.owned, owner.lines)
+		owner.lines = &chartLines{title: "Pods of " + o.Resource + " " + o.Name}
+		c.ownerCharts = append(c.ownerCharts, owner.lines)
 	}
 	if owner.lines != nil {
 		desired, available := s.desired, s.available
-		if gone || s.terminating {
+		if deleted || s.terminating {
 			desired = 0
 		}
-		if gone {
+		if deleted {
 			available = 0
 		}
 		owner.lines.set(desiredLine, at, desired)
 		owner.lines.set(availableLine, at, available)
 	}
-	c.draw(o.UID, at)
+	c.updateLines(o.UID, at)
 	if before != owner.owner {
-		c.draw(before, at)
+		c.updateLines(before, at)
 	}
 }
 
-func (c *counts) service(o *history.Object, at time.Duration, s state, gone bool) {
+func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
 	service := c.services[o.Name]
 	if service == nil {
-		service = &serviceCount{there: map[string]bool{}, lines: &lines{title: "Endpoints " + o.Name}}
+		service = &serviceCount{exists: map[string]bool{}, lines: &chartLines{title: "Endpoints " + o.Name}}
 		c.services[o.Name] = service
-		c.served = append(c.served, service.lines)
+		c.serviceCharts = append(c.serviceCharts, service.lines)
 	}
-	service.there[o.Resource] = !gone
+	service.exists[o.Resource] = !deleted
 	if o.Resource == endpoints {
-		if gone {
+		if deleted {
 			s.addresses, s.notReady = 0, 0
 		}
 		service.lines.set(addressLine, at, s.addresses)
@@ -232,15 +230,15 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, gone bool
 		return
 	}
 	service.selector = s.selector
-	if gone {
+	if deleted {
 		service.selector = nil
 	}
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// drawSelected counts the ready pods anew of every Service that selects one of
-// the two sets of labels.
-func (c *counts) drawSelected(at time.Duration, before, now map[string]string) {
+// updateSelected counts the ready pods of every Service that selects one of the two label
+// sets.
+func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {
 			service.lines.set(selectedLine, at, c.selected(service.selector))
@@ -258,7 +256,8 @@ func (c *counts) selected(selector map[string]string) int {
 	return n
 }
 
-// selects is how a Service selects: one without a selector selects nothing.
+// selects reports whether a Service selector matches labels. An empty selector matches
+// nothing.
 func selects(selector, labels map[string]string) bool {
 	for key, value := range selector {
 		if got, ok := labels[key]; !ok || got != value {
@@ -268,10 +267,10 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// charts are those of owners, then those of Services.
+// charts returns the charts of owners, then those of Services.
 func (c *counts) charts() []Chart {
 	var all []Chart
-	for _, l := range slices.Concat(c.owned, c.served) {
+	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {
 		slices.SortFunc(l.lines, func(a, b Line) int {
 			return cmp.Compare(slices.Index(lineOrder, a.Name), slices.Index(lineOrder, b.Name))
 		})

@@ -9,21 +9,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is one that the subject sent.
+// request is a request of the subject.
 type request struct {
 	drawn    bool
-	mark     int // of one that is drawn
+	mark     int // if drawn
 	answered bool
-	// opened is when it was answered, which for a watch is when it stood.
+	// opened is the time of the response; for a watch, the time at which it was established.
 	opened time.Duration
 }
 
-// request begins the mark of a request, which its response ends.
+// request adds the mark of a request. The response ends the mark.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, What: q.Verb, Note: "no answer is recorded"}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
 	if q.Subresource != "" {
-		m.What += " " + q.Subresource
+		m.Action += " " + q.Subresource
 	}
 	ref := history.Ref{Resource: q.Resource, Namespace: q.Namespace, Name: q.Name}
 	if q.Name == "" && q.Object != nil {
@@ -32,22 +32,22 @@ func (b *builder) request(r *history.Record) {
 	m.Object = b.title(ref)
 	switch {
 	case q.Resource == "":
-		m.Lane, m.Object = b.lane(Subject, q.Subject+": other requests"), q.Path
+		m.Track, m.Object = b.track(Subject, q.Subject+": other requests"), q.Path
 	case q.Resource == leases:
-		m.Lane = b.lane(Subject, q.Subject+": leases")
+		m.Track = b.track(Subject, q.Subject+": leases")
 	case q.Resource == eventsOld || q.Resource == eventsNew:
-		m.Lane = b.lane(Subject, q.Subject+": events")
+		m.Track = b.track(Subject, q.Subject+": events")
 	case !q.IsWrite():
-		m.Lane = b.lane(Subject, q.Subject+": reads and watches")
+		m.Track = b.track(Subject, q.Subject+": reads and watches")
 	case q.Object != nil:
 		object := *q.Object
 		object.Ref = ref
 		if ref.Name == "" {
 			m.Object = b.title(history.Ref{Resource: ref.Resource, Namespace: ref.Namespace, Name: object.GenerateName})
 		}
-		m.Lane = b.objectLane(&object)
+		m.Track = b.objectTrack(&object)
 	default:
-		m.Lane = b.refLane(ref)
+		m.Track = b.refTrack(ref)
 	}
 	if isChange(q.Verb) {
 		m.Kind = Write
@@ -55,10 +55,10 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb changes something, leases and events included.
+// isChange reports whether a verb is mutating, for leases and events too.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends a request, or the opening of a watch.
+// response ends the mark of a request, or establishes a watch.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -68,30 +68,30 @@ func (b *builder) response(r *history.Record) {
 	if !q.drawn {
 		return
 	}
-	m := b.end(q.mark, r)
+	m := b.endMark(q.mark, r)
 	m.Note, m.Fault = answer(r.Response), r.Response.Fault
 	if !r.Response.OK() {
 		m.Kind = Refused
 	}
 	if o := r.Response.Object; o != nil && r.Response.OK() {
 		m.Version = o.Version
-		if o.Name != "" && isChange(m.What) && o.Resource != eventsOld && o.Resource != eventsNew {
-			m.Object = b.title(o.Ref) // a create has its name from the server
+		if o.Name != "" && isChange(m.Action) && o.Resource != eventsOld && o.Resource != eventsNew {
+			m.Object = b.title(o.Ref) // the server generates the name of a create
 		}
 	}
-	if b.drawn.holds(m.Seq) {
-		b.pace.answered(m)
+	if b.window.contains(m.Seq) {
+		b.rates.answered(m)
 	}
-	if m.What != "watch" && m.What != "list" { // nothing more is to come
+	if m.Action != "watch" && m.Action != "list" { // no further record belongs to the request
 		delete(b.requests, r.Response.ID)
 	}
 }
 
-// answer says in words how a request ended.
+// answer describes a response as text.
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {
-		words = append(words, "no answer")
+		words = append(words, "no response")
 	} else {
 		words = append(words, strconv.Itoa(a.Code))
 	}
@@ -102,60 +102,59 @@ func answer(a *history.Response) string {
 	case !a.Reached:
 		words = append(words, "never reached the API server")
 	case a.ServerCode != a.Code && a.ServerCode != 0:
-		words = append(words, fmt.Sprintf("the API server answered %d", a.ServerCode))
+		words = append(words, fmt.Sprintf("the API server responded with %d", a.ServerCode))
 	case a.ServerCode == 0:
-		words = append(words, "the API server's answer is not known")
+		words = append(words, "the response of the API server is not known")
 	}
 	return strings.Join(words, ", ")
 }
 
-// delivery marks a watch event at the moment at which it was handed over. Of
-// bookmarks nothing is drawn.
+// delivery adds the mark of a delivered watch event. Bookmarks have no mark.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
 		return
 	}
-	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Delivery, What: string(d.Type), Note: "to " + d.Subject, Version: d.Object.Version}
+	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Delivery, Action: string(d.Type), Note: "to " + d.Subject, Version: d.Object.Version}
 	if d.Type == history.Error {
-		m.Lane, m.Object = b.lane(Subject, d.Subject+": reads and watches"), d.Resource
+		m.Track, m.Object = b.track(Subject, d.Subject+": reads and watches"), d.Resource
 		b.mark(m)
 		return
 	}
 	m.Object = b.title(d.Object.Ref)
-	m.Lane = b.objectLane(&d.Object)
+	m.Track = b.objectTrack(&d.Object)
 	if q, ok := b.requests[d.ID]; ok {
 		m.From = q.opened // the version may have been committed since
 	}
 	if d.Held > 0 {
-		m.Note += fmt.Sprintf(", held for %s by a fault", d.Held.Round(100*time.Microsecond))
+		m.Note += fmt.Sprintf(", delayed by %s by a fault", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
-	if _, ok := b.seen[d.Object.Version]; ok {
-		b.tellLag(place)
+	if _, ok := b.committedAt[d.Object.Version]; ok {
+		b.setLag(place)
 		return
 	}
-	b.late = append(b.late, place) // the truth may be recorded a moment later
+	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// tellLag says of a delivery since when its version was true.
-func (b *builder) tellLag(place int) {
+// setLag sets the start of a delivery to the time of the commit.
+func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
-	committed, ok := b.seen[m.Version]
+	committed, ok := b.committedAt[m.Version]
 	if !ok {
-		committed = m.To // nobody else saw it: nothing is known of its lag
+		committed = m.To // the commit was not recorded, so the lag is not known
 	}
 	m.From = min(max(m.From, committed), m.To)
-	if resource, _, _ := strings.Cut(m.Object, " "); b.drawn.holds(m.Seq) {
-		b.pace.delivered(m.To, resource, m.To-m.From)
+	if resource, _, _ := strings.Cut(m.Object, " "); b.window.contains(m.Seq) {
+		b.rates.delivered(m.To, resource, m.To-m.From)
 	}
 }
 
-// closed marks the end of a watch.
-func (b *builder) closed(r *history.Record) {
+// watchClosed adds a mark for the end of a watch.
+func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{
-		Seq: r.Seq, From: r.At, To: r.At, Lane: b.lane(Subject, c.Subject+": reads and watches"), Kind: Read,
-		What: "watch ended", Object: c.Resource, Note: c.Reason,
+		Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Subject, c.Subject+": reads and watches"), Kind: Read,
+		Action: "watch ended", Object: c.Resource, Note: c.Reason,
 	})
 }

@@ -7,128 +7,124 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Timeline is one run, ready to be drawn. All times count from the start of the
-// history.
+// Timeline is the timeline of one run. All times count from the start of the history.
 type Timeline struct {
 	Start  history.Start
 	End    time.Duration // of the last record
 	Phases []Phase
-	// Lanes are in the order in which they are to be shown: Mark.Lane and Band.Lane
-	// are places in it.
-	Lanes      []Lane
-	Bands      []Band // in order of their beginnings
+	// Tracks are in display order. Mark.Track and Band.Track are indexes in Tracks.
+	Tracks     []Track
+	Bands      []Band // in order of their starts
 	Marks      []Mark // in order of Seq
 	Charts     []Chart
 	Violations []Violation
-	// Cited are the records that the violations' evidence names, by Seq.
+	// Cited are the records that the evidence of the violations names, by Seq.
 	Cited map[int64]json.RawMessage
-	// Displayed is of which time all is drawn, and Cut says what is not, and why; empty if
-	// all is.
+	// Displayed is the displayed window: the time in which all records have marks. Omitted
+	// says what is missing; empty if nothing is.
 	Displayed Span
 	Omitted   string
 }
 
-// Span is a time, both ends included.
+// Span is a time range, both ends included.
 type Span struct{ From, To time.Duration }
 
-// Phase is a part of the run.
+// Phase is the start of a phase of the run.
 type Phase struct {
 	Name history.PhaseName
 	At   time.Duration
 }
 
-// Group is what kind of lane a lane is. Groups are shown in the order of the
-// constants.
+// Group is the group of a track. The order of the constants is the display order.
 type Group int
 
-// The groups of lanes.
+// The groups of tracks.
 const (
-	Run     Group = iota // what users did, each fault, each process
-	Subject              // what the subject does beside its work: leases, events, reads
-	Objects              // the objects that the subject works on
+	Run     Group = iota // the workload, each fault, each process
+	Subject              // the subject's leases, events and reads
+	Objects              // the objects that the subject manages
 	groups
 )
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
 
-// Lane is a row of the timeline: an object, or several that belong together.
-type Lane struct {
+// Track is a row of the timeline: one object, or several related ones.
+type Track struct {
 	Group Group
 	// Name is unique in the timeline, such as "replicasets.apps web" or
 	// "pods of replicasets.apps web".
 	Name string
-	// Resource is that of the lane's objects; empty outside of Objects.
+	// Resource is the resource of the track's objects; empty outside the group Objects.
 	Resource string
 }
 
-// Kind is what kind of event a mark is.
+// Kind is the kind of event that a mark shows.
 type Kind int
 
 // The kinds of marks.
 const (
-	Step     Kind = iota // a user's step, until it was done
-	Fault                // something that a fault did
-	Process              // something that happened to a process
-	Commit               // a version of an object, as it was committed
-	Delivery             // a watch event that was handed to the subject, since it was true
-	Write                // a request of the subject that changes something, until its answer
-	Refused              // a request of the subject that failed, until its answer
-	Read                 // a get, list or watch of the subject, until its answer
-	Gap                  // a witness missed something
+	Step     Kind = iota // a step of the workload, until its end
+	Fault                // an action of a fault
+	Process              // a start or end of a process
+	Commit               // a version of an object that etcd committed
+	Delivery             // a watch event, from its commit to its delivery to the subject
+	Write                // a mutating request of the subject, until its response
+	Refused              // a failed request of the subject, until its response
+	Read                 // a get, list or watch of the subject, until its response
+	Gap                  // a gap in the records
 	kinds
 )
 
 func (k Kind) String() string {
-	return [kinds]string{"step", "fault", "process", "truth", "delivery", "write", "refused", "read", "gap"}[k]
+	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
 // Mark is one event.
 type Mark struct {
 	Seq int64 // of its record
-	// Answer is the Seq of the record that ends it, such as a Response; 0 if none does.
+	// Answer is the Seq of the record that ends the mark, such as a Response; 0 for none.
 	Answer int64
-	// From and To are when it began and ended. For a delivery, From is when the
-	// version was committed, or its watch was opened if that was later: To less
-	// From is how late the subject learned of it.
+	// From and To are the start and the end. For a delivery, From is the time of the commit,
+	// or of the start of the watch if that is later. So To - From is the delivery lag.
 	From, To time.Duration
-	Lane     int
+	Track    int
 	Kind     Kind
-	What     string // the verb or the type of the event, such as "create" or "MODIFIED"
-	Object   string // what it happened to, such as "pods web-x7k2p"; empty for none
-	Note     string // what is to be known of it: an answer, a state, a fault's words
+	Action   string // the verb or the event type, such as "create" or "MODIFIED"
+	Object   string // the object, such as "pods web-x7k2p"; empty for none
+	Note     string // the response, the object's state or the fault's detail
 	Version  history.Version
-	Fault    string // the fault that changed a request, its answer, or held a delivery
+	Fault    string // the fault that changed the request or response, or delayed the delivery
 }
 
-// Band is something that lasts: a fault, or the life of a process.
+// Band is a time range: an injected fault or a running process.
 type Band struct {
-	Lane     int
+	Track    int
 	Kind     Kind // Fault or Process
 	From, To time.Duration
 	Note     string
 }
 
-// Chart is lines over one axis of time.
+// Chart is a set of lines with a common unit.
 type Chart struct {
 	Title string
 	Unit  string // of the values; empty for a count
 	Lines []Line
 }
 
-// Line is how a number changed. It keeps each value until the next.
+// Line is the course of a number. Each value is valid until the next.
 type Line struct {
 	Name   string
 	At     []time.Duration // ascending
 	Values []float64
 }
 
-// Violation is one piece of a check's evidence.
+// Violation is one piece of evidence of a check.
 type Violation struct {
 	Check    string
-	Number   int // among the check's evidence, from 1
+	Number   int // in the check's evidence, from 1
 	Summary  string
 	Expected string
 	At       time.Duration
-	Marks    []int   // places in Timeline.Marks, ascending
-	Records  []int64 // by Seq, ascending, those without a mark included
+	Marks    []int   // indexes in Timeline.Marks, ascending
+	Records  []int64 // by Seq, ascending, including those without a mark
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// tale is a history written by hand. Its records are a second apart.
-type tale struct{ records []*history.Record }
+// historyBuilder builds a history with one record per second.
+type historyBuilder struct{ records []*history.Record }
 
-func newTale() *tale {
-	t := new(tale)
+func newHistory() *historyBuilder {
+	t := new(historyBuilder)
 	t.add(history.Record{Start: &history.Start{Format: history.Format, Namespace: "ns", Subject: "ours"}})
 	return t
 }
 
-// add appends a record and returns its Seq, which is also its second, less one.
-func (t *tale) add(r history.Record) int64 {
+// add appends a record and returns its Seq. Its time is Seq - 1 seconds.
+func (t *historyBuilder) add(r history.Record) int64 {
 	r.Seq, r.At = int64(len(t.records)+1), time.Duration(len(t.records))*time.Second
 	t.records = append(t.records, &r)
 	return r.Seq
 }
 
-func (t *tale) all() iter.Seq2[*history.Record, error] {
+func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for _, r := range t.records {
 			if !yield(r, nil) {
@@ -41,8 +41,8 @@ func (t *tale) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-// build makes the timeline in one go, and from a draft, which is to come out the same.
-func (t *tale) build(test *testing.T, results ...check.Result) *Timeline {
+// build builds the timeline directly and from a draft, and demands the same result.
+func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
 	got, err := Build(t.all(), results)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tale) build(test *testing.T, results ...check.Result) *Timeline {
 	return got
 }
 
-// object is a version of an object; owner may be nil.
+// object returns a version of an object; owner may be nil.
 func object(resource, name string, version int, owner *history.Owner, body string) history.Object {
 	o := history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: uid(resource, name), Version: history.Version(version)}, Body: json.RawMessage(body)}
 	if owner != nil {
@@ -74,25 +74,25 @@ func object(resource, name string, version int, owner *history.Owner, body strin
 
 const readyPod = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
 
-func (t *tale) truth(kind history.EventType, o history.Object) int64 {
+func (t *historyBuilder) commit(kind history.EventType, o history.Object) int64 {
 	return t.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 }
 
-func (t *tale) request(id uint64, verb, resource, name string, o *history.Object) int64 {
+func (t *historyBuilder) request(id uint64, verb, resource, name string, o *history.Object) int64 {
 	return t.add(history.Record{Request: &history.Request{ID: id, Subject: "s", Verb: verb, Resource: resource, Namespace: "ns", Name: name, Object: o}})
 }
 
-func (t *tale) answer(id uint64, code int) int64 {
+func (t *historyBuilder) answer(id uint64, code int) int64 {
 	return t.add(history.Record{Response: &history.Response{ID: id, Code: code, ServerCode: code, Reached: true}})
 }
 
-func (t *tale) delivery(id uint64, o history.Object) int64 {
+func (t *historyBuilder) delivery(id uint64, o history.Object) int64 {
 	return t.add(history.Record{Delivery: &history.Delivery{ID: id, Subject: "s", Resource: o.Resource, Type: history.Modified, Object: o}})
 }
 
-// said is a mark in a line.
-func said(t *Timeline, m Mark) string {
-	return fmt.Sprintf("%s | %s %s %s | %s | %v-%v", t.Lanes[m.Lane].Name, m.Kind, m.What, m.Object, m.Note, m.From.Seconds(), m.To.Seconds())
+// markText returns a mark as one line.
+func markText(t *Timeline, m Mark) string {
+	return fmt.Sprintf("%s | %s %s %s | %s | %v-%v", t.Tracks[m.Track].Name, m.Kind, m.Action, m.Object, m.Note, m.From.Seconds(), m.To.Seconds())
 }
 
 func TestMarks(t *testing.T) {
@@ -101,81 +101,81 @@ func TestMarks(t *testing.T) {
 	made := pod
 	made.Name, made.GenerateName = "", "web-"
 	for _, test := range []struct {
-		name string
-		tell func(*tale)
-		want []string
+		name  string
+		build func(*historyBuilder)
+		want  []string
 	}{
-		{"a step lasts until it is done", func(x *tale) {
+		{"a step lasts until its end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepBegun, Detail: "scale"}})
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Error: "no"}})
 		}, []string{"workload | step step 1  | scale: no | 1-2"}},
-		{"a step that is never done lasts until the end", func(x *tale) {
+		{"an unfinished step lasts until the end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "scale"}})
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 		}, []string{"workload | step step 0  | scale | 1-2"}},
-		{"a request lasts until its answer", func(x *tale) {
+		{"a request lasts until its response", func(x *historyBuilder) {
 			x.request(1, "create", pods, "", &made)
 			x.answer(1, 201)
 		}, []string{"pods of replicasets.apps web | write create pods web- | 201 | 1-2"}},
-		{"a refused request", func(x *tale) {
+		{"a refused request", func(x *historyBuilder) {
 			x.request(1, "delete", pods, "web-1", nil)
 			x.add(history.Record{Response: &history.Response{ID: 1, Code: 500, Reason: "InternalError"}})
-		}, []string{"pods of nobody | refused delete pods web-1 | 500, InternalError, never reached the API server | 1-2"}},
-		{"a request without an answer", func(x *tale) {
+		}, []string{"pods of no owner | refused delete pods web-1 | 500, InternalError, never reached the API server | 1-2"}},
+		{"a request without a response", func(x *historyBuilder) {
 			x.request(1, "get", deployments, "web", nil)
-		}, []string{"s: reads and watches | read get deployments.apps web | no answer is recorded | 1-1"}},
-		{"an answer that was lost", func(x *tale) {
+		}, []string{"s: reads and watches | read get deployments.apps web | no response recorded | 1-1"}},
+		{"a lost response", func(x *historyBuilder) {
 			x.request(1, "update", endpoints, "web", nil)
 			x.add(history.Record{Response: &history.Response{ID: 1, ServerCode: 200, Reached: true}})
-		}, []string{"endpoints web | refused update endpoints web | no answer, the API server answered 200 | 1-2"}},
-		{"leases and events have lanes of their own", func(x *tale) {
+		}, []string{"endpoints web | refused update endpoints web | no response, the API server responded with 200 | 1-2"}},
+		{"leases and events have their own tracks", func(x *historyBuilder) {
 			x.request(1, "update", leases, "lock", nil)
 			x.request(2, "create", eventsNew, "", nil)
 		}, []string{
-			"s: leases | write update leases.coordination.k8s.io lock | no answer is recorded | 1-1",
-			"s: events | write create events.events.k8s.io  | no answer is recorded | 2-2",
+			"s: leases | write update leases.coordination.k8s.io lock | no response recorded | 1-1",
+			"s: events | write create events.events.k8s.io  | no response recorded | 2-2",
 		}},
-		{"a delivery is late since the version was committed", func(x *tale) {
+		{"a delivery starts at the commit", func(x *historyBuilder) {
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
-			x.truth(history.Added, pod)
+			x.commit(history.Added, pod)
 			x.delivery(1, pod)
 		}, []string{
 			"s: reads and watches | read watch pods  | 200 | 1-2",
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 3-3",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 3-3",
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
 		}},
-		{"a delivery is not late before its watch stood", func(x *tale) {
-			x.truth(history.Added, pod)
+		{"a delivery does not start before its watch", func(x *historyBuilder) {
+			x.commit(history.Added, pod)
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
 			x.delivery(1, pod)
 		}, []string{
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 1-1",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 1-1",
 			"s: reads and watches | read watch pods  | 200 | 2-3",
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-4",
 		}},
-		{"a delivery that is recorded before the truth is not late", func(x *tale) {
+		{"a delivery recorded before the commit has no lag", func(x *historyBuilder) {
 			x.delivery(1, pod)
-			x.truth(history.Added, pod)
+			x.commit(history.Added, pod)
 		}, []string{
 			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 1-1",
-			"pods of replicasets.apps web | truth ADDED pods web-1 | Pending | 2-2",
+			"pods of replicasets.apps web | commit ADDED pods web-1 | Pending | 2-2",
 		}},
-		{"bookmarks are not drawn", func(x *tale) {
+		{"bookmarks have no mark", func(x *historyBuilder) {
 			x.add(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: pods}})
 		}, nil},
-		{"a gap", func(x *tale) {
+		{"a gap", func(x *historyBuilder) {
 			x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "lost"}})
 		}, []string{"gaps | gap gap commits of pods | lost | 1-1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := newTale()
-			test.tell(x)
+			x := newHistory()
+			test.build(x)
 			got := x.build(t)
 			var lines []string
 			for _, m := range got.Marks {
-				lines = append(lines, said(got, m))
+				lines = append(lines, markText(got, m))
 			}
 			if diff := cmp.Diff(test.want, lines); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
@@ -184,45 +184,45 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestLanes: what a Deployment made stands behind it, Endpoints behind their
-// Service, pods behind their owner, faults in the order of the scenario.
-func TestLanes(t *testing.T) {
-	x := newTale()
+// TestTracks demands ReplicaSets after their Deployment, Endpoints after their Service, pods
+// after their owner, and faults in the order of the scenario.
+func TestTracks(t *testing.T) {
+	x := newHistory()
 	x.add(history.Record{Fault: &history.Fault{Index: 1, Name: "b", Event: history.FaultInjected}})
 	x.add(history.Record{Fault: &history.Fault{Index: 0, Name: "a", Event: history.FaultInjected}})
 	x.add(history.Record{Process: &history.Process{Name: "s", Event: history.ProcessStarted}})
-	x.truth(history.Added, object(endpoints, "web", 1, nil, ``))
-	x.truth(history.Added, object(replicaSets, "web-b", 2, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
-	x.truth(history.Added, object(pods, "web-b-1", 3, &history.Owner{Kind: "ReplicaSet", Name: "web-b"}, ``))
-	x.truth(history.Added, object(replicaSets, "web-a", 4, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
-	x.truth(history.Added, object(deployments, "web", 5, nil, ``))
-	x.truth(history.Added, object(services, "web", 6, nil, ``))
-	x.truth(history.Added, object(controllers, "old", 7, nil, ``))
-	x.truth(history.Added, object(pods, "alone", 8, nil, ``))
+	x.commit(history.Added, object(endpoints, "web", 1, nil, ``))
+	x.commit(history.Added, object(replicaSets, "web-b", 2, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
+	x.commit(history.Added, object(pods, "web-b-1", 3, &history.Owner{Kind: "ReplicaSet", Name: "web-b"}, ``))
+	x.commit(history.Added, object(replicaSets, "web-a", 4, &history.Owner{Kind: "Deployment", Name: "web"}, ``))
+	x.commit(history.Added, object(deployments, "web", 5, nil, ``))
+	x.commit(history.Added, object(services, "web", 6, nil, ``))
+	x.commit(history.Added, object(controllers, "old", 7, nil, ``))
+	x.commit(history.Added, object(pods, "alone", 8, nil, ``))
 	got := x.build(t)
 	var names []string
-	for _, lane := range got.Lanes {
-		names = append(names, lane.Group.String()+": "+lane.Name)
+	for _, track := range got.Tracks {
+		names = append(names, track.Group.String()+": "+track.Name)
 	}
 	want := []string{
 		"run: process s", "run: fault 0: a", "run: fault 1: b",
 		"objects: replicationcontrollers old",
 		"objects: deployments.apps web", "objects: replicasets.apps web-a", "objects: replicasets.apps web-b", "objects: pods of replicasets.apps web-b",
 		"objects: services web", "objects: endpoints web",
-		"objects: pods of nobody",
+		"objects: pods of no owner",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("lanes (-want +got):\n%s", diff)
+		t.Errorf("tracks (-want +got):\n%s", diff)
 	}
-	if m := got.Marks[len(got.Marks)-1]; got.Lanes[m.Lane].Name != "pods of nobody" {
-		t.Errorf("a mark moved to the lane %q", got.Lanes[m.Lane].Name)
+	if m := got.Marks[len(got.Marks)-1]; got.Tracks[m.Track].Name != "pods of no owner" {
+		t.Errorf("a mark moved to the track %q", got.Tracks[m.Track].Name)
 	}
 }
 
-// TestBands: a fault lasts until it is healed, a process until it ends, and both
-// until the end of the history otherwise.
+// TestBands demands that a fault lasts until it is healed and a process until it ends, or
+// both until the end of the history.
 func TestBands(t *testing.T) {
-	x := newTale()
+	x := newHistory()
 	for _, event := range []history.FaultEvent{history.FaultInjected, history.FaultFired, history.FaultHealed} {
 		x.add(history.Record{Fault: &history.Fault{Name: "f", Event: event}})
 	}
@@ -232,7 +232,7 @@ func TestBands(t *testing.T) {
 	x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 	got := x.build(t)
 	for i := range got.Bands {
-		got.Bands[i].Lane = 0
+		got.Bands[i].Track = 0
 	}
 	want := []Band{
 		{Kind: Fault, From: 1 * time.Second, To: 3 * time.Second, Note: "f"},
@@ -244,10 +244,10 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestViolations: evidence that names an answer or a list is tied to the request,
-// and the records that it names are kept.
+// TestViolations demands that evidence with a response or a list is linked to the request,
+// and that its records are kept.
 func TestViolations(t *testing.T) {
-	x := newTale()
+	x := newHistory()
 	x.request(1, "list", pods, "", nil)
 	x.answer(1, 200)
 	list := x.add(history.Record{List: &history.List{ID: 1, Resource: pods}})
@@ -265,27 +265,27 @@ func TestViolations(t *testing.T) {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 	if len(got.Cited) != 3 || !json.Valid(got.Cited[answer]) {
-		t.Errorf("%d records are kept, %s for the answer; want 3", len(got.Cited), got.Cited[answer])
+		t.Errorf("%d records are kept, %s for the response; want 3", len(got.Cited), got.Cited[answer])
 	}
 }
 
 func TestCounts(t *testing.T) {
 	deployment := history.Owner{Kind: "Deployment", Name: "web", UID: uid(deployments, "web")}
 	set := history.Owner{Kind: "ReplicaSet", Name: "web-a", UID: uid(replicaSets, "web-a")}
-	x := newTale()
-	x.truth(history.Added, object(deployments, "web", 1, nil, `{"spec":{"replicas":2}}`))           // at 1 s
-	x.truth(history.Added, object(replicaSets, "web-a", 2, &deployment, `{"spec":{"replicas":2}}`)) // 2
-	x.truth(history.Added, object(services, "web", 3, nil, `{"spec":{"selector":{"a":"b"}}}`))      // 3
+	x := newHistory()
+	x.commit(history.Added, object(deployments, "web", 1, nil, `{"spec":{"replicas":2}}`))           // at 1 s
+	x.commit(history.Added, object(replicaSets, "web-a", 2, &deployment, `{"spec":{"replicas":2}}`)) // 2
+	x.commit(history.Added, object(services, "web", 3, nil, `{"spec":{"selector":{"a":"b"}}}`))      // 3
 	pod := object(pods, "web-a-1", 4, &set, readyPod)
 	pod.Labels = map[string]string{"a": "b"}
-	x.truth(history.Added, pod)                                                                                               // 4
-	x.truth(history.Added, object(pods, "web-a-2", 5, &set, `{"status":{"phase":"Pending"}}`))                                // 5
-	x.truth(history.Modified, object(endpoints, "web", 6, nil, `{"subsets":[{"addresses":[{}],"notReadyAddresses":[{}]}]}`))  // 6
-	x.truth(history.Modified, object(deployments, "web", 7, nil, `{"spec":{"replicas":1},"status":{"availableReplicas":1}}`)) // 7
+	x.commit(history.Added, pod)                                                                                               // 4
+	x.commit(history.Added, object(pods, "web-a-2", 5, &set, `{"status":{"phase":"Pending"}}`))                                // 5
+	x.commit(history.Modified, object(endpoints, "web", 6, nil, `{"subsets":[{"addresses":[{}],"notReadyAddresses":[{}]}]}`))  // 6
+	x.commit(history.Modified, object(deployments, "web", 7, nil, `{"spec":{"replicas":1},"status":{"availableReplicas":1}}`)) // 7
 	pod.Labels = nil
-	x.truth(history.Modified, pod)                                                               // 8: relabelled
-	x.truth(history.Modified, object(pods, "web-a-2", 9, &set, `{"status":{"phase":"Failed"}}`)) // 9
-	x.truth(history.Deleted, pod)                                                                // 10
+	x.commit(history.Modified, pod)                                                               // 8: relabelled
+	x.commit(history.Modified, object(pods, "web-a-2", 9, &set, `{"status":{"phase":"Failed"}}`)) // 9
+	x.commit(history.Deleted, pod)                                                                // 10
 	got := x.build(t)
 	line := func(name string, pairs ...int) Line {
 		l := Line{Name: name}
@@ -309,9 +309,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestPace: lags are the longest of each slice of time, requests are a second's.
-func TestPace(t *testing.T) {
-	p := newPace()
+// TestEventRates demands the longest lag of each slice and the requests per second.
+func TestEventRates(t *testing.T) {
+	p := newEventRates()
 	p.delivered(10*time.Millisecond, pods, 2*time.Millisecond)
 	p.delivered(20*time.Millisecond, pods, 7*time.Millisecond)
 	p.delivered(120*time.Millisecond, pods, time.Millisecond)
@@ -319,11 +319,11 @@ func TestPace(t *testing.T) {
 	p.answered(&Mark{Kind: Write, From: 70 * time.Millisecond})
 	got := p.charts(time.Second)
 	want := []Chart{
-		{Title: "How late watch events were", Unit: "ms", Lines: []Line{
-			{Name: pods, At: []time.Duration{0, sliceMin, 2 * sliceMin, 3 * sliceMin}, Values: []float64{7, 0, 1, 0}},
+		{Title: "Lag of watch events", Unit: "ms", Lines: []Line{
+			{Name: pods, At: []time.Duration{0, minSlice, 2 * minSlice, 3 * minSlice}, Values: []float64{7, 0, 1, 0}},
 		}},
 		{Title: "Requests of the subject", Unit: "/s", Lines: []Line{
-			{Name: "write", At: []time.Duration{0, sliceMin, 2 * sliceMin}, Values: []float64{0, 40, 0}},
+			{Name: "write", At: []time.Duration{0, minSlice, 2 * minSlice}, Values: []float64{0, 40, 0}},
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -331,12 +331,12 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestBrokenHistories: one that is cut short is drawn up to there, any other is
-// an error.
+// TestBrokenHistories demands that a truncated history is used up to its end, and an error
+// for other broken histories.
 func TestBrokenHistories(t *testing.T) {
 	ends := func(with error) iter.Seq2[*history.Record, error] {
 		return func(yield func(*history.Record, error) bool) {
-			for _, r := range newTale().records {
+			for _, r := range newHistory().records {
 				if !yield(r, nil) {
 					return
 				}
@@ -346,7 +346,7 @@ func TestBrokenHistories(t *testing.T) {
 	}
 	got, err := Build(ends(fmt.Errorf("line 2: %w", history.ErrTruncated)), nil)
 	if err != nil || got.Omitted == "" {
-		t.Errorf("a history that is cut short: %v, said to be %q", err, got.Omitted)
+		t.Errorf("a truncated history: %v, omitted %q", err, got.Omitted)
 	}
 	bad := errors.New("no such file")
 	if _, err := NewDraft(ends(bad)).Finish(nil, nil); !errors.Is(err, bad) {
@@ -355,8 +355,8 @@ func TestBrokenHistories(t *testing.T) {
 	if _, err := Build(ends(bad), nil); !errors.Is(err, bad) {
 		t.Errorf("error %v; want %v", err, bad)
 	}
-	x := newTale()
-	x.truth(history.Added, object(pods, "web", 1, nil, `{"status":7}`))
+	x := newHistory()
+	x.commit(history.Added, object(pods, "web", 1, nil, `{"status":7}`))
 	if _, err := Build(x.all(), nil); err == nil {
 		t.Error("no error for an object that is none")
 	}

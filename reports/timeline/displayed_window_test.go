@@ -13,16 +13,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// longTale is one of 40 records: a step, a fault, and a ReplicaSet of which each version
-// asks for one replica more. It is scaled from record 5 to 36.
-func longTale() *tale {
-	x := newTale()
+// longHistory has 40 records: a step, a fault, and a ReplicaSet whose replicas grow by one
+// with each version, from record 5 to 36.
+func longHistory() *historyBuilder {
+	x := newHistory()
 	x.add(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
 	x.add(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "scale"}})
 	x.add(history.Record{Fault: &history.Fault{Name: "api-errors", Event: history.FaultInjected}})
 	for version := 1; version <= 8; version++ {
 		web := object(replicaSets, "web", version, nil, `{"spec":{"replicas":`+string(rune('0'+version))+`}}`)
-		x.truth(history.Modified, web)
+		x.commit(history.Modified, web)
 		x.request(uint64(version), "update", replicaSets, "web", &web)
 		x.answer(uint64(version), 200)
 		x.add(history.Record{Fault: &history.Fault{Name: "api-errors", Event: history.FaultFired}})
@@ -34,30 +34,30 @@ func longTale() *tale {
 	return x
 }
 
-// TestStretch: of a history that is longer than what is drawn of one, the first violation
-// is drawn with what is around it; of the rest, what tells a reader where he is.
-func TestStretch(t *testing.T) {
+// TestDisplayedWindow demands that the timeline of a long history shows the records around
+// the first violation in full, and only main events of the rest.
+func TestDisplayedWindow(t *testing.T) {
 	always := []int64{3, 4, 37, 39}
 	for _, test := range []struct {
 		name   string
 		most   int64
 		seen   [][]int64 // the records of each piece of evidence
 		want   []int64   // the marks besides those, by Seq
-		first  float64   // what the ReplicaSet was drawn to ask for first
-		lines  int       // points of that line
-		redone bool      // the draft does not serve
+		first  float64   // the first value of the ReplicaSet's line
+		lines  int       // the number of values of that line
+		redone bool      // the draft does not cover the results
 	}{
-		{"all is drawn of what is not long", 40, [][]int64{{31}}, drawn(5, 36), 1, 8, false},
-		{"nothing was violated", 8, nil, drawn(5, 8), 1, 1, false},
-		{"the violation is at the beginning", 8, [][]int64{{6}}, drawn(5, 8), 1, 1, false},
-		{"it is at the end of the beginning", 8, [][]int64{{8}}, drawn(5, 10), 1, 2, true},
-		{"more is cited", 8, [][]int64{{6}, {33}}, append(drawn(5, 8), 33), 1, 1, true},
-		{"it is far behind", 8, [][]int64{{26}}, drawn(21, 28), 4, 3, true},
-		{"it is far behind, and more is cited", 8, [][]int64{{33}, {5, 26}}, slices.Concat([]int64{5}, drawn(21, 28), []int64{33}), 4, 3, true},
-		{"it is at the end", 8, [][]int64{{36}}, drawn(31, 36), 7, 2, true},
+		{"a short history is complete", 40, [][]int64{{31}}, sequence(5, 36), 1, 8, false},
+		{"no violation", 8, nil, sequence(5, 8), 1, 1, false},
+		{"the violation is at the start", 8, [][]int64{{6}}, sequence(5, 8), 1, 1, false},
+		{"the violation is at the end of the first records", 8, [][]int64{{8}}, sequence(5, 10), 1, 2, true},
+		{"a later record is cited", 8, [][]int64{{6}, {33}}, append(sequence(5, 8), 33), 1, 1, true},
+		{"the violation is late", 8, [][]int64{{26}}, sequence(21, 28), 4, 3, true},
+		{"the violation is late, and other records are cited", 8, [][]int64{{33}, {5, 26}}, slices.Concat([]int64{5}, sequence(21, 28), []int64{33}), 4, 3, true},
+		{"the violation is at the end", 8, [][]int64{{36}}, sequence(31, 36), 7, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := longTale()
+			x := longHistory()
 			var results []check.Result
 			for _, records := range test.seen {
 				results = append(results, check.Result{Check: "c", Evidence: []check.Evidence{{Records: records}}})
@@ -80,26 +80,26 @@ func TestStretch(t *testing.T) {
 			}
 			desired := got.Charts[0].Lines[0]
 			if desired.Values[0] != test.first || len(desired.Values) != test.lines {
-				t.Errorf("drawn to ask for %v; want %d values from %v", desired.Values, test.lines, test.first)
+				t.Errorf("the line has the values %v; want %d values from %v", desired.Values, test.lines, test.first)
 			}
 			fault := got.Bands[slices.IndexFunc(got.Bands, func(b Band) bool { return b.Kind == Fault })]
 			if fault.From != 3*time.Second || fault.To != 38*time.Second || len(got.Phases) != 2 || got.End != 39*time.Second {
 				t.Errorf("fault %+v, phases %+v, end %v; want the whole run's", fault, got.Phases, got.End)
 			}
-			if long := test.most < 40; long != strings.Contains(got.Omitted, "of 40 records") {
-				t.Errorf("said to leave out: %q", got.Omitted)
+			if long := test.most < 40; long != strings.Contains(got.Omitted, "40 records") {
+				t.Errorf("omitted: %q", got.Omitted)
 			}
 			draft := newDraft(x.all(), test.most)
 			if draft.Covers(results) == test.redone {
-				t.Errorf("the draft serves: %t", !test.redone)
+				t.Errorf("the draft covers the results: %t", !test.redone)
 			}
 		})
 	}
 }
 
-// drawn are the Seqs of the marks of some of longTale's records, answers being their
+// sequence are the Seqs of the marks of some of longTale's records, answers being their
 // requests' ends.
-func drawn(from, to int64) []int64 {
+func sequence(from, to int64) []int64 {
 	var all []int64
 	for seq := from; seq <= to; seq++ {
 		if (seq-5)%4 != 2 {
@@ -109,67 +109,67 @@ func drawn(from, to int64) []int64 {
 	return all
 }
 
-// TestOutsideTheStretch: of what is not drawn, that is kept which tells of the run, or
-// without which the stretch would be drawn wrongly.
-func TestOutsideTheStretch(t *testing.T) {
+// TestOutsideTheWindow demands that records outside the window still give the main events of
+// the run, and the state that the window needs.
+func TestOutsideTheWindow(t *testing.T) {
 	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
 	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)
 	pod := object(pods, "web-1", 4, web, readyPod)
 	for _, test := range []struct {
-		name string
-		tell func(x *tale) (violations []int64)
-		most int64
-		want []string
-		says string // of what is cut
+		name  string
+		build func(x *historyBuilder) (violations []int64)
+		most  int64
+		want  []string
+		says  string // in Timeline.Omitted
 	}{
-		{"a request is drawn as long as it took", func(x *tale) []int64 {
+		{"a request lasts until its response", func(x *historyBuilder) []int64 {
 			x.request(1, "get", pods, "web", nil)
 			x.request(2, "get", pods, "db", nil)
 			x.answer(1, 404)
 			x.answer(2, 200)
 			return nil
-		}, 2, []string{"s: reads and watches | refused get pods web | 404 | 1-3"}, "of 5 records, all is drawn of records 1 to 2 (0.0 s to 1.0 s)"},
-		{"a watch was opened before, and a version committed", func(x *tale) []int64 {
+		}, 2, []string{"s: reads and watches | refused get pods web | 404 | 1-3"}, "5 records; this timeline shows records 1 to 2 (0.0 s to 1.0 s)"},
+		{"a watch and a commit are before the window", func(x *historyBuilder) []int64 {
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
-			x.truth(history.Modified, pod)
+			x.commit(history.Modified, pod)
 			x.request(2, "get", pods, "db", nil)
 			x.answer(2, 200)
 			return []int64{x.delivery(1, pod)}
 		}, 4, []string{"s: reads and watches | read get pods db | 200 | 4-5", "pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 3-6"}, "records 5 to 7 (3.0 s to 6.0 s)"},
-		{"a pod is deleted by name", func(x *tale) []int64 {
-			x.truth(history.Added, set)
-			x.truth(history.Added, pod)
+		{"a pod is deleted by name", func(x *historyBuilder) []int64 {
+			x.commit(history.Added, set)
+			x.commit(history.Added, pod)
 			x.request(1, "get", pods, "db", nil)
 			x.answer(1, 200)
 			x.request(2, "delete", pods, "web-1", nil)
 			return []int64{x.answer(2, 200)}
 		}, 4, []string{"pods of replicasets.apps web | write delete pods web-1 | 200 | 5-6"}, "records 5 to 7"},
-		{"something is cited behind, of what came there", func(x *tale) []int64 {
+		{"cited records are after the window", func(x *historyBuilder) []int64 {
 			x.request(1, "watch", pods, "", nil)
 			x.answer(1, 200)
-			x.truth(history.Added, set)
-			at := x.truth(history.Added, pod)
+			x.commit(history.Added, set)
+			at := x.commit(history.Added, pod)
 			cited := x.delivery(1, pod)
-			x.truth(history.Modified, object(pods, "web-1", 5, web, readyPod))
+			x.commit(history.Modified, object(pods, "web-1", 5, web, readyPod))
 			x.request(2, "delete", pods, "web-1", nil)
 			return []int64{2, cited, at, x.request(3, "delete", pods, "web-1", nil)}
 		}, 2, []string{
-			"s: reads and watches | read watch pods  | 200 | 1-2", "pods of replicasets.apps web | truth ADDED pods web-1 | Running, ready | 4-4",
-			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 4-5", "pods of replicasets.apps web | write delete pods web-1 | no answer is recorded | 8-8",
+			"s: reads and watches | read watch pods  | 200 | 1-2", "pods of replicasets.apps web | commit ADDED pods web-1 | Running, ready | 4-4",
+			"pods of replicasets.apps web | delivery MODIFIED pods web-1 | to s | 4-5", "pods of replicasets.apps web | write delete pods web-1 | no response recorded | 8-8",
 		}, "records 1 to 2"},
-		{"something was missed, and a fault could not do what it should", func(x *tale) []int64 {
-			x.truth(history.Added, set)
-			x.add(history.Record{Gap: &history.Gap{Source: "witness", Detail: "cut"}})
+		{"a gap and a failed fault", func(x *historyBuilder) []int64 {
+			x.commit(history.Added, set)
+			x.add(history.Record{Gap: &history.Gap{Source: "commits", Detail: "cut"}})
 			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFailed, Detail: "no"}})
 			x.add(history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFired}})
 			return nil
-		}, 1, []string{"gaps | gap gap witness | cut | 2-2", "fault 0: crash | fault failed  | no | 3-3"}, "of 5 records"},
+		}, 1, []string{"gaps | gap gap commits | cut | 2-2", "fault 0: crash | fault failed  | no | 3-3"}, "5 records"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := newTale()
+			x := newHistory()
 			results := []check.Result{{}}
-			for _, at := range test.tell(x) {
+			for _, at := range test.build(x) {
 				results[0].Evidence = append(results[0].Evidence, check.Evidence{Records: []int64{at}})
 			}
 			got, err := build(x.all(), results, test.most)
@@ -178,18 +178,18 @@ func TestOutsideTheStretch(t *testing.T) {
 			}
 			var all []string
 			for _, m := range got.Marks {
-				all = append(all, said(got, m))
+				all = append(all, markText(got, m))
 			}
 			if diff := cmp.Diff(test.want, all); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
 			if !strings.Contains(got.Omitted, test.says) {
-				t.Errorf("said to leave out: %q; want %q in it", got.Omitted, test.says)
+				t.Errorf("omitted: %q; want %q in it", got.Omitted, test.says)
 			}
 			for _, c := range got.Charts {
 				for _, l := range c.Lines {
 					if c.Unit == "" && slices.Max(l.At) > got.Displayed.To {
-						t.Errorf("%s, %s: counted at %v; all is drawn of %+v", c.Title, l.Name, l.At, got.Displayed)
+						t.Errorf("%s, %s: counted at %v, outside the window %+v", c.Title, l.Name, l.At, got.Displayed)
 					}
 				}
 			}
@@ -197,38 +197,39 @@ func TestOutsideTheStretch(t *testing.T) {
 	}
 }
 
-// TestLongAndCutShort: both are said of a history that is long and cut short.
-func TestLongAndCutShort(t *testing.T) {
+// TestLongAndTruncated demands both notes for a long, truncated history.
+func TestLongAndTruncated(t *testing.T) {
 	got, err := build(func(yield func(*history.Record, error) bool) {
-		longTale().all()(yield)
+		longHistory().all()(yield)
 		yield(nil, history.ErrTruncated)
 	}, nil, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cut short", "of 40 records"} {
+	for _, want := range []string{"truncated", "40 records"} {
 		if !strings.Contains(got.Omitted, want) {
-			t.Errorf("said to leave out: %q; want %q in it", got.Omitted, want)
+			t.Errorf("omitted: %q; want %q in it", got.Omitted, want)
 		}
 	}
 }
 
-// TestGoneBeforeTheStretch: what is gone by then has neither lane nor chart.
-func TestGoneBeforeTheStretch(t *testing.T) {
-	x := newTale()
+// TestDeletedBeforeTheWindow demands neither track nor chart for objects that were deleted
+// before the window.
+func TestDeletedBeforeTheWindow(t *testing.T) {
+	x := newHistory()
 	for version := range 20 {
 		name := fmt.Sprintf("web-%d", version)
-		x.truth(history.Added, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
-		x.truth(history.Deleted, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
+		x.commit(history.Added, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
+		x.commit(history.Deleted, object(replicaSets, name, version, nil, `{"spec":{"replicas":1}}`))
 	}
-	x.truth(history.Added, object(replicaSets, "db", 90, nil, `{"spec":{"replicas":3}}`))
+	x.commit(history.Added, object(replicaSets, "db", 90, nil, `{"spec":{"replicas":3}}`))
 	x.request(1, "get", pods, "web", nil)
 	at := x.answer(1, 404)
 	got, err := build(x.all(), []check.Result{{Evidence: []check.Evidence{{Records: []int64{at}}}}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Lanes) != 1 || len(got.Charts) != 2 || got.Charts[0].Title != "Pods of replicasets.apps db" {
-		t.Errorf("lanes %v, charts %+v; want one lane, the chart of db, and the requests'", got.Lanes, got.Charts)
+	if len(got.Tracks) != 1 || len(got.Charts) != 2 || got.Charts[0].Title != "Pods of replicasets.apps db" {
+		t.Errorf("tracks %v, charts %+v; want one track, the chart of db, and the requests'", got.Tracks, got.Charts)
 	}
 }

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// pace is how fast things went: how late the subject learned of versions, and
-// how many requests it made. Both are drawn in slices of time.
-type pace struct {
-	lags     map[string][]sample // by resource
+// eventRates collects the lag of watch events and the number of requests of the subject.
+// Its charts have one value for each slice of time.
+type eventRates struct {
+	lags     map[string][]lagSample // by resource
 	requests map[string][]time.Duration
 }
 
-type sample struct{ at, lag time.Duration }
+type lagSample struct{ at, lag time.Duration }
 
-func newPace() *pace {
-	return &pace{lags: map[string][]sample{}, requests: map[string][]time.Duration{}}
+func newEventRates() *eventRates {
+	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
-// delivered notes how late a version of a resource was handed over.
-func (p *pace) delivered(at time.Duration, resource string, lag time.Duration) {
-	p.lags[resource] = append(p.lags[resource], sample{at, lag})
+// delivered records the lag of a delivery.
+func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
+	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
-// answered notes a request that has its answer.
-func (p *pace) answered(m *Mark) {
+// answered records a request with a response.
+func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// slicesMax is into how many slices a run is cut: as many as a narrow screen
-// tells apart. No slice is shorter than sliceMin.
+// maxSlices is the maximum number of slices of a run: the resolution of a narrow screen. No
+// slice is shorter than minSlice.
 const (
-	slicesMax = 300
-	sliceMin  = 50 * time.Millisecond
+	maxSlices = 300
+	minSlice  = 50 * time.Millisecond
 )
 
-// charts draws the longest lag of each slice, and the requests of each a second.
-func (p *pace) charts(end time.Duration) []Chart {
-	slice := max(end/slicesMax, sliceMin)
+// charts returns the longest lag and the requests per second of each slice.
+func (p *eventRates) charts(end time.Duration) []Chart {
+	slice := max(end/maxSlices, minSlice)
 	n := int(end/slice) + 1
-	lag := Chart{Title: "How late watch events were", Unit: "ms"}
+	lag := Chart{Title: "Lag of watch events", Unit: "ms"}
 	for _, resource := range slices.Sorted(maps.Keys(p.lags)) {
 		values := make([]float64, n)
 		for _, s := range p.lags[resource] {
@@ -64,7 +64,7 @@ func (p *pace) charts(end time.Duration) []Chart {
 	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
 }
 
-// sliced is the line of one value a slice, without those that change nothing.
+// sliced returns a line with one value for each slice, without repeated values.
 func sliced(name string, slice time.Duration, values []float64) Line {
 	line := Line{Name: name}
 	for i, value := range values {

@@ -9,12 +9,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-func (t *telling) step(index int, event history.StepEvent) {
+func (t *historyBuilder) step(index int, event history.StepEvent) {
 	t.add(history.Record{Step: &history.Step{Index: index, Event: event, Detail: "scale"}})
 }
 
-// breaksOff is a step that begins, and fails in awaiting a Deployment.
-func (t *telling) breaksOff(index int, awaited string) {
+// stepFails is a step that begins, and fails in awaiting a Deployment.
+func (t *historyBuilder) stepFails(index int, awaited string) {
 	t.step(index, history.StepBegun)
 	step := &history.Step{Index: index, Event: history.StepFailed, Detail: "scale", Error: "not met"}
 	if awaited != "" {
@@ -23,17 +23,17 @@ func (t *telling) breaksOff(index int, awaited string) {
 	t.add(history.Record{Step: step})
 }
 
-// does is the steps of a workload, one after another.
-func (t *telling) does(indices ...int) {
+// stepsDone is the steps of a workload, one after another.
+func (t *historyBuilder) stepsDone(indices ...int) {
 	for _, i := range indices {
 		t.step(i, history.StepBegun)
 		t.step(i, history.StepDone)
 	}
 }
 
-// stuck is the verdict on a run whose Deployment did not come to what was asked, in a
+// stuckRollout is the verdict on a run whose Deployment did not come to what was asked, in a
 // way that upstream is known for.
-func stuck(verdict check.Verdict) check.Result {
+func stuckRollout(verdict check.Verdict) check.Result {
 	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
 		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: check.KnownIssues[0].Slug},
 	}}
@@ -44,22 +44,24 @@ func stuck(verdict check.Verdict) check.Result {
 // for, is a difference.
 func TestBrokenOff(t *testing.T) {
 	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
-	larger := func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
+	larger := func(x *historyBuilder) {
+		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
+	}
 	const (
-		short       = "workload step 1, scale: done; broken off: not met"
+		short       = "workload step 1, scale: done; aborted: not met"
 		replicas    = "end state deployments.apps web, spec.replicas: 9; 2"
 		progressing = "end state deployments.apps web, status.conditions[Progressing]"
 	)
-	whole := func(x *telling) { x.does(0, 1, 2); larger(x); x.event("New") }
+	whole := func(x *historyBuilder) { x.stepsDone(0, 1, 2); larger(x); x.event("New") }
 	for _, test := range []struct {
 		name          string
-		subject, base func(*telling)
+		subject, base func(*historyBuilder)
 		ours, theirs  check.Result
 		want          map[string]Classification // what is not wanted of the differences is not looked at
 	}{
 		{
 			name: "by a weakness", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.KnownUpstream),
+			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, theirs: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{
 				short: NotCompared, replicas: NotCompared,
 				"milestone ReplicaSet, events: New; none":                             NotCompared,
@@ -68,31 +70,31 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "what no later step changed", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) {
-				x.truth(history.Added, deployments, "early", nil, `{"spec":{"replicas":1}}`)
-				x.does(0, 1)
-				x.truth(history.Added, deployments, "late", nil, `{"spec":{"replicas":1}}`)
+			name: "what no later step changed", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) {
+				x.commit(history.Added, deployments, "early", nil, `{"spec":{"replicas":1}}`)
+				x.stepsDone(0, 1)
+				x.commit(history.Added, deployments, "late", nil, `{"spec":{"replicas":1}}`)
 			},
-			base: func(x *telling) {
-				x.does(0)
-				x.truth(history.Added, deployments, "odd", nil, `{"spec":{"replicas":1}}`)
-				x.breaksOff(1, "web")
+			base: func(x *historyBuilder) {
+				x.stepsDone(0)
+				x.commit(history.Added, deployments, "odd", nil, `{"spec":{"replicas":1}}`)
+				x.stepFails(1, "web")
 				x.pod("new", "v1", "")
 			},
 			want: map[string]Classification{
 				short: NotCompared,
-				"end state deployments.apps early, the object: asks for 1 pods; none": Undeclared,
-				"end state deployments.apps late, the object: asks for 1 pods; none":  NotCompared,
-				"end state deployments.apps odd, the object: none; asks for 1 pods":   Undeclared,
-				"end state pods of replicasets.apps web-<>, not ready: 2; 3":          NotCompared,
+				"end state deployments.apps early, the object: spec.replicas: 1; none": Undeclared,
+				"end state deployments.apps late, the object: spec.replicas: 1; none":  NotCompared,
+				"end state deployments.apps odd, the object: none; spec.replicas: 1":   Undeclared,
+				"end state pods of replicasets.apps web-<>, not ready: 2; 3":           NotCompared,
 			},
 		},
 		{
 			name: "by a weakness that is the subject's", base: whole, theirs: passes,
-			subject: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, ours: stuck(check.KnownUpstream),
+			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, ours: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{
-				"workload step 1, scale: broken off: not met; done":       NotCompared,
+				"workload step 1, scale: aborted: not met; done":          NotCompared,
 				"end state deployments.apps web, spec.replicas: 2; 9":     NotCompared,
 				"milestone ReplicaSet, events: none; New":                 NotCompared,
 				"verdict rollout-complete, verdict: known-upstream; pass": Undeclared,
@@ -100,60 +102,60 @@ func TestBrokenOff(t *testing.T) {
 		},
 		{
 			name: "by what looks like a weakness, and is no excuse", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "web") }, theirs: stuck(check.Fail),
+			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, theirs: stuckRollout(check.Fail),
 			want: map[string]Classification{short: Undeclared, replicas: Undeclared, "milestone ReplicaSet, events: New; none": Undeclared},
 		},
 		{
 			name: "by a weakness of something else", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "shop") }, theirs: stuck(check.KnownUpstream),
+			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "shop") }, theirs: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{short: Undeclared, replicas: Undeclared},
 		},
 		{
 			name: "by an error", subject: whole, ours: passes,
-			base: func(x *telling) { x.does(0); x.breaksOff(1, "") }, theirs: stuck(check.KnownUpstream),
+			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") }, theirs: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{short: Undeclared, replicas: Undeclared},
 		},
 		{
-			name: "both, at one step", ours: stuck(check.KnownUpstream), theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { larger(x); x.does(0); x.breaksOff(1, "web") },
-			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			name: "both, at one step", ours: stuckRollout(check.KnownUpstream), theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { larger(x); x.stepsDone(0); x.stepFails(1, "web") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want:    map[string]Classification{replicas: Undeclared},
 		},
 		{
 			name: "both, by errors", ours: passes, theirs: passes,
-			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
-			base:    func(x *telling) { x.does(0); x.breaksOff(1, "") },
-			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": BothWrong},
+			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
+			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": BothWrong},
 		},
 		{
-			name: "both, one by a weakness", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { x.does(0); x.breaksOff(1, "") },
-			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
-			want:    map[string]Classification{"workload step 1, scale: broken off: not met; broken off: not met": Undeclared},
+			name: "both, one by a weakness", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
+			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": Undeclared},
 		},
 		{
-			name: "the other earlier, for no reason", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { larger(x); x.breaksOff(0, "web") },
-			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			name: "the other earlier, for no reason", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { larger(x); x.stepFails(0, "web") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want: map[string]Classification{
-				"workload step 0, scale: broken off: not met; done": Undeclared,
-				"workload step 1, scale: none; broken off: not met": NotCompared,
+				"workload step 0, scale: aborted: not met; done": Undeclared,
+				"workload step 1, scale: none; aborted: not met": NotCompared,
 				replicas: Undeclared,
 			},
 		},
 		{
-			name: "the other later, for no reason", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { larger(x); x.does(0, 1); x.breaksOff(2, "web") },
-			base:    func(x *telling) { x.does(0); x.breaksOff(1, "web") },
+			name: "the other later, for no reason", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { larger(x); x.stepsDone(0, 1); x.stepFails(2, "web") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want: map[string]Classification{
-				"workload step 2, scale: broken off: not met; none": Undeclared,
+				"workload step 2, scale: aborted: not met; none": Undeclared,
 				short: NotCompared, replicas: NotCompared,
 			},
 		},
 		{
-			name: "what came before it", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { x.event("Early"); x.does(0, 1); x.event("Late") },
-			base:    func(x *telling) { x.does(0); x.event("Odd"); x.breaksOff(1, "web"); x.event("Stuck") },
+			name: "what came before it", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { x.event("Early"); x.stepsDone(0, 1); x.event("Late") },
+			base:    func(x *historyBuilder) { x.stepsDone(0); x.event("Odd"); x.stepFails(1, "web"); x.event("Stuck") },
 			want: map[string]Classification{
 				short: NotCompared,
 				"milestone ReplicaSet, events: Early; none": Undeclared, "milestone ReplicaSet, events: Late; none": NotCompared,
@@ -161,9 +163,9 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "in another order", ours: passes, theirs: stuck(check.KnownUpstream),
-			subject: func(x *telling) { x.set("v2", 0); x.set("v3", 0); x.does(0, 1) },
-			base:    func(x *telling) { x.set("v3", 0); x.set("v2", 0); x.does(0); x.breaksOff(1, "web") },
+			name: "in another order", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			subject: func(x *historyBuilder) { x.set("v2", 0); x.set("v3", 0); x.stepsDone(0, 1) },
+			base:    func(x *historyBuilder) { x.set("v3", 0); x.set("v2", 0); x.stepsDone(0); x.stepFails(1, "web") },
 			want: map[string]Classification{
 				short: NotCompared,
 				"milestone deployments.apps web, rollout: replicasets.apps web-<>, replicasets.apps web-<>, replicasets.apps web-<>; " +
@@ -172,7 +174,7 @@ func TestBrokenOff(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*telling), verdict check.Result) *Side {
+			side := func(seed string, tell func(*historyBuilder), verdict check.Result) *Side {
 				x := rollout(seed)
 				tell(x)
 				return x.side(t, verdict)
@@ -197,14 +199,16 @@ func TestBrokenOff(t *testing.T) {
 // TestUnfinished: of a run that ended before it was over only that is told, and what
 // failed until then.
 func TestUnfinished(t *testing.T) {
-	larger := func(x *telling) { x.truth(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`) }
-	dies := func(x *telling) {
+	larger := func(x *historyBuilder) {
+		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
+	}
+	dies := func(x *historyBuilder) {
 		x.add(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exited with status 1"}})
 	}
-	misses := func(x *telling) {
+	misses := func(x *historyBuilder) {
 		x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "the watch ended\nand a log"}})
 	}
-	side := func(seed string, tell func(*telling), verdict check.Verdict, ended bool) *Side {
+	side := func(seed string, tell func(*historyBuilder), verdict check.Verdict, ended bool) *Side {
 		x := rollout(seed)
 		tell(x)
 		if ended {
@@ -223,16 +227,16 @@ func TestUnfinished(t *testing.T) {
 		want []string
 	}{
 		{"its subject died", side("qrs", dies, check.Fail, false), []string{
-			"undeclared: workload the run, as a whole: went to its end; subject-0 died: exited with status 1",
+			"undeclared: workload the run, completion: complete; subject-0 died: exited with status 1",
 			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
-		{"it was killed", side("qrs", func(*telling) {}, check.Unknown, false), []string{
-			"undeclared: workload the run, as a whole: went to its end; the history ends before the run did",
+		{"it was killed", side("qrs", func(*historyBuilder) {}, check.Unknown, false), []string{
+			"undeclared: workload the run, completion: complete; the history ends before the run did",
 		}},
 		{"something was missed", side("qrs", misses, check.Unknown, true), []string{
-			"undeclared: workload the run, as a whole: went to its end; commits of pods: the watch ended",
+			"undeclared: workload the run, completion: complete; commits of pods: the watch ended",
 		}},
-		{"it died and was started again", side("qrs", func(x *telling) { larger(x); dies(x) }, check.Pass, true), nil},
+		{"it died and was started again", side("qrs", func(x *historyBuilder) { larger(x); dies(x) }, check.Pass, true), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string

@@ -1,0 +1,178 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Aborted describes a workload that ended with a failed step. The subject never saw the
+// steps after it.
+type Aborted struct {
+	Index  int    // of the step, from 0
+	Step   string // as text
+	Reason string
+	// KnownIssue is the known upstream issue that made the step fail; nil if it is none.
+	KnownIssue *check.KnownIssue
+
+	awaited *history.Ref // the object that the step waited for; nil for none
+}
+
+// abortedAt describes the abort of a workload by its failed step; nil without one.
+func abortedAt(step *history.Step, results []check.Result) *Aborted {
+	if step == nil {
+		return nil
+	}
+	b := &Aborted{Index: step.Index, Step: step.Detail, Reason: step.Error, awaited: step.Awaited}
+	for _, e := range knownFailures(results) {
+		if b.awaited != nil && e.object.Resource == b.awaited.Resource && e.object.Name == b.awaited.Name {
+			b.KnownIssue = e.issue
+			break
+		}
+	}
+	return b
+}
+
+// knownFailure is a violation that matches a known upstream issue, with its object.
+type knownFailure struct {
+	issue  *check.KnownIssue
+	check  string // its ID
+	object history.Ref
+}
+
+// knownFailures returns the violations with the verdict known-upstream. Evidence that looks
+// like a known issue but has another verdict does not count.
+func knownFailures(results []check.Result) []knownFailure {
+	var all []knownFailure
+	for _, result := range results {
+		for _, e := range result.Evidence {
+			i := slices.IndexFunc(check.KnownIssues, func(issue *check.KnownIssue) bool { return issue.Slug == e.KnownIssue })
+			if result.Verdict == check.KnownUpstream && e.Object != nil && i >= 0 {
+				all = append(all, knownFailure{check.KnownIssues[i], result.Check, *e.Object})
+			}
+		}
+	}
+	return all
+}
+
+// stepOutcome says what happened to the step at an index; empty if the run did not reach it.
+func (s *Side) stepOutcome(index int) string {
+	switch b := s.Aborted; {
+	case b == nil || b.Index > index:
+		return "done"
+	case b.Index == index:
+		return "aborted: " + b.Reason
+	default:
+		return ""
+	}
+}
+
+// workloadDifferences returns a difference for each aborted workload. It is not compared if
+// a known upstream issue aborted the workload, otherwise undeclared. If both workloads were
+// aborted at the same step, see sameStepDifference.
+func workloadDifferences(subject, base *Side) []Difference {
+	mine, theirs := subject.Aborted, base.Aborted
+	if mine != nil && theirs != nil && mine.Index == theirs.Index {
+		return sameStepDifference(subject, base)
+	}
+	var all []Difference
+	for _, b := range []*Aborted{mine, theirs} {
+		if b == nil {
+			continue
+		}
+		d := stepDifference(b.Index, b.Step, subject, base)
+		if b.KnownIssue != nil {
+			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; the steps after it are not compared"
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// sameStepDifference compares two workloads that were aborted at the same step. Both are
+// wrong if neither, and equal if each, has a known upstream issue.
+func sameStepDifference(subject, base *Side) []Difference {
+	mine, theirs := subject.Aborted, base.Aborted
+	d := stepDifference(mine.Index, mine.Step, subject, base)
+	switch {
+	case mine.KnownIssue != nil && theirs.KnownIssue != nil:
+		return nil
+	case mine.KnownIssue == nil && theirs.KnownIssue == nil:
+		d.Classification = BothWrong
+	default:
+		d.Reason = "a known upstream issue aborted one run, but not the other"
+	}
+	return []Difference{d}
+}
+
+// stepDifference returns the outcomes of a step, without a classification.
+func stepDifference(index int, step string, subject, base *Side) Difference {
+	return Difference{
+		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
+		Subject: subject.stepOutcome(index), Base: base.stepOutcome(index),
+	}
+}
+
+// unfinishedDifferences compares runs of which at least one is incomplete. It compares only
+// the guarantees that failed until then.
+func unfinishedDifferences(subject, base *Side) []Difference {
+	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
+	all := []Difference{{
+		Aspect: Workloads, Object: "the run", What: "completion", Subject: outcome(subject), Base: outcome(base),
+		Classification: Undeclared, Reason: "only the checks that failed are compared",
+	}}
+	for _, d := range verdictDifferences(subject, base) {
+		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// abortedByKnownIssue returns the side whose workload a known upstream issue aborted before
+// the other's; nil if there is none.
+func abortedByKnownIssue(subject, base *Side) *Side {
+	short, other := subject, base
+	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
+		short, other = other, short
+	}
+	b := short.Aborted
+	if b == nil || b.KnownIssue == nil || other.Aborted != nil && other.Aborted.Index == b.Index {
+		return nil
+	}
+	return short
+}
+
+// dependsOnMissingSteps reports whether an end state depends on the steps that one run did
+// not complete: the other run changed the object during or after these steps, or the object
+// is what the failed step waited for, or belongs to it.
+func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
+	short, long := abortedByKnownIssue(subject, base), subject
+	if short == subject {
+		long = base
+	}
+	changed, ok := long.lastChanged[d.Object]
+	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
+}
+
+// followsMissingSteps reports whether a difference of milestones depends on the steps that
+// one run did not complete. Values before the failed step do not depend on them.
+func followsMissingSteps(d *Difference, subject, base *Side) bool {
+	step := abortedByKnownIssue(subject, base).Aborted.Index
+	switch kind := MilestoneKind(d.What); kind {
+	case Conditions, Events:
+		side, value := subject, d.Subject
+		if value == "" {
+			side, value = base, d.Base
+		}
+		return side.firstSeen[Milestone{kind, d.Object}][value] >= step
+	case Rollout:
+		return inSameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", "))
+	default:
+		return true
+	}
+}

@@ -1,0 +1,355 @@
+package compare
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Side is one run in a form that can be compared with other runs of the same scenario. All
+// objects in it have stable names.
+type Side struct {
+	Subject string // from the history: ours, upstream, exec:PATH
+	Results []check.Result
+	// End holds the fields of the objects that existed at the end, by stable name and path,
+	// such as "status.conditions[Available].reason".
+	End map[string]map[string]string
+	// Milestones are the values of each milestone during the run.
+	Milestones map[Milestone][]string
+	// Aborted describes how the workload was aborted; nil if it completed.
+	Aborted *Aborted
+	// Unfinished says why the run or its history is incomplete; empty if it is complete.
+	Unfinished string
+	Cost       Cost
+
+	// firstSeen has for each value of a milestone the last step (from 0) that had started when
+	// the value first occurred; -1 before the first step.
+	firstSeen map[Milestone]map[string]int
+	// lastChanged has for each name of End the last step (from 0) that had started when the
+	// object last changed; -1 before the first step.
+	lastChanged map[string]int
+	names       *names
+
+	// lostAnswers reports that the response to a write of a ReplicaSet, or an event about it,
+	// may have been lost.
+	lostAnswers bool
+	// stalledEvents reports that the last event of some component got no response, and may
+	// have delayed its later events to the end.
+	stalledEvents bool
+}
+
+// isNameOf reports whether a name of End is the name of an object in the evidence.
+func (s *Side) isNameOf(name string, object history.Ref) bool {
+	return name == s.names.stableName(&history.Object{Ref: object})
+}
+
+// isOrIsOwnedBy reports whether a name of End is the name of an object in the evidence or of
+// one that it owns. For objects that only the other run has, the other run's owners count.
+func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
+	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
+		if s.isNameOf(name, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// Milestone identifies a sequence or set of values that an object has during a run.
+type Milestone struct {
+	Kind   MilestoneKind
+	Object string // the stable name
+}
+
+// MilestoneKind is the kind of a milestone.
+type MilestoneKind string
+
+// The kinds of milestones.
+const (
+	// Rollout: the ReplicaSets of a Deployment in the order of their creation.
+	Rollout MilestoneKind = "rollout"
+	// Sizes: the values of a ReplicaSet's spec.replicas at which scaling changed direction.
+	Sizes MilestoneKind = "sizes"
+	// Conditions: the types, statuses and reasons of an object's conditions, as a set.
+	Conditions MilestoneKind = "conditions"
+	// Revisions: the values of a Deployment's revision annotation, in order.
+	Revisions MilestoneKind = "revisions"
+	// Events: the reasons of the events about objects of a kind, as a set.
+	Events MilestoneKind = "events"
+)
+
+// SideOf reads a run from its history and its results.
+func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
+	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
+	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
+		for record, err := range records {
+			if record != nil {
+				o.observe(record)
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	side := &Side{
+		Subject: o.subject, Results: results, Cost: cost, Aborted: abortedAt(o.failed, results),
+		Unfinished: o.unfinished(), lostAnswers: o.lostAnswers || len(o.pending) > 0, stalledEvents: len(o.stalledEvents) > 0, lastChanged: o.lastChanged, names: o.names,
+	}
+	if side.End, err = o.endState(); err != nil {
+		return nil, fmt.Errorf("reading the end state of a run: %w", err)
+	}
+	if side.Milestones, side.firstSeen, err = o.milestones(); err != nil {
+		return nil, fmt.Errorf("reading the milestones of a run: %w", err)
+	}
+	return side, nil
+}
+
+// observer collects the state of a run from its history.
+type observer struct {
+	subject       string
+	names         *names
+	ended         bool
+	step          int           // the last step that started, from 0
+	failed        *history.Step // the failed step that aborted the workload
+	gap           string        // the first gap in the history
+	died          string        // the last replica that died, and why
+	live          map[types.UID]*history.Object
+	lastChanged   map[string]int            // see [Side]
+	versions      []versionAtStep           // versions of owners, in order
+	events        []versionAtStep           // events that the subject created
+	pending       map[uint64]pendingRequest // writes of ReplicaSets and events without a response, by request ID
+	lostAnswers   bool
+	stalledEvents map[string]bool // components, see [Side]
+}
+
+// pendingRequest is a request without a response.
+type pendingRequest struct {
+	resource  string
+	component string // the source of a created event; empty for other requests
+}
+
+// componentOf returns the source component of an event.
+func componentOf(event *history.Object) string {
+	var body struct {
+		Source              struct{ Component string }
+		ReportingController string
+	}
+	if event == nil || json.Unmarshal(event.Body, &body) != nil {
+		return ""
+	}
+	return cmp.Or(body.Source.Component, body.ReportingController)
+}
+
+// versionAtStep is a version of an object and the last step that had started by then.
+type versionAtStep struct {
+	*history.Object
+	step int
+}
+
+// trackLostAnswers records lost responses and events: requests with an unknown result, and
+// replicas that ended.
+func (o *observer) trackLostAnswers(r *history.Record) {
+	switch {
+	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
+		(r.Request.Resource == replicaSets || isEvents(r.Request.Resource)):
+		o.pending[r.Request.ID] = pendingRequest{r.Request.Resource, componentOf(r.Request.Object)}
+	case r.Response != nil:
+		request, asked := o.pending[r.Response.ID]
+		delete(o.pending, r.Response.ID)
+		server := r.Response.ServerCode
+		undecided := server == 0 || server < 300 || server >= 500
+		switch {
+		case !isEvents(request.resource):
+		case r.Response.Code == 0:
+			o.stalledEvents[request.component] = true
+		default:
+			delete(o.stalledEvents, request.component)
+		}
+		o.lostAnswers = o.lostAnswers || asked && !r.Response.OK() && (isEvents(request.resource) || r.Response.Reached && undecided)
+	case r.Process != nil && isSubject(r.Process):
+		o.lostAnswers = o.lostAnswers || r.Process.Event == history.ProcessStopped || r.Process.Event == history.ProcessDied
+	}
+}
+
+// unfinished says why the run or its history is incomplete; empty if it is complete.
+func (o *observer) unfinished() string {
+	if o.ended || o.gap != "" {
+		return o.gap
+	}
+	return cmp.Or(o.died, "the history ends before the run did")
+}
+
+func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
+
+func isEvents(resource string) bool {
+	return resource == "events" || resource == "events.events.k8s.io"
+}
+
+func (o *observer) observe(r *history.Record) {
+	if !o.ended {
+		o.trackLostAnswers(r)
+	}
+	switch {
+	case o.ended:
+	case r.Start != nil:
+		o.subject = r.Start.Subject
+	case r.Phase != nil:
+		o.ended = r.Phase.Name == history.PhaseEnd
+	case r.Commit != nil:
+		object := &r.Commit.Object
+		o.names.observe(object)
+		o.lastChanged[o.names.endStateName(object)] = o.step
+		if r.Commit.Type == history.Deleted {
+			delete(o.live, object.UID)
+			return
+		}
+		o.live[object.UID] = object
+		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
+			o.versions = append(o.versions, versionAtStep{object, o.step})
+		}
+	case r.Gap != nil && o.gap == "":
+		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the other lines are the end of a log
+		o.gap = r.Gap.Source + ": " + detail
+	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
+		o.died = r.Process.Name + " died: " + r.Process.Detail
+	case r.Step != nil && r.Step.Event == history.StepBegun:
+		o.step = r.Step.Index
+	case r.Step != nil && r.Step.Event == history.StepFailed:
+		o.failed = r.Step
+	case r.Request != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource):
+		o.events = append(o.events, versionAtStep{r.Request.Object, o.step})
+	}
+}
+
+// Resources with special rules.
+const (
+	pods        = "pods"
+	deployments = "deployments.apps"
+	replicaSets = "replicasets.apps"
+	controllers = "replicationcontrollers"
+)
+
+// milestoneSet collects the values of milestones.
+type milestoneSet struct {
+	milestones map[Milestone][]string
+	firstSeen  map[Milestone]map[string]int // see [Side]
+}
+
+func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
+	m := Milestone{kind, object}
+	c.milestones[m] = append(c.milestones[m], value)
+	if c.firstSeen[m] == nil {
+		c.firstSeen[m] = map[string]int{}
+	}
+	if _, ok := c.firstSeen[m][value]; !ok {
+		c.firstSeen[m][value] = step
+	}
+}
+
+// milestones returns the milestones of owners and events.
+func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
+	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
+	for _, version := range o.versions {
+		if err := o.milestonesOf(version, &all); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", version.Ref, err)
+		}
+	}
+	for _, event := range o.events {
+		var body struct {
+			Reason                    string
+			InvolvedObject, Regarding struct{ Kind string }
+		}
+		if err := json.Unmarshal(event.Body, &body); err != nil {
+			return nil, nil, fmt.Errorf("an event: %w", err)
+		}
+		all.add(event.step, Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
+	}
+	for milestone, values := range all.milestones {
+		all.milestones[milestone] = milestone.Kind.normalize(values)
+	}
+	return all.milestones, all.firstSeen, nil
+}
+
+// milestonesOf adds the milestones of one version of an owner.
+func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
+	name := o.names.stableName(version.Object)
+	var body struct {
+		Spec   struct{ Replicas *int }
+		Status struct {
+			Conditions []struct{ Type, Status, Reason string }
+		}
+	}
+	if err := json.Unmarshal(version.Body, &body); err != nil {
+		return err
+	}
+	for _, c := range body.Status.Conditions {
+		all.add(version.step, Conditions, name, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
+	}
+	if owner := version.ControllerRef(); owner != nil && version.Resource == replicaSets {
+		all.add(version.step, Rollout, deployments+" "+owner.Name, name)
+		if body.Spec.Replicas != nil {
+			all.add(version.step, Sizes, name, fmt.Sprint(*body.Spec.Replicas))
+		}
+	}
+	if revision := version.Annotations[revisionAnnotation]; version.Resource == deployments && revision != "" {
+		all.add(version.step, Revisions, name, revision)
+	}
+	return nil
+}
+
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// normalize returns the values of a milestone that are compared.
+func (k MilestoneKind) normalize(values []string) []string {
+	switch k {
+	case Conditions, Events:
+		slices.Sort(values)
+		return slices.Compact(values)
+	case Rollout:
+		return firstOccurrences(values)
+	case Sizes:
+		return turningPoints(slices.Compact(values))
+	default:
+		return slices.Compact(values)
+	}
+}
+
+// firstOccurrences returns each value once, in order.
+func firstOccurrences(values []string) []string {
+	var first []string
+	for _, value := range values {
+		if !slices.Contains(first, value) {
+			first = append(first, value)
+		}
+	}
+	return first
+}
+
+// turningPoints returns the first and last value of a sequence of integers, and the values
+// at which it changes direction.
+func turningPoints(values []string) []string {
+	number := func(i int) int {
+		var n int
+		_, _ = fmt.Sscan(values[i], &n) // they were written by milestones
+		return n
+	}
+	var points []string
+	for i := range values {
+		inner := i > 0 && i < len(values)-1
+		if inner && (number(i-1) < number(i)) == (number(i) < number(i+1)) {
+			continue
+		}
+		points = append(points, values[i])
+	}
+	return points
+}

@@ -1,0 +1,97 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/kube-gauntlet/gauntlet/harness/compare"
+)
+
+// Compared writes comparisons for a terminal: for each scenario the differences that matter,
+// the number of the others by reason, and the cost.
+func Compared(w io.Writer, comparisons []Comparison) error {
+	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
+}
+
+// ComparedMarkdown writes the same as [Compared], as Markdown.
+func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
+	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
+}
+
+// style formats tables, texts and paths.
+type style struct {
+	table      func(table.Writer) string
+	text, path func(string) string
+}
+
+func asIs(text string) string { return text }
+
+func compared(w io.Writer, comparisons []Comparison, s style) error {
+	var b strings.Builder
+	explain := false
+	for i := range comparisons {
+		summary := comparisons[i].summarize()
+		summary.write(&b, s)
+		comparisons[i].writeCosts(&b, s)
+		explain = explain || len(summary.Differences)+len(summary.Others) > 0
+	}
+	if explain {
+		b.WriteString(classificationLegend + "\n\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing a comparison: %w", err)
+	}
+	return nil
+}
+
+func (c *comparisonSummary) write(b *strings.Builder, s style) {
+	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.Counts)
+	for _, d := range c.Differences {
+		fmt.Fprintf(b, "- %s: %s, %s\n", d.Classification, s.text(d.Object), s.text(aspect(d.Difference)))
+		fmt.Fprintf(b, "  - %s: %s; %s: %s\n", s.text(c.Subject), s.text(cmp.Or(d.Subject, "none")), s.text(c.Base), s.text(cmp.Or(d.Base, "none")))
+		if d.Reason != "" {
+			fmt.Fprintf(b, "  - %s\n", s.text(d.Reason))
+		}
+		fmt.Fprintf(b, "  - in %s pairs, first with seed %d: %s and %s\n", d.In(), d.first.Subject.Seed,
+			s.path(d.first.Subject.Directory), s.path(d.first.Base.Directory))
+	}
+	for _, group := range c.Others {
+		fmt.Fprintf(b, "- %s, %d: %s\n", group.Classification, len(group.All), s.text(group.Reason))
+	}
+	if len(c.Differences)+len(c.Others) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// writeCosts writes the costs that [Comparison.shownCosts] returns.
+func (c *Comparison) writeCosts(b *strings.Builder, s style) {
+	if reason := c.costSkippedReason(); reason != "" {
+		b.WriteString(reason + "\n\n")
+	}
+	shown := c.shownCosts()
+	if len(shown) == 0 {
+		return
+	}
+	costs := costsOf(c.Subject, c.Base, shown)
+	fmt.Fprintf(b, "%s\n\n%s", s.table(costs.table()), costs.How())
+	if rest := len(c.Ratios) - len(shown); rest > 0 {
+		fmt.Fprintf(b, "; no difference shown for %d more costs", rest)
+	}
+	b.WriteString("\n\n")
+}
+
+// shownCosts returns the costs that differ, and those that a reader always expects.
+func (c *Comparison) shownCosts() []compare.Ratio {
+	always := []string{
+		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,
+	}
+	return slices.DeleteFunc(slices.Clone(c.Ratios), func(r compare.Ratio) bool {
+		finding, _ := r.Finding()
+		return finding == compare.Same && !slices.Contains(always, r.Metric)
+	})
+}

@@ -1,0 +1,136 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// maxRecords is the number of records that the timeline renders in full, plus a quarter
+// after the first violation. It bounds the memory and the size of the page. Runs of minutes
+// have a tenth of that.
+const maxRecords = 200_000
+
+// dropEvery is the number of records after which state is dropped that only the rendering
+// of nearby records needs.
+const dropEvery = 10_000
+
+// window is the displayed window of a history, by Seq, both ends included.
+type window struct{ from, to int64 }
+
+// windowAround returns the window that shows the first violation and mostly the records
+// before it. The last record of a violation counts. If the first records contain the
+// violation, or if there is none, the window starts at the first record.
+func windowAround(results []check.Result, most int64) window {
+	first := int64(0)
+	for _, result := range results {
+		for _, e := range result.Evidence {
+			if len(e.Records) == 0 {
+				continue
+			}
+			if seen := slices.Max(e.Records); first == 0 || seen < first {
+				first = seen
+			}
+		}
+	}
+	after := most / 4
+	if first <= most {
+		return window{1, max(most, first+after)}
+	}
+	return window{first - (most - after) + 1, first + after}
+}
+
+// contains reports whether a record is in the window.
+func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
+
+// observeOutside reads a record outside the window. It still renders phases, steps,
+// processes, gaps and the main events of faults, which give readers an orientation.
+func (b *builder) observeOutside(r *history.Record) error {
+	switch {
+	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
+		return b.drawRecord(r)
+	case r.Fault != nil:
+		if e := r.Fault.Event; e == history.FaultInjected || e == history.FaultHealed || e == history.FaultFailed {
+			return b.drawRecord(r)
+		}
+	case r.Response != nil: // of a rendered request, or a watch
+		b.response(r)
+	case r.Seq > max(b.window.to, b.lastCited): // no later record needs it
+	case r.Commit != nil:
+		s, err := b.remember(r)
+		if err == nil && r.Commit.Type == history.Deleted {
+			b.dropObject(&r.Commit.Object)
+		}
+		if err == nil && r.Seq < b.window.from {
+			b.counts.observe(r, s)
+		}
+		return err
+	case r.Request != nil && r.Request.Verb == "watch":
+		b.requests[r.Request.ID] = &request{opened: r.At}
+	case r.WatchClosed != nil:
+		delete(b.requests, r.WatchClosed.ID)
+	}
+	return nil
+}
+
+// remember keeps the state of a version that later records need.
+func (b *builder) remember(r *history.Record) (state, error) {
+	o := &r.Commit.Object
+	s, err := stateOf(o)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", o.Ref, err)
+	}
+	b.committedAt[o.Version] = r.At
+	if o.Resource == pods {
+		b.podTrackOf(o)
+	} else if title := b.title(o.Ref); b.orders[title] == (trackOrder{}) {
+		b.orders[title] = b.orderOf(o)
+	}
+	return s, nil
+}
+
+// dropObject drops the track order of a deleted object without a track.
+func (b *builder) dropObject(o *history.Object) {
+	title := b.title(o.Ref)
+	delete(b.podTracks, title)
+	if _, drawn := b.tracks[title]; !drawn {
+		delete(b.orders, title)
+	}
+}
+
+// dropOld drops, at intervals outside the window and at its start, the state that only the
+// rendering of nearby records needs.
+func (b *builder) dropOld(r *history.Record) {
+	begins := r.Seq == b.window.from && r.Seq > 1
+	now := r.Seq%dropEvery == 0
+	if begins || now && r.Seq < b.window.from {
+		b.counts.dropOld()
+	}
+	if now && (r.Seq < b.window.from-dropEvery || r.Seq > b.window.to+dropEvery) {
+		clear(b.committedAt)
+	}
+}
+
+// updateDisplayed extends the time of the displayed window.
+func (b *builder) updateDisplayed(r *history.Record) {
+	switch {
+	case r.Seq < b.window.from:
+		b.t.Displayed.From = r.At
+	case r.Seq <= b.window.to:
+		b.t.Displayed.To = r.At
+	}
+}
+
+// complete reports whether all records are in the window.
+func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
+
+// omitted says which records are not rendered; empty for none.
+func (b *builder) omitted() string {
+	if b.complete() {
+		return ""
+	}
+	return fmt.Sprintf("the history has %d records; this timeline shows records %d to %d (%.1f s to %.1f s) in full; from the others it shows steps, processes, gaps, the start, failure and end of faults, and cited records",
+		b.last, b.window.from, min(b.window.to, b.last), b.t.Displayed.From.Seconds(), b.t.Displayed.To.Seconds())
+}
