@@ -41,8 +41,8 @@ type Results struct {
 	Passed []reports.Run
 }
 
-// failedStartsMax is the number of consecutive runs that may fail to start. A single
-// failure may be temporary; more have a permanent cause.
+// failedStartsMax is the number of consecutive failed starts that ends a campaign.
+// Fewer may have a temporary cause.
 const failedStartsMax = 3
 
 // Run runs the series until it ends, the duration is over, or ctx ends, which is no

@@ -71,7 +71,7 @@ func (f *fixture) options() FollowOptions {
 	return FollowOptions{Etcd: f.etcd, Namespace: namespace, Recorder: f.recorder}
 }
 
-// The methods create, change and remove create, label and delete a Service.
+// create creates a Service. change sets its label, and remove deletes it.
 func (f *fixture) create(name string) {
 	f.t.Helper()
 	_, err := f.admin.CoreV1().Services(namespace).Create(f.t.Context(), &corev1.Service{

@@ -184,7 +184,7 @@ func (m *monitor) waitConverged(ctx context.Context) bool {
 }
 
 // waitQuiet returns true when the subject has written nothing for d. It returns false
-// at a write, when something no longer is converged, or when ctx ends.
+// at a write, when something is no longer converged, or when ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

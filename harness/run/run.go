@@ -56,7 +56,7 @@ type Options struct {
 	// scenarios with faults.
 	Direct bool
 	// KeepUp, if set, is called after the run, before anything is torn down. The
-	// tear-down begins when it returns.
+	// teardown begins when it returns.
 	KeepUp func(ctx context.Context, kubeconfig string)
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
@@ -184,7 +184,7 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// tearDownTimeout bounds the tear-down, which also runs after the run's context is
+// tearDownTimeout bounds the teardown, which also runs after the run's context is
 // canceled.
 const tearDownTimeout = 30 * time.Second
 

@@ -37,7 +37,7 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is an existing standing cluster, or the state that one has left.
+// Cluster is a standing cluster, or the state that a removed or failed one has left.
 type Cluster struct {
 	// Name is unique among the clusters that exist.
 	Name     string

@@ -12,9 +12,9 @@ import (
 // roles allow only that name.
 const (
 	leaseName = "kube-controller-manager"
-	// LeaseNamespace is the namespace of the lease on a cluster of the run's own. No
-	// other component uses this lease there, because the other controllers run without
-	// leader election.
+	// LeaseNamespace is the namespace of the lease, unless the run uses an existing
+	// cluster. No other component uses this lease there, because the other controllers
+	// run without leader election.
 	LeaseNamespace = "kube-system"
 )
 
