@@ -1,7 +1,7 @@
 // Package admission contains the faults that make the API server refuse what the subject
-// creates: name conflicts, quotas, admission policies and a terminating namespace. A policy
-// can also prevent the scheduling of its pods. The faults create the reason for the refusal;
-// the API server refuses by itself.
+// creates. They are name conflicts, quotas, admission policies and a terminating
+// namespace. A policy can also prevent the scheduling of its pods. The faults create the
+// reason for the refusal; the API server refuses by itself.
 package admission
 
 import (

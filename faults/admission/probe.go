@@ -58,8 +58,8 @@ func probeTemplate() corev1.PodTemplateSpec {
 	}
 }
 
-// awaitRefused waits until the API server refuses a probe with an error that contains the
-// name of the policy or quota; or, if refused is false, until it no longer does. Other
+// awaitRefused waits until the API server refuses a probe because of the named policy or
+// quota. If refused is false, it waits until the API server no longer does. Other
 // policies may refuse the probe in either case.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)

@@ -53,8 +53,8 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew does not draw a clock that is far ahead: a pod that became ready in the future
-// becomes available that much later.
+// sampleSkew does not draw a clock that is far ahead. A pod that became ready in the
+// future would become available that much later.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}

@@ -144,8 +144,8 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 	return refused, errors.Join(all...)
 }
 
-// evictable returns the pods on the given nodes that a drain evicts, sorted by name: pods
-// with a controller that are not terminating.
+// evictable returns the pods on the given nodes that a drain evicts, sorted by name. They
+// have a controller and are not terminating.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

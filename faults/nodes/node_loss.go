@@ -168,9 +168,9 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 
 func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
 
-// markNodeLost writes the conditions that the node controller writes after its grace period:
-// the node's Ready condition is Unknown, and its pods are not ready. The node controller
-// then adds the taints and evicts the pods.
+// markNodeLost writes the conditions that the node controller writes after its grace
+// period. The node's Ready condition becomes Unknown, and its pods are not ready. The
+// node controller then adds the taints and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -1,5 +1,5 @@
-// Package nodes contains the faults of nodes and of the pods on them: cordon, drain, taint,
-// and the ways in which a node is lost.
+// Package nodes contains the faults of nodes and of the pods on them. Nodes are cordoned,
+// drained, tainted or lost.
 //
 // The faults never pick a control-plane node. Losing one would also affect the control plane
 // and a subject that runs in pods, which are separate faults.

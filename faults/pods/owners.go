@@ -40,7 +40,7 @@ var Disown = faults.Type{
 		{Name: "how", Description: "The change of the controllerRef: remove it (strip), or replace it with that of an object that no controller reconciles (give).", Bounds: "one of " + strings.Join(disownActions, ", ")},
 	}, targetParams...),
 	New:                NewDisown,
-	NotGeneratedReason: "a pod disowned while its controller deletes it leaves both ours and upstream waiting for 5 minutes",
+	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",
 }
 
 // targetParams documents the fields of [Targets].

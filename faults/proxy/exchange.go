@@ -50,8 +50,9 @@ type exchange struct {
 	hook   *hook[RequestFault]
 }
 
-// serve handles the request from its first byte to the end of its response: record the
-// request, match the faults, inject the effect, forward, record and deliver the response.
+// serve handles a request from its first byte to the end of its response. The steps are:
+// record the request, match the faults, inject the effect, forward, record and deliver
+// the response.
 func (x *exchange) serve() {
 	body, err := x.readRequest()
 	if err != nil { // an incomplete request is not recorded

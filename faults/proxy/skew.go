@@ -46,12 +46,12 @@ type requestRef struct {
 	resource string
 }
 
-// SkewClock shifts the timestamps that the API server and the nodes set by the given
-// duration, in everything that the subject receives from now on. These are creationTimestamp
-// and deletionTimestamp of all objects, all timestamps in the status of pods, and the
-// timestamps in the conditions of nodes. Timestamps that other clients set, such as the
-// subject, and managedFields are not shifted. When the subject updates an object, the proxy
-// restores the original timestamps.
+// SkewClock shifts the timestamps of the API server and the nodes by the given duration.
+// It applies to everything that the subject receives from now on. The shifted timestamps
+// are creationTimestamp and deletionTimestamp of all objects, all timestamps in the
+// status of pods, and the timestamps in the conditions of nodes. Timestamps that other
+// clients set, such as the subject, and managedFields are not shifted. When the subject
+// updates an object, the proxy restores the original timestamps.
 //
 // API timestamps have a resolution of one second. For a shift that is not a whole number of
 // seconds, a matching fraction of all timestamps is shifted by one more second. The same

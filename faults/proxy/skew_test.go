@@ -16,9 +16,8 @@ import (
 
 var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestSkewTimeMovesSecondsInOrder checks that a shift by whole seconds applies to all
-// timestamps, that a fraction applies to a matching part of them, and that their order is
-// kept.
+// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps.
+// Whole seconds apply to all timestamps, a fraction to a matching part of them.
 func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
