@@ -24,22 +24,22 @@ func TestAddresses(t *testing.T) {
 	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
 		{name: "as its pods are", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
-		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "a pod is left out", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
 		{name: "it was not ready until a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "it has been ready for long", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
 			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
@@ -54,7 +54,7 @@ func TestAddresses(t *testing.T) {
 			h.wait(1500 * time.Millisecond)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "a pod that is being deleted", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.terminate(c.one))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
@@ -63,7 +63,7 @@ func TestAddresses(t *testing.T) {
 			h.remove(c.one)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "a pod that has long gone", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.remove(c.one)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
@@ -75,12 +75,12 @@ func TestAddresses(t *testing.T) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "it has had it for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: withService(func(h *historyBuilder, c cast) {
+		{name: "without the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
@@ -111,7 +111,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 		{name: "listed just now", want: Pass, build: func(h *historyBuilder) {
 			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
 		}},
-		{name: "listed long ago", want: Fail, evidence: "list nothing of pod", build: func(h *historyBuilder) {
+		{name: "listed long ago", want: Fail, evidence: "list nothing for pod", build: func(h *historyBuilder) {
 			known := begin(h)
 			h.wait(time.Minute)
 			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)

@@ -48,7 +48,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.running(deliveredReplicaSet(h, 1), 1)
 			h.updateStatus(renewed(h), counts(1)).answered(200)
 		}},
-		{name: "a pod that matches no more is left", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+		{name: "a pod that matches no more is left", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
@@ -66,7 +66,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.release(pod, rs).answered(500)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it was released once, and has strayed again", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+		{name: "it was released once, and has strayed again", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
 			unmatch(h, pod)
@@ -83,7 +83,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			unmatch(h, pod)
 			h.updateStatus(rs, counts(1)).answered(200)
 		}},
-		{name: "an orphan is left", want: Fail, evidence: "had not tried to adopt pod web-1", build: func(h *historyBuilder) {
+		{name: "an orphan is left", want: Fail, evidence: "without an attempt to adopt pod ns/web-1", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.pod(nil, "web"))
 			h.updateStatus(renewed(h), counts(0)).answered(200)

@@ -19,7 +19,7 @@ func TestBurstLimit(t *testing.T) {
 		{name: "500 creates not observed", want: Pass, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 1200), 500)
 		}},
-		{name: "501 creates not observed", want: Fail, evidence: "501 pods being created", build: func(h *historyBuilder) {
+		{name: "501 creates not observed", want: Fail, evidence: "501 outstanding creates of pods", build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 1200), 501)
 		}},
 		{name: "500 creates, observed, and 500 more", want: Pass, build: func(h *historyBuilder) {
@@ -50,7 +50,7 @@ func TestBurstLimit(t *testing.T) {
 			h.wait(5 * time.Minute)
 			h.createAll(rs, 500)
 		}},
-		{name: "501 deletes not observed", want: Fail, evidence: "501 pods being deleted", build: func(h *historyBuilder) {
+		{name: "501 deletes not observed", want: Fail, evidence: "501 outstanding deletes of pods", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 600)
 			pods := h.running(rs, 600)
 			h.deliver(h.scale("web", 0))

@@ -24,22 +24,22 @@ func TestCacheSynced(t *testing.T) {
 			rs := deliveredReplicaSet(h, 1)
 			succeed(h.create(rs))
 		}},
-		{name: "a pod is made before pods are known (R28)", want: Fail, evidence: "before it had been told which pods there are", build: func(h *historyBuilder) {
+		{name: "a pod is made before pods are known (R28)", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			rs := owner(h)
 			starts(h, podResource)
 			h.create(rs).answered(201)
 		}},
-		{name: "a status is written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+		{name: "a status is written before pods are known", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			rs := owner(h)
 			starts(h, podResource)
 			h.updateStatus(rs, fields{"replicas": 0}).answered(200)
 		}},
-		{name: "a ReplicaSet is made before they are known (D5)", want: Fail, evidence: "which replicasets.apps there are", build: func(h *historyBuilder) {
+		{name: "a ReplicaSet is made before they are known (D5)", want: Fail, evidence: "before its cache of replicasets.apps had synced", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
 			starts(h, replicaSetResource)
 			h.createReplicaSet("web", "v1", 1).answered(409)
 		}},
-		{name: "Endpoints are written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+		{name: "Endpoints are written before pods are known", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			starts(h, podResource)
 			h.writeEndpoints("update", "web").answered(200)

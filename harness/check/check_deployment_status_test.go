@@ -38,7 +38,7 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 func TestDeadlineInFavorOfController(t *testing.T) {
 	half := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
-		{name: "it is not told, and nothing excuses that", want: Fail, evidence: "after its deadline of 4s", build: func(h *historyBuilder) {
+		{name: "it is not told, and nothing excuses that", want: Fail, evidence: "after the progress deadline of 4s", build: func(h *historyBuilder) {
 			d := overdue(h, half, [2]int{6, 2}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 15)).answered(200)
 		}},
@@ -128,11 +128,11 @@ func TestDeploymentStatus(t *testing.T) {
 		{name: "a deadline that was long missed has been told of", want: Pass, build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 10, 2), progress(false, "ProgressDeadlineExceeded", 15)).answered(200)
 		}},
-		{name: "it was missed though old pods might have gone (D15)", want: Fail, evidence: "wrote the condition Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "it was missed though old pods might have gone (D15)", want: Fail, evidence: "wrote condition Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			stuck(h, 10, 4)
 			h.writeDeploymentStatus(h.find("web"), with(with(with(progress(false, "ProgressDeadlineExceeded", 15), "readyReplicas", 10), "availableReplicas", 10), "unavailableReplicas", 2)).answered(200)
 		}},
-		{name: "it is not told (D11)", want: Fail, evidence: "wrote the condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
+		{name: "it is not told (D11)", want: Fail, evidence: "wrote condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 10, 2), progress(true, "ReplicaSetUpdated", 15)).answered(200)
 		}},
 		{name: "it was missed a moment ago", want: Pass, build: func(h *historyBuilder) {
@@ -196,7 +196,7 @@ func TestDeploymentStatus(t *testing.T) {
 				condition("Progressing", "True", "FoundNewReplicaSet", 6),
 			}}).answered(200)
 		}},
-		{name: "said to be available, though too few are", want: Fail, evidence: "the condition Available False", build: func(h *historyBuilder) {
+		{name: "said to be available, though too few are", want: Fail, evidence: "condition Available=False", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
 		}},
 		{name: "a generation that is yet to come", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
@@ -208,7 +208,7 @@ func TestDeploymentStatus(t *testing.T) {
 			h.deliver(h.revise("web", "status", fields{"observedGeneration": 2}))
 			h.writeDeploymentStatus(h.find("web"), sums(12, 6, 10, 2)).answered(200)
 		}},
-		{name: "a failure that no ReplicaSet has", want: Fail, evidence: "wrote the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "a failure that no ReplicaSet has", want: Fail, evidence: "wrote condition ReplicaFailure", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(half(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
 		}},
 		{name: "the failure of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
@@ -253,16 +253,16 @@ func TestFailurePassedOn(t *testing.T) {
 		{name: "too late, and its new ReplicaSet fails", want: Pass, build: func(h *historyBuilder) {
 			says(h, stuck(h, "web-v2"), deadlineExceeded, failure)
 		}},
-		{name: "too late, and nobody hears that its new ReplicaSet fails", want: Fail, evidence: "(ProgressDeadlineExceeded), and no condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "too late, and nobody hears that its new ReplicaSet fails", want: Fail, evidence: "(ProgressDeadlineExceeded) without condition ReplicaFailure", build: func(h *historyBuilder) {
 			says(h, stuck(h, "web-v2"), deadlineExceeded)
 		}},
-		{name: "too late, and nobody hears that its old ReplicaSet fails", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "too late, and nobody hears that its old ReplicaSet fails", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			says(h, stuck(h, "web-v1"), deadlineExceeded)
 		}},
 		{name: "too late, and none fails", want: Pass, build: func(h *historyBuilder) {
 			says(h, stuck(h), deadlineExceeded)
 		}},
-		{name: "too late, and its new ReplicaSet began to fail long before that", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "too late, and its new ReplicaSet began to fail long before that", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.wait(-3500 * time.Millisecond)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
@@ -317,20 +317,20 @@ func TestProgress(t *testing.T) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told before it is too late (D10)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "told before it is too late (D10)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "False", deadlineExceeded, 590)
 		}},
-		{name: "measured from the end of the rollout before (D10, trap 28)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "measured from the end of the rollout before (D10, trap 28)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			said(h, newReplicaSetAvailable, 9)
 			says(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told while it is paused", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "told while it is paused", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			says(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told of what is at its end", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "told of what is at its end", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 10)
 			says(h, "False", deadlineExceeded, 602)
 		}},
@@ -338,15 +338,15 @@ func TestProgress(t *testing.T) {
 			said(h, replicaSetUpdated, 10)
 			says(h, "True", newReplicaSetAvailable, 10)
 		}},
-		{name: "said to be at its end, and is not", want: Fail, evidence: "Progressing True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
+		{name: "said to be at its end, and is not", want: Fail, evidence: "Progressing=True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "True", newReplicaSetAvailable, 10)
 		}},
-		{name: "progress without any", want: Fail, evidence: "Progressing True (ReplicaSetUpdated) anew", build: func(h *historyBuilder) {
+		{name: "progress without any", want: Fail, evidence: "Progressing=True (ReplicaSetUpdated) with a new lastUpdateTime", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "True", replicaSetUpdated, 10)
 		}},
-		{name: "a reason of the other status", want: Fail, evidence: "Progressing True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "a reason of the other status", want: Fail, evidence: "Progressing=True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "True", deadlineExceeded, 602)
 		}},
@@ -358,11 +358,11 @@ func TestProgress(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"paused": false}))
 			says(h, "Unknown", deploymentResumed, 20)
 		}},
-		{name: "resumed, and never was paused", want: Fail, evidence: "Progressing Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
+		{name: "resumed, and never was paused", want: Fail, evidence: "Progressing=Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
 			said(h, replicaSetUpdated, 9)
 			says(h, "Unknown", deploymentResumed, 20)
 		}},
-		{name: "a new reason with the time of the old one", want: Fail, evidence: "as of", build: func(h *historyBuilder) {
+		{name: "a new reason with the time of the old one", want: Fail, evidence: "with lastUpdateTime", build: func(h *historyBuilder) {
 			said(h, newReplicaSetAvailable, 9)
 			h.at = 100 * time.Second
 			h.deliver(h.revise("web", "status", nil))
@@ -371,7 +371,7 @@ func TestProgress(t *testing.T) {
 				condition("Progressing", "True", "NewReplicaSetCreated", 1),
 			}}).answered(200)
 		}},
-		{name: "without a deadline", want: Fail, evidence: "the condition Progressing True (FoundNewReplicaSet)", build: func(h *historyBuilder) {
+		{name: "without a deadline", want: Fail, evidence: "condition Progressing=True (FoundNewReplicaSet)", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
 			h.replicaSetOf("web", "v1", 10, 10)
 			h.deliver(h.revise("web", "status", sums(10, 10, 10, 0)))

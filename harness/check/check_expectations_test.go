@@ -30,7 +30,7 @@ func TestExpectations(t *testing.T) {
 			h.wait(time.Second)
 			h.deliver(pods[2])
 		}},
-		{name: "creates again what it has not observed", want: Fail, evidence: "create that no view called for, with 4 creates", build: func(h *historyBuilder) {
+		{name: "creates again what it has not observed", want: Fail, evidence: "sent a create that its cache did not justify: 0 active pods, 3 wanted, 4 creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.create(rs)
@@ -157,7 +157,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.terminate(pods[1]))
 			h.delete(pods[2]).answered(200)
 		}},
-		{name: "deletes more before it has observed", want: Fail, evidence: "delete that no view called for", build: func(h *historyBuilder) {
+		{name: "deletes more before it has observed", want: Fail, evidence: "sent a delete that its cache did not justify", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -166,7 +166,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 0))
 			h.delete(pods[2])
 		}},
-		{name: "deletes a pod again", want: Fail, evidence: "again before it had observed", build: func(h *historyBuilder) {
+		{name: "deletes a pod again", want: Fail, evidence: "again before it observed", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -181,7 +181,7 @@ func TestExpectations(t *testing.T) {
 			h.delete(pods[0]).lost()
 			h.delete(pods[0]).answered(404)
 		}},
-		{name: "creates while deletes are not observed", want: Fail, evidence: "2 deletes not observed", build: func(h *historyBuilder) {
+		{name: "creates while deletes are not observed", want: Fail, evidence: "2 deletes not yet observed", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))

@@ -53,21 +53,21 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(time.Second)
 			works(h)
 		}},
-		{name: "works before it leads", want: Fail, evidence: "before it was told that the lease is its own", build: func(h *historyBuilder) {
+		{name: "works before it leads", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.findLease("other")
 			h.renew("me").answered(409)
 			works(h)
 		}},
-		{name: "works while the outcome of its bid is unknown", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "works while the outcome of its bid is unknown", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me")
 			works(h)
 		}},
-		{name: "believes a look at the lease", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "believes a look at the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me").answered(500)
 			h.findLease("me")
 			works(h)
 		}},
-		{name: "works on when the lease has run out", want: Fail, evidence: "17s after it last renewed the lease, which lasts 15s", build: func(h *historyBuilder) {
+		{name: "works on when the lease has run out", want: Fail, evidence: "17s after it last renewed the lease, which has a duration of 15s", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.renew("me").answered(500)
@@ -130,7 +130,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(17 * time.Second)
 			works(h)
 		}},
-		{name: "works on after it gave the lease back", want: Fail, evidence: "after it gave the lease back", build: func(h *historyBuilder) {
+		{name: "works on after it gave the lease back", want: Fail, evidence: "after it released the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
 			h.wait(2 * time.Second)
@@ -141,7 +141,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.renew("").answered(200)
 			works(h)
 		}},
-		{name: "another life must lead anew", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "another life must lead anew", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.restart("subject-0")
 			h.findLease("me")

@@ -17,7 +17,7 @@ func TestMaxSurge(t *testing.T) {
 			rolls(h, rollingUpdate("25%", 0))
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 		}},
-		{name: "one too many", want: Fail, evidence: "raised ReplicaSet web-v2 to 4, which makes 14", build: func(h *historyBuilder) {
+		{name: "one too many", want: Fail, evidence: "scaled ReplicaSet web-v2 up to 4, for a total of 14 replicas", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate("25%", 0))
 			h.createReplicaSet("web", "v2", 4).applyAndAnswer()
 		}},
@@ -25,7 +25,7 @@ func TestMaxSurge(t *testing.T) {
 			rolls(h, rollingUpdate("1%", 0))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "none allowed (D14)", want: Fail, evidence: "which makes 11", build: func(h *historyBuilder) {
+		{name: "none allowed (D14)", want: Fail, evidence: "for a total of 11 replicas", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate(0, 0))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
@@ -45,7 +45,7 @@ func TestMaxSurge(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			h.createReplicaSet("web", "v3", 3).applyAndAnswer()
 		}},
-		{name: "it has been shown that one long ago", want: Fail, evidence: "which makes 16", build: func(h *historyBuilder) {
+		{name: "it has been shown that one long ago", want: Fail, evidence: "for a total of 16 replicas", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate(3, 0))
 			h.deliver(h.createReplicaSet("web", "v2", 3).applyAndAnswer())
 			h.wait(3 * time.Second)
@@ -64,12 +64,12 @@ func TestMaxSurge(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"replicas": 10}))
 			h.createReplicaSet("web", "v2", 2).applyAndAnswer()
 		}},
-		{name: "for one that it has not been told of", want: Fail, evidence: "which makes 12", build: func(h *historyBuilder) {
+		{name: "for one that it has not been told of", want: Fail, evidence: "for a total of 12 replicas", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate(0, 1))
 			h.revise("web", "spec", fields{"replicas": 12})
 			h.createReplicaSet("web", "v2", 2).applyAndAnswer()
 		}},
-		{name: "too high after a resume, from stale annotations (D17)", want: Fail, evidence: "raised ReplicaSet web-v2 to 8", build: func(h *historyBuilder) {
+		{name: "too high after a resume, from stale annotations (D17)", want: Fail, evidence: "scaled ReplicaSet web-v2 up to 8", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate(2, 0))
 			half := h.replicaSetOf("web", "v2", 2, 2)
 			h.deliver(h.revise("web", "spec", fields{"paused": true, "replicas": 8}))
@@ -78,7 +78,7 @@ func TestMaxSurge(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.resize(half, 8).applyAndAnswer()
 		}},
-		{name: "from a version of the ReplicaSet that is long replaced", want: Fail, evidence: "raised ReplicaSet web-v2 to 3", build: func(h *historyBuilder) {
+		{name: "from a version of the ReplicaSet that is long replaced", want: Fail, evidence: "scaled ReplicaSet web-v2 up to 3", build: func(h *historyBuilder) {
 			rolls(h, rollingUpdate(2, 0))
 			half := h.replicaSetOf("web", "v2", 2, 2)
 			h.wait(3 * time.Second)

@@ -18,11 +18,11 @@ func TestMaxUnavailable(t *testing.T) {
 			rolls(h, 10, 10, 0, 0)
 			h.resize(h.find("web-v1"), 8).applyAndAnswer()
 		}},
-		{name: "a percentage of unavailability rounds down", want: Fail, evidence: "lowered ReplicaSet web-v1 to 7, which leaves 7 available", build: func(h *historyBuilder) {
+		{name: "a percentage of unavailability rounds down", want: Fail, evidence: "scaled ReplicaSet web-v1 down to 7, which leaves 7 pods available", build: func(h *historyBuilder) {
 			rolls(h, 10, 10, 0, 0)
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
-		{name: "though the new pods are not available (D16)", want: Fail, evidence: "which leaves 6 available", build: func(h *historyBuilder) {
+		{name: "though the new pods are not available (D16)", want: Fail, evidence: "which leaves 6 pods available", build: func(h *historyBuilder) {
 			rolls(h, 8, 8, 2, 0)
 			h.resize(h.find("web-v1"), 6).applyAndAnswer()
 		}},
@@ -56,7 +56,7 @@ func TestMaxUnavailable(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "once that is done", want: Fail, evidence: "lowered ReplicaSet web-v1 to 1", build: func(h *historyBuilder) {
+		{name: "once that is done", want: Fail, evidence: "scaled ReplicaSet web-v1 down to 1", build: func(h *historyBuilder) {
 			rolls(h, 8, 8, 2, 2)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
@@ -65,7 +65,7 @@ func TestMaxUnavailable(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "of two ReplicaSets in one go", want: Fail, evidence: "lowered ReplicaSet web-v2 to 0, which leaves 4 available", build: func(h *historyBuilder) {
+		{name: "of two ReplicaSets in one go", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 0, which leaves 4 pods available", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(0, 2))
 			for _, version := range []string{"v1", "v2"} {
 				h.replicaSetOf("web", version, 4, 4)

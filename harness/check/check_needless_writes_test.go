@@ -61,13 +61,13 @@ func TestNeedlessWrites(t *testing.T) {
 				h.deliver(rs)
 			}
 		}},
-		{name: "writes what is there", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times though nothing in it was to change", build: func(h *historyBuilder) {
+		{name: "writes what is there", want: Fail, evidence: "sent 6 updates of replicasets.apps ns/web that changed nothing", build: func(h *historyBuilder) {
 			rs := reported(h)
 			for range 6 {
 				sends(h, rs, rs, 200)
 			}
 		}},
-		{name: "writes what is there, from no version", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "writes what is there, from no version", want: Fail, evidence: "sent 6 updates of replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := reported(h)
 			blind := *rs
 			blind.Version = 0
@@ -97,7 +97,7 @@ func TestNeedlessWrites(t *testing.T) {
 				step.answered(200)
 			}
 		}},
-		{name: "writes of a Deployment what is there", want: Fail, evidence: "wrote deployments.apps ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "writes of a Deployment what is there", want: Fail, evidence: "sent 6 updates of deployments.apps ns/web", build: func(h *historyBuilder) {
 			d := h.deployment("web", 10, nil)
 			for range 6 {
 				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
@@ -114,7 +114,7 @@ func TestNeedlessWrites(t *testing.T) {
 				h.restart(h.subject)
 			}
 		}},
-		{name: "gives Endpoints a new trigger time alone", want: Fail, evidence: "wrote endpoints ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "gives Endpoints a new trigger time alone", want: Fail, evidence: "sent 6 updates of endpoints ns/web", build: func(h *historyBuilder) {
 			republishes(h, 6, 1, func(*history.Object) {})
 		}},
 		{name: "labels them anew", want: Pass, build: func(h *historyBuilder) {

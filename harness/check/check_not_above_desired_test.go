@@ -22,7 +22,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.createAll(rs, 4)
 			h.creates(rs, 2)
 		}},
-		{name: "made again because they do not come into view (trap 9)", want: Fail, evidence: "created pod 4 of 3, 3 of them made so long ago", build: func(h *historyBuilder) {
+		{name: "made again because they do not come into view (trap 9)", want: Fail, evidence: "created pod 4 of 3; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -53,7 +53,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.scale("web", 5))
 			h.createAll(rs, 2)
 		}},
-		{name: "and one more than that", want: Fail, evidence: "created pod 6 of 5, 3 of them made so long ago", build: func(h *historyBuilder) {
+		{name: "and one more than that", want: Fail, evidence: "created pod 6 of 5; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -137,7 +137,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.pod(rs, "web"), h.pod(rs, "web"))
 			h.createAll(rs, 2)
 		}},
-		{name: "a new leader counts what it listed", want: Fail, evidence: "it knew of 3 active ones", build: func(h *historyBuilder) {
+		{name: "a new leader counts what it listed", want: Fail, evidence: "3 active pods in its cache", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.restart("subject-1")

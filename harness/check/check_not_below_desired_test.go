@@ -16,7 +16,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.delete(pods[1]).answered(200)
 		}},
-		{name: "deletes one more", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "deletes one more", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 3))
@@ -24,7 +24,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.delete(pods[2])
 		}},
-		{name: "counts terminating pods again (R2)", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "counts terminating pods again (R2)", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 6)
 			pods := h.running(rs, 6)
 			h.deliver(h.scale("web", 5))
@@ -89,7 +89,7 @@ func TestNotBelowDesired(t *testing.T) {
 			step.answered(200)
 			h.delete(pods[1])
 		}},
-		{name: "another owner's pod, with an overlapping selector (R11)", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "another owner's pod, with an overlapping selector (R11)", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			other := h.owner(replicaSets, "other", "web", 1)
 			h.deliver(other)
@@ -97,7 +97,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.running(other, 1)
 			h.delete(pods[0])
 		}},
-		{name: "deletes pods of an owner that is going", want: Fail, evidence: "being deleted or gone", build: func(h *historyBuilder) {
+		{name: "deletes pods of an owner that is going", want: Fail, evidence: "is terminating or deleted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.terminate(rs))

@@ -21,14 +21,14 @@ func TestOrphanEndpoints(t *testing.T) {
 			settled(h)
 		}},
 		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, build: func(h *historyBuilder) { buildEarlyLeftovers(h, time.Second) }},
-		{name: "left, though the Service is known to be gone", want: Fail, evidence: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
+		{name: "left, though the Service is known to be gone", want: Fail, evidence: "Endpoints ns/web: not deleted, although subject-0 observed the deletion of their Service",
 			build: func(h *historyBuilder) {
 				service := h.service("web", nil)
 				h.endpoints("web")
 				h.remove(service)
 				settled(h)
 			}},
-		{name: "left, though it was there at the start", want: Fail, evidence: "still there, though it had no Service when subject-1 started", build: func(h *historyBuilder) {
+		{name: "left, though it was there at the start", want: Fail, evidence: "not deleted, although they had no Service when subject-1 started", build: func(h *historyBuilder) {
 			h.endpoints("web")
 			h.restart("subject-1")
 			settled(h)
@@ -43,7 +43,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.endpoints("web")
 			settled(h)
 		}},
-		{name: "a leader election's record is deleted at the start (E3)", want: Fail, evidence: "that are a leader election's record", build: func(h *historyBuilder) {
+		{name: "a leader election's record is deleted at the start (E3)", want: Fail, evidence: "which are a leader-election record", build: func(h *historyBuilder) {
 			h.leaderElectionEndpoints("lock")
 			h.restart("subject-1")
 			h.writeEndpoints("delete", "lock").answered(200)
@@ -63,7 +63,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.writeEndpoints("delete", "lock").answered(200)
 			settled(h)
 		}},
-		{name: "written though the Service selects nothing", want: Fail, evidence: "of a Service without a selector or of type ExternalName", build: func(h *historyBuilder) {
+		{name: "written though the Service selects nothing", want: Fail, evidence: "whose Service has no selector or is of type ExternalName", build: func(h *historyBuilder) {
 			h.service("web", fields{"selector": nil})
 			h.wait(3 * time.Second)
 			h.writeEndpoints("create", "web").answered(201)
@@ -84,11 +84,11 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.writeEndpoints("update", "web").answered(200)
 			settled(h)
 		}},
-		{name: "written where no Service is", want: Fail, evidence: "without a Service", build: func(h *historyBuilder) {
+		{name: "written where no Service is", want: Fail, evidence: "which have no Service", build: func(h *historyBuilder) {
 			h.writeEndpoints("create", "web").answered(201)
 			settled(h)
 		}},
-		{name: "deleted where the Service is", want: Fail, evidence: "of a Service that is there", build: func(h *historyBuilder) {
+		{name: "deleted where the Service is", want: Fail, evidence: "whose Service exists", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.endpoints("web")
 			h.wait(3 * time.Second)

@@ -14,13 +14,13 @@ func TestOwnership(t *testing.T) {
 			pods := h.running(rs, 2)
 			h.delete(pods[0])
 		}},
-		{name: "deletes another controller's pod", want: Fail, evidence: "subject-0 deleted pod web-1, which by its view ConfigMap foreign controls", build: func(h *historyBuilder) {
+		{name: "deletes another controller's pod", want: Fail, evidence: "subject-0 deleted pod ns/web-1; in its cache the pod has controller ConfigMap foreign", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			pod := h.pod(foreign(), "web")
 			h.deliver(pod)
 			h.delete(pod)
 		}},
-		{name: "deletes an orphan", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+		{name: "deletes an orphan", want: Fail, evidence: "the pod has no controller", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -32,7 +32,7 @@ func TestOwnership(t *testing.T) {
 			h.deliver(h.removeOwner(pods[0]))
 			h.delete(pods[0])
 		}},
-		{name: "deletes a pod orphaned long ago", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+		{name: "deletes a pod orphaned long ago", want: Fail, evidence: "the pod has no controller", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
@@ -55,13 +55,13 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts without a live read (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts without a live read (R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "takes back, without a live read, what it was told is no longer its own (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "takes back, without a live read, what it was told is no longer its own (R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
@@ -79,14 +79,14 @@ func TestOwnership(t *testing.T) {
 			pods := h.running(rs, 2)
 			h.adopt(pods[0], rs)
 		}},
-		{name: "adopts after a live read that came too early", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts after a live read that came too early", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.readLive(rs)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts though the live read showed it terminating", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts though the live read showed it terminating", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -125,7 +125,7 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(failed, rs)
 		}},
-		{name: "adopts another controller's pod", want: Fail, evidence: "ConfigMap foreign controls", build: func(h *historyBuilder) {
+		{name: "adopts another controller's pod", want: Fail, evidence: "controller ConfigMap foreign", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(foreign(), "web")
 			h.deliver(pod)
@@ -138,7 +138,7 @@ func TestOwnership(t *testing.T) {
 			h.deliver(h.relabel(pods[0], "other"))
 			h.release(pods[0], rs)
 		}},
-		{name: "releases what still matches", want: Fail, evidence: "released from ReplicaSet ns/web", build: func(h *historyBuilder) {
+		{name: "releases what still matches", want: Fail, evidence: "released pod ns/web-1 from ReplicaSet ns/web", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 1)
 			h.release(pods[0], rs)
@@ -155,7 +155,7 @@ func TestOwnership(t *testing.T) {
 			h.deliver(pod)
 			h.patch(pod, `{"metadata":{"labels":{"a":"b"}}}`)
 		}},
-		{name: "two controllers", want: Fail, evidence: "has 2 controllers", build: func(h *historyBuilder) {
+		{name: "two controllers", want: Fail, evidence: "has 2 owner references with controller=true", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 1)
 			twice := *pods[0]

@@ -217,7 +217,7 @@ func TestOldestFirst(t *testing.T) {
 			between(h, 5)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "the next goes", want: Fail, evidence: "lowered ReplicaSet web-v2 to 1, and its pods were available, while the older web-v1 asked for 4", build: func(h *historyBuilder) {
+		{name: "the next goes", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 1, which removes available pods, while the older ReplicaSet web-v1 has spec.replicas 4", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
@@ -226,7 +226,7 @@ func TestOldestFirst(t *testing.T) {
 			h.resize(h.find("web-v1"), 0).applyAndAnswer() // of which its watch is yet to tell
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
-		{name: "the oldest has gone but for one, and then the next", want: Fail, evidence: "while the older web-v1 asked for 1", build: func(h *historyBuilder) {
+		{name: "the oldest has gone but for one, and then the next", want: Fail, evidence: "while the older ReplicaSet web-v1 has spec.replicas 1", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.resize(h.find("web-v1"), 1).applyAndAnswer())
 			h.wait(3 * time.Second)
@@ -237,7 +237,7 @@ func TestOldestFirst(t *testing.T) {
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
-		{name: "more goes than is not available", want: Fail, evidence: "lowered ReplicaSet web-v2 to 0", build: func(h *historyBuilder) {
+		{name: "more goes than is not available", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 0", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
 			h.resize(h.find("web-v2"), 0).applyAndAnswer()

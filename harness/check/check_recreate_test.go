@@ -18,16 +18,16 @@ func TestRecreate(t *testing.T) {
 		return old, pod
 	}
 	runTestCases(t, "recreate", []testCase{
-		{name: "an old pod still runs", want: Fail, evidence: "raised its new ReplicaSet web-v2 to 1 while the old pod web-v1-1 ran", build: func(h *historyBuilder) {
+		{name: "an old pod still runs", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
 			rolls(h, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod is still going", want: Fail, evidence: "while the old pod", build: func(h *historyBuilder) {
+		{name: "an old pod is still going", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
 			_, pod := rolls(h, "Running")
 			h.deliver(h.terminate(pod))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "the new one is there and is scaled up too early", want: Fail, evidence: "raised its new ReplicaSet web-v2 to 1", build: func(h *historyBuilder) {
+		{name: "the new one is there and is scaled up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
 			rolls(h, "Running")
 			h.resize(h.replicaSetOfSize("web", "v2", 0, 0, 1), 1).applyAndAnswer()
 		}},

@@ -26,21 +26,21 @@ func TestRevisionHistoryLimit(t *testing.T) {
 			h.deleteReplicaSet("web-v1").answered(200)
 			h.deleteReplicaSet("web-v2").answered(200)
 		}},
-		{name: "more than that", want: Fail, evidence: "deleted its ReplicaSet web-v3: of 3 old ones, with a limit of 1, it comes after 2", build: func(h *historyBuilder) {
+		{name: "more than that", want: Fail, evidence: "deleted ReplicaSet ns/web-v3: 2 of 3 old ReplicaSets have a lower revision, revisionHistoryLimit is 1", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.deleteReplicaSet("web-v3").answered(200)
 		}},
-		{name: "the new one", want: Fail, evidence: "deleted its ReplicaSet web-v4: it is the new one", build: func(h *historyBuilder) {
+		{name: "the new one", want: Fail, evidence: "deleted ReplicaSet ns/web-v4: it is the new ReplicaSet", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.deleteReplicaSet("web-v4").answered(200)
 		}},
-		{name: "one that has pods", want: Fail, evidence: "it asks for 0 replicas and has 1", build: func(h *historyBuilder) {
+		{name: "one that has pods", want: Fail, evidence: "it has spec.replicas 0 and status.replicas 1", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.deliver(h.revise("web-v1", "status", fields{"replicas": 1}))
 			h.wait(3 * time.Second)
 			h.deleteReplicaSet("web-v1").answered(200)
 		}},
-		{name: "one whose controller has not seen it scaled", want: Fail, evidence: "its controller has not seen what it asks for", build: func(h *historyBuilder) {
+		{name: "one whose controller has not seen it scaled", want: Fail, evidence: "its status.observedGeneration is behind its generation", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.deliver(h.revise("web-v1", "spec", fields{"replicas": 0}))
 			h.wait(3 * time.Second)
@@ -51,7 +51,7 @@ func TestRevisionHistoryLimit(t *testing.T) {
 			h.deliver(h.revise("web-v1", "status", fields{"replicas": 1}))
 			h.deleteReplicaSet("web-v1").answered(200)
 		}},
-		{name: "while it rolls", want: Fail, evidence: "the rollout was not at its end", build: func(h *historyBuilder) {
+		{name: "while it rolls", want: Fail, evidence: "the rollout is not complete", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.rollTo("web", "v5")
 			h.wait(3 * time.Second)
@@ -63,7 +63,7 @@ func TestRevisionHistoryLimit(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.deleteReplicaSet("web-v1").answered(200)
 		}},
-		{name: "of a Deployment that is being deleted", want: Fail, evidence: "the rollout was not at its end", build: func(h *historyBuilder) {
+		{name: "of a Deployment that is being deleted", want: Fail, evidence: "the Deployment is terminating", build: func(h *historyBuilder) {
 			three(h, fields{})
 			h.deliver(h.terminate(h.find("web")))
 			h.wait(3 * time.Second)

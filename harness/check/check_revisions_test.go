@@ -19,7 +19,7 @@ func TestRevisions(t *testing.T) {
 			rolls(h)
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 		}},
-		{name: "a new one with the revision of an old one", want: Fail, evidence: "made ReplicaSet web-v2 of revision 2, though there was 2", build: func(h *historyBuilder) {
+		{name: "a new one with the revision of an old one", want: Fail, evidence: "created ReplicaSet web-v2 with revision 2 when the highest revision was 2", build: func(h *historyBuilder) {
 			rolls(h)
 			h.deliver(h.renumber(h.find("web-v1"), "2").applyAndAnswer())
 			h.wait(3 * time.Second)
@@ -34,7 +34,7 @@ func TestRevisions(t *testing.T) {
 			rolls(h)
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
 		}},
-		{name: "lowered", want: Fail, evidence: "lowered its revision from 4 to 3", build: func(h *historyBuilder) {
+		{name: "lowered", want: Fail, evidence: "changed its revision from 4 to 3", build: func(h *historyBuilder) {
 			rolls(h)
 			h.deliver(h.renumber(h.find("web-v1"), "4").applyAndAnswer())
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
@@ -68,13 +68,13 @@ func TestSecondReplicaSet(t *testing.T) {
 		h.wait(3 * time.Second)
 	}
 	runTestCases(t, "revisions", []testCase{
-		{name: "another one for the template (D25)", want: Fail, evidence: "made ReplicaSet web-twin of the template that web-v2 has", build: func(h *historyBuilder) {
+		{name: "another one for the template (D25)", want: Fail, evidence: "created ReplicaSet web-twin with the same template as ReplicaSet web-v2", build: func(h *historyBuilder) {
 			rolls(h)
 			h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
 			h.wait(3 * time.Second)
 			twin(h, 1).applyAndAnswer()
 		}},
-		{name: "after a restart that showed the first (D5)", want: Fail, evidence: "of the template that web-v2 has", build: func(h *historyBuilder) {
+		{name: "after a restart that showed the first (D5)", want: Fail, evidence: "with the same template as ReplicaSet web-v2", build: func(h *historyBuilder) {
 			rolls(h)
 			h.createReplicaSet("web", "v2", 1).apply()
 			h.restart("subject-1")
@@ -96,7 +96,7 @@ func TestSecondReplicaSet(t *testing.T) {
 			pair(h)
 			h.resize(h.find("web-twin"), 2).applyAndAnswer()
 		}},
-		{name: "the younger of two is raised", want: Fail, evidence: "raised ReplicaSet web-v2 to 2, though web-twin of the same template is older", build: func(h *historyBuilder) {
+		{name: "the younger of two is raised", want: Fail, evidence: "scaled ReplicaSet web-v2 up to 2, but ReplicaSet web-twin with the same template is older", build: func(h *historyBuilder) {
 			pair(h)
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
@@ -131,7 +131,7 @@ func TestCollisionCount(t *testing.T) {
 			refused(h, func(o *history.Object) { o.Owners = nil })
 			raise(h, 1)
 		}},
-		{name: "its own has the name, which it has not been shown (D3)", want: Fail, evidence: "raised collisionCount from 0 to 1; the names it found taken, [web-v2]", build: func(h *historyBuilder) {
+		{name: "its own has the name, which it has not been shown (D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; its creates that failed with a conflict had the names [web-v2]", build: func(h *historyBuilder) {
 			refused(h, func(*history.Object) {})
 			raise(h, 1)
 		}},
@@ -139,7 +139,7 @@ func TestCollisionCount(t *testing.T) {
 			refused(h, nil)
 			raise(h, 1)
 		}},
-		{name: "nothing was refused", want: Fail, evidence: "raised collisionCount from 0 to 1", build: func(h *historyBuilder) {
+		{name: "nothing was refused", want: Fail, evidence: "changed status.collisionCount from 0 to 1", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(5, 0))
 			h.replicaSetOf("web", "v1", 10, 10)
 			raise(h, 1)
@@ -148,7 +148,7 @@ func TestCollisionCount(t *testing.T) {
 			refused(h, other)
 			raise(h, 2)
 		}},
-		{name: "forgotten", want: Fail, evidence: "lowered collisionCount from 1 to 0", build: func(h *historyBuilder) {
+		{name: "forgotten", want: Fail, evidence: "changed status.collisionCount from 1 to 0", build: func(h *historyBuilder) {
 			refused(h, other)
 			h.deliver(h.revise("web", "status", fields{"collisionCount": 1}))
 			raise(h, 0)

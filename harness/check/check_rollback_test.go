@@ -28,10 +28,10 @@ func TestRollback(t *testing.T) {
 		{name: "to the last one", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(asked(h, "0"), "v2").answered(200)
 		}},
-		{name: "to another one", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
+		{name: "to another one", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			h.rollBack(asked(h, "1"), "v2").answered(200)
 		}},
-		{name: "nobody has asked", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
+		{name: "nobody has asked", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			third(h)
 			h.rollBack(h.find("web"), "v2").answered(200)
 		}},
@@ -40,22 +40,22 @@ func TestRollback(t *testing.T) {
 			h.rollBack(d, "v2").lost()
 			h.rollBack(d, "v2").answered(409)
 		}},
-		{name: "again, from the version that has been rolled back (D8)", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
+		{name: "again, from the version that has been rolled back (D8)", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			d := asked(h, "0")
 			h.deliver(h.commit(history.Modified, *h.rollBack(d, "v2").request.Object))
 			h.rollBack(h.find("web"), "v3").answered(200)
 		}},
-		{name: "the wish stays (D8)", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
+		{name: "the wish stays (D8)", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			o := edited(*asked(h, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
 			h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
-		{name: "the wish goes, and nothing is done", want: Fail, evidence: "took the wish to roll it back away", build: func(h *historyBuilder) {
+		{name: "the wish goes, and nothing is done", want: Fail, evidence: "removed the rollback annotation without a rollback", build: func(h *historyBuilder) {
 			h.rollBack(asked(h, "1"), "v3").answered(200)
 		}},
 		{name: "it goes, for the revision has the template already", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(asked(h, "3"), "v3").answered(200)
 		}},
-		{name: "again, whatever has become of it", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
+		{name: "again, whatever has become of it", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			d := asked(h, "0")
 			h.commit(history.Modified, *h.rollBack(d, "v2").request.Object)
 			blind := *d

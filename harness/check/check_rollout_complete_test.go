@@ -188,7 +188,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.revise("web", "spec", fields{"paused": true, "replicas": 12})
 			h.settledStatus(10)
 		})},
-		{name: "paused, and rolled out all the same", want: Fail, evidence: "created ReplicaSet web-v3, though the Deployment was paused", build: spoilt(func(h *historyBuilder) {
+		{name: "paused, and rolled out all the same", want: Fail, evidence: "created ReplicaSet web-v3 while the Deployment was paused", build: spoilt(func(h *historyBuilder) {
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.rollTo("web", "v3")
 			h.createReplicaSet("web", "v3", 3).applyAndAnswer()

@@ -86,18 +86,18 @@ func TestScaleDownOrder(t *testing.T) {
 		lesser, greater podFields
 		says            string
 	}{
-		{onNoNode, pending, "is on no node yet"},
+		{onNoNode, pending, "is not assigned to a node"},
 		{pending, lost, "is Pending"},
 		{pending, ordinaryPod, "is Pending"},
 		{lost, ordinaryPod, "is Unknown"},
 		{unready, ordinaryPod, "is not ready"},
 		{unready, cheap, "is not ready"},
-		{cheap, ordinaryPod, "costs -5 to delete, the other 0"},
-		{ordinaryPod, dear, "costs 0 to delete, the other 5"},
-		{nonsense, dear, "costs 0 to delete, the other 5"},
-		{fresh, ordinaryPod, "has been ready for 13s, the other for 1h0m3s"},
-		{restarted, ordinaryPod, "has restarted 3 times, the other 0"},
-		{young, ordinaryPod, "has been there for 1m3s, the other for 1h0m3s"},
+		{cheap, ordinaryPod, "has pod-deletion-cost -5, the deleted pod 0"},
+		{ordinaryPod, dear, "has pod-deletion-cost 0, the deleted pod 5"},
+		{nonsense, dear, "has pod-deletion-cost 0, the deleted pod 5"},
+		{fresh, ordinaryPod, "has been ready for 13s, the deleted pod for 1h0m3s"},
+		{restarted, ordinaryPod, "has 3 container restarts, the deleted pod 0"},
+		{young, ordinaryPod, "has existed for 1m3s, the deleted pod for 1h0m3s"},
 	} {
 		runTestCases(t, "scale-down-order", []testCase{
 			{name: "the other " + c.says, want: Fail, evidence: c.says, build: deletesFirst(c.greater, c.lesser)},

@@ -12,7 +12,7 @@ func TestSlowStart(t *testing.T) {
 		{name: "1, 2, 4, 8", want: Pass, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 15), 15)
 		}},
-		{name: "two at once to begin with", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "two at once to begin with", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			h.creates(deliveredReplicaSet(h, 2), 2)
 		}},
 		{name: "read from the connection of one that has been killed", want: Pass, build: func(h *historyBuilder) {
@@ -21,14 +21,14 @@ func TestSlowStart(t *testing.T) {
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.creates(rs, 8)
 		}},
-		{name: "by one that has started again", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "by one that has started again", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 7)
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.restart(h.subject)
 			h.creates(rs, 2)
 		}},
-		{name: "four after one", want: Fail, evidence: "3 creates in flight when 1 had succeeded", build: func(h *historyBuilder) {
+		{name: "four after one", want: Fail, evidence: "3 creates in flight after 1 successful ones", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 10)
 			succeed(h.create(rs))
 			h.creates(rs, 4)
@@ -43,7 +43,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "a size that was in view for a moment is not what a sync was for", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a size that was in view for a moment is not what a sync was for", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(succeed(h.create(rs))...)
 			h.deliver(h.scale("web", 40))
@@ -62,7 +62,7 @@ func TestSlowStart(t *testing.T) {
 			h.stall(5 * time.Second)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "one that begins with two when the machine did not", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "one that begins with two when the machine did not", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 1), 1)...)
 			rs := h.scale("web", 3)
 			h.deliver(rs)
@@ -80,7 +80,7 @@ func TestSlowStart(t *testing.T) {
 			h.wait(10 * time.Millisecond)
 			h.createAll(rs, 7)
 		}},
-		{name: "after a refusal, not from one", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "after a refusal, not from one", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -132,7 +132,7 @@ func TestSlowStart(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.creates(rs, 4)
 		}},
-		{name: "a sync after a refusal that is over says nothing for the next", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a sync after a refusal that is over says nothing for the next", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 7)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -142,7 +142,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(rs)
 			h.creates(rs, 2)
 		}},
-		{name: "a sync that is over says nothing for the next", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a sync that is over says nothing for the next", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 7), 7)
 			h.wait(3 * time.Second)
 			rs := h.scale("web", 20)

@@ -53,12 +53,12 @@ func TestStatus(t *testing.T) {
 			h.create(rs).answered(500)
 			h.updateStatus(rs, failing(counts(0, 0))).answered(200)
 		}},
-		{name: "it is not told", want: Fail, evidence: "without the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "it is not told", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(500)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
-		{name: "a delete has failed, and it is not told", want: Fail, evidence: "without the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "a delete has failed, and it is not told", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			pods := h.running(deliveredReplicaSet(h, 1), 2)
 			h.delete(pods[0]).answered(500)
 			h.updateStatus(renewed(h), counts(2, 2)).answered(200)
@@ -214,7 +214,7 @@ func TestReplicaFailure(t *testing.T) {
 		{name: "nothing has failed, of what was seen to be sent", want: Pass, build: func(h *historyBuilder) {
 			h.updateStatus(deliveredReplicaSet(h, 1), failing).answered(200)
 		}},
-		{name: "a pod to delete was gone already (R17)", want: Fail, evidence: "wrote the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "a pod to delete was gone already (R17)", want: Fail, evidence: "wrote condition ReplicaFailure", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			pods := h.running(rs, 1)
 			h.delete(pods[0]).answered(404)

@@ -30,7 +30,7 @@ func TestTerminatingNamespace(t *testing.T) {
 				}
 			}
 		}},
-		{name: "refused, and tried again (R21)", want: Fail, evidence: "was refused 6 times because the namespace is being deleted", build: func(h *historyBuilder) {
+		{name: "refused, and tried again (R21)", want: Fail, evidence: "6 creates of subject-0 rejected because the namespace is terminating", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			retry(h, 6, 5*time.Millisecond, 2, func() { h.create(rs).refusedAsTerminating() })
 		}},
