@@ -23,23 +23,23 @@ func TestAddresses(t *testing.T) {
 	}
 	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
-		{name: "as its pods are", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
-		{name: "a pod is left out", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists its pods as they are in the cache", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
+		{name: "omits a pod", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
-		{name: "it was not ready until a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready that became ready within the lag", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has been ready for long", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready that became ready long ago", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready after another write was answered since it became ready", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c cast) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
 			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
@@ -48,44 +48,44 @@ func TestAddresses(t *testing.T) {
 			}
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "the client repeats what was decided before", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "client-go repeats a write that was decided before the pod became ready", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", both(c)).deferred(503)
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(1500 * time.Millisecond)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that is being deleted", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that has been terminating for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.terminate(c.one))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has just gone", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was deleted within the lag", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.remove(c.one)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has long gone", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was deleted long ago", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.remove(c.one)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was never in the cache", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c cast) {
 			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
 		})},
-		{name: "the Service had another selector a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "matches the Service's selector of a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has had it for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "matches a selector that the Service has not had for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c cast) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "without the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lacks the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
-		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c cast) {
+		{name: "two addresses with the annotation for truncated Endpoints", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c cast) {
 			o := endpointsOf("web", both(c))
 			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
@@ -108,10 +108,10 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 		return known
 	}
 	runTestCases(t, "addresses", []testCase{
-		{name: "listed just now", want: Pass, build: func(h *historyBuilder) {
+		{name: "omits a pod that was listed a moment ago", want: Pass, build: func(h *historyBuilder) {
 			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
 		}},
-		{name: "listed long ago", want: Fail, evidence: "list nothing for pod", build: func(h *historyBuilder) {
+		{name: "omits a pod that was listed a minute ago", want: Fail, evidence: "list nothing for pod", build: func(h *historyBuilder) {
 			known := begin(h)
 			h.wait(time.Minute)
 			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)

@@ -18,45 +18,45 @@ func TestRecreate(t *testing.T) {
 		return old, pod
 	}
 	runTestCases(t, "recreate", []testCase{
-		{name: "an old pod still runs", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
+		{name: "an old pod is running", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
 			rolls(h, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod is still going", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
+		{name: "an old pod is terminating", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
 			_, pod := rolls(h, "Running")
 			h.deliver(h.terminate(pod))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "the new one is there and is scaled up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
+		{name: "scales the new ReplicaSet up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
 			rolls(h, "Running")
 			h.resize(h.replicaSetOfSize("web", "v2", 0, 0, 1), 1).applyAndAnswer()
 		}},
-		{name: "all old pods are gone", want: Pass, build: func(h *historyBuilder) {
+		{name: "all old pods are deleted", want: Pass, build: func(h *historyBuilder) {
 			_, pod := rolls(h, "Running")
 			h.remove(pod)
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "the old pods have failed (D7)", want: Pass, build: func(h *historyBuilder) {
+		{name: "the old pods have failed (mutant D7)", want: Pass, build: func(h *historyBuilder) {
 			rolls(h, "Failed")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod has just turned up", want: Pass, build: func(h *historyBuilder) {
+		{name: "an old pod has just arrived", want: Pass, build: func(h *historyBuilder) {
 			old, pod := rolls(h, "Failed")
 			h.remove(pod)
 			h.podOf(old, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "there is no old one (D22)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "no old ReplicaSet (mutant D22)", want: notFailed, build: func(h *historyBuilder) {
 			h.deployment("web", 1, fields{"type": "Recreate"})
 			h.wait(3 * time.Second)
 			h.createReplicaSet("web", "v1", 1).applyAndAnswer()
 		}},
-		{name: "scaled while it is paused", want: notFailed, build: func(h *historyBuilder) {
+		{name: "scaled while paused", want: notFailed, build: func(h *historyBuilder) {
 			old, _ := rolls(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(old, 1).applyAndAnswer()
 		}},
-		{name: "it rolls by now", want: notFailed, build: func(h *historyBuilder) {
+		{name: "the strategy is RollingUpdate by now", want: notFailed, build: func(h *historyBuilder) {
 			rolls(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"strategy": rollingUpdate(1, 0)}))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()

@@ -105,7 +105,7 @@ func TestScaleDownOrder(t *testing.T) {
 		})
 	}
 	runTestCases(t, "scale-down-order", []testCase{
-		{name: "equals", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
+		{name: "equal pods", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
 		{name: "ages of one class (trap 20)", want: Pass, build: deletesFirst(ordinaryPod, recent)},
 		{name: "an order that depends on the sort", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
@@ -114,7 +114,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a Deployment's: its nodes come before ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods of a Deployment: node ranks precede ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 2, nil)
 			rs := h.replicaSetOf("web", "v1", 2, 2)
 			old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)
@@ -124,7 +124,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(old).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "not ready only of late", want: Pass, build: func(h *historyBuilder) {
+		{name: "not ready since a moment", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 1), h.setPodFields(pods[1], unready))
@@ -140,7 +140,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "another's pod is nothing to it", want: Pass, build: func(h *historyBuilder) {
+		{name: "another controller's pod is not ready", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
 			h.deliver(h.setPodFields(h.pod(foreign(), "web"), unready))
@@ -158,7 +158,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "the machine stands still in the middle of a batch", want: notFailed, build: func(h *historyBuilder) {
+		{name: "the machine stalls in the middle of a batch", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -167,7 +167,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a delete of a batch never comes as far as the proxy", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a delete of a batch never reaches the proxy", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -177,7 +177,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a second scale-down is a second choice", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
+		{name: "a second scale-down is checked separately", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 4)
 			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -188,7 +188,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "killed before it deleted the other", want: notFailed, build: func(h *historyBuilder) {
+		{name: "killed before the second delete", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod)
 			h.deliver(h.scale("web", 1))
@@ -198,7 +198,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "the history ends while it may not be done", want: notFailed, build: func(h *historyBuilder) {
+		{name: "the history ends before the scale-down is certainly over", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, unready)
 			h.deliver(h.scale("web", 1))
