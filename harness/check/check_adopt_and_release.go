@@ -13,9 +13,8 @@ import (
 // adoptAndReleaseCheck looks at each status write of a ReplicaSet or
 // ReplicationController.
 //
-// It does not decide if the owner is terminating, if its selector has changed during the
-// history, or if the process may have built the status from another version than the
-// latest in its cache.
+// It does not decide if the owner is terminating or its selector has changed. It also does
+// not decide if the status may not be written from the latest cached version of the owner.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -86,8 +85,11 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns the first pod by name that has been due for adoption or release
-// since a time without an attempt. It returns nil if there is none.
+// notAttempted returns the first pod by name that has been due for a time without an
+// attempt.
+//
+// Due means that the owner has to adopt or release the pod. Without such a pod it returns
+// nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)

@@ -7,8 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// A view may go back, and come again: what was known since its first time is not
-// older for that.
+// TestStatusAfterOlderList tests a cache that goes back to an older version and then
+// forward again.
+//
+// The time of the first delivery counts for that version.
 func TestStatusAfterOlderList(t *testing.T) {
 	runTestCases(t, "adopt-and-release", []testCase{
 		{name: "an orphan arrived while a sync was in progress", want: Pass, build: func(h *historyBuilder) {
@@ -32,7 +34,7 @@ func TestStatusAfterOlderList(t *testing.T) {
 }
 
 func TestAdoptAndRelease(t *testing.T) {
-	// renewed is a version of the owner that the subject has just been told of.
+	// renewed delivers a new version of the owner and returns it.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)

@@ -7,8 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// retry makes n failing calls, the pauses between them growing from first by
-// the given factor.
+// retry makes n failing calls. The first pause is first, and each pause grows by factor.
 func retry(h *historyBuilder, n int, first time.Duration, factor int, call func()) {
 	for pause := first; n > 0; n-- {
 		call()
@@ -105,18 +104,18 @@ func TestBackOff(t *testing.T) {
 }
 
 func TestBackOffOfDeploymentsAndServices(t *testing.T) {
-	report := func(h *historyBuilder) {
+	writeStatus := func(h *historyBuilder) {
 		h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web"}).answered(422)
 	}
 	runTestCases(t, "back-off", []testCase{
 		{name: "retries a rejected Deployment status every 2 ms (mutant D20)", want: Fail, evidence: "Deployment ns/web: update deployments.apps status", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
 			h.wait(2 * time.Second)
-			retry(h, 100, 2*time.Millisecond, 1, func() { report(h) })
+			retry(h, 100, 2*time.Millisecond, 1, func() { writeStatus(h) })
 		}},
 		{name: "retries a rejected Deployment status with back-off", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
-			retry(h, 11, 5*time.Millisecond, 2, func() { report(h) })
+			retry(h, 11, 5*time.Millisecond, 2, func() { writeStatus(h) })
 		}},
 		{name: "retries a rejected ReplicaSet every 2 ms", want: Fail, evidence: "create replicasets.apps", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// deliveredReplicaSet makes a ReplicaSet called web that the subject has been told of.
+// deliveredReplicaSet creates a ReplicaSet named web and delivers it to the subject.
 func deliveredReplicaSet(h *historyBuilder, replicas int) *history.Object {
 	rs := h.replicaSet("web", replicas)
 	h.deliver(rs)

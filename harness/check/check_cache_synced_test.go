@@ -7,16 +7,16 @@ import (
 )
 
 func TestCacheSynced(t *testing.T) {
-	// starts begins a life in which all but one resource has been listed, of which the
-	// list is under way.
-	starts := func(h *historyBuilder, awaited string) *requestStep {
+	// starts begins a process that has listed every resource except one. It returns the
+	// list request for that one, without an answer.
+	starts := func(h *historyBuilder, missing string) *requestStep {
 		h.begin("subject-1")
 		for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
-			if resource != awaited {
+			if resource != missing {
 				h.list(resource)
 			}
 		}
-		return h.request(history.Request{Verb: "list", Resource: awaited})
+		return h.request(history.Request{Verb: "list", Resource: missing})
 	}
 	owner := func(h *historyBuilder) *history.Object { return h.replicaSet("web", 1) }
 	runTestCases(t, "cache-synced", []testCase{

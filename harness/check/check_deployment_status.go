@@ -195,11 +195,10 @@ func (write *statusWrite) failsThroughout(set *owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the status comes from a sync that estimated progress,
-// and the states of the ReplicaSets at that time are known.
+// estimatesProgress reports whether the status comes from a sync that estimated progress.
 //
-// Only such a sync looks at all ReplicaSets for failures. The write itself may have been
-// delayed by the client (trap 16).
+// Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
+// that time must be known: the client may have delayed the write (trap 16).
 func (write *statusWrite) estimatesProgress() bool {
 	is := write.written.status.conditionWithTime("Progressing")
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -343,8 +342,9 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	})
 }
 
-// cachedSince returns since when the process has had a version of the Deployment in its
-// cache, 0 if that is no longer recorded.
+// cachedSince returns since when a version of the Deployment has been in the cache.
+//
+// It returns 0 if that time is no longer recorded.
 func (r *rolloutState) cachedSince(version *deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {

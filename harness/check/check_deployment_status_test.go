@@ -8,8 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// overdue tells of a rollout that makes no progress, with a deadline of 4 seconds that
-// began 5 seconds after the start, and of the time since.
+// overdue delivers a rollout without progress that has missed its deadline.
+//
+// The last progress was 5 seconds after the start, and progressDeadlineSeconds is 4. since
+// is the time since the last progress.
 func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *history.Object {
 	h.deployment("web", 10, rollingUpdate(2, 2))
 	h.replicaSetOf("web", "v1", old[0], old[1])
@@ -23,7 +25,7 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	return d
 }
 
-// progressing is a status with the conditions Available and Progressing.
+// progressing returns a status with the conditions Available and Progressing.
 func progressing(status fields, holds bool, reason string, second int64) fields {
 	status = maps.Clone(status)
 	status["conditions"] = []any{
@@ -33,8 +35,10 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 	return status
 }
 
-// What a correct controller does where a view is late, goes back, or calls take long:
-// no deadline may be held against it.
+// TestDeadlineInFavorOfController tests deadlines that a correct controller may report
+// late.
+//
+// Its cache may be late or go back, and its calls may take long.
 func TestDeadlineInFavorOfController(t *testing.T) {
 	half := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
@@ -68,12 +72,12 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 	})
 }
 
-// condition is one of a Deployment, renewed at some second of the story.
+// condition returns a condition whose lastUpdateTime is at a second of the history.
 func condition(kind, status, reason string, second int64) fields {
 	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
 }
 
-// sums is a Deployment's status by its numbers.
+// sums returns the status of a Deployment with these counts.
 func sums(replicas, updated, ready, unavailable int) fields {
 	return fields{
 		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
@@ -83,8 +87,8 @@ func sums(replicas, updated, ready, unavailable int) fields {
 }
 
 func TestDeploymentStatus(t *testing.T) {
-	// Ten replicas on their way from v1, six of which are left, to v2, of whose six
-	// four are available.
+	// Ten replicas during a rollout: v1 has six available pods, v2 has six pods, four of
+	// them available.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		d := h.revise("web", "status", nil)
@@ -102,8 +106,8 @@ func TestDeploymentStatus(t *testing.T) {
 		return status
 	}
 	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
-	// stuck is a rollout with a deadline of 4 s, the last progress of which was 5 s into
-	// the story, so many seconds ago.
+	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was 5
+	// seconds after the start. ago is the number of seconds since then.
 	stuck := func(h *historyBuilder, ago time.Duration, available int) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
@@ -222,8 +226,9 @@ func TestDeploymentStatus(t *testing.T) {
 
 func TestFailurePassedOn(t *testing.T) {
 	failure := fields{"type": "ReplicaFailure", "status": "True"}
-	// A rollout with a deadline of 4 s of which nothing has come since the fifth second,
-	// and is nine now. Such ReplicaSets say that they fail.
+	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was at
+	// second 5; it is second 9 now. The ReplicaSets in failing have the condition
+	// ReplicaFailure.
 	stuck := func(h *historyBuilder, failing ...string) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 8, 8)
@@ -242,59 +247,59 @@ func TestFailurePassedOn(t *testing.T) {
 		h.wait(4 * time.Second)
 		return d
 	}
-	says := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
+	writes := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
 		all := []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", progressStatus[reason], reason, 9)}
 		if reason == replicaSetUpdated {
-			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // as it was
+			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // unchanged
 		}
 		h.writeDeploymentStatus(d, fields{"conditions": append(all, others...)}).answered(200)
 	}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet reported", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), deadlineExceeded, failure)
+			writes(h, stuck(h, "web-v2"), deadlineExceeded, failure)
 		}},
 		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet not reported", want: Fail, evidence: "(ProgressDeadlineExceeded) without condition ReplicaFailure", build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), deadlineExceeded)
+			writes(h, stuck(h, "web-v2"), deadlineExceeded)
 		}},
 		{name: "deadline missed, and ReplicaFailure of the old ReplicaSet not reported", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v1"), deadlineExceeded)
+			writes(h, stuck(h, "web-v1"), deadlineExceeded)
 		}},
 		{name: "deadline missed, and no ReplicaSet has ReplicaFailure", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h), deadlineExceeded)
+			writes(h, stuck(h), deadlineExceeded)
 		}},
 		{name: "deadline missed, and ReplicaFailure began long before the write", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.wait(-3500 * time.Millisecond)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(3500 * time.Millisecond)
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
 		{name: "deadline missed, and ReplicaFailure began a moment ago", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
 		{name: "deadline missed, and ReplicaFailure began while the write was in flight", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(4 * time.Second)
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
 		{name: "deadline missed, and ReplicaFailure has gone", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h, "web-v2")
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{}}))
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
 		{name: "a sync that updates only counts", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), replicaSetUpdated)
+			writes(h, stuck(h, "web-v2"), replicaSetUpdated)
 		}},
 	})
 }
 
 func TestProgress(t *testing.T) {
-	// A Deployment with a deadline of 600 s that has said so before, at the first
-	// second of the story, and has ten replicas, of which so many are available.
-	said := func(h *historyBuilder, reason string, available int) {
+	// deliver creates a Deployment with ten replicas and progressDeadlineSeconds 600. The
+	// condition Progressing has the reason since second 1.
+	deliver := func(h *historyBuilder, reason string, available int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 10, available)
 		status := sums(10, 10, available, 10-available)
@@ -304,8 +309,8 @@ func TestProgress(t *testing.T) {
 		}
 		h.deliver(h.revise("web", "status", status))
 	}
-	// It says so at some second.
-	says := func(h *historyBuilder, status, reason string, second int64) {
+	// writes sends a status with that condition Progressing at a second of the history.
+	writes := func(h *historyBuilder, status, reason string, second int64) {
 		h.at = time.Duration(second)*time.Second + 500*time.Millisecond
 		h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
 			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
@@ -314,56 +319,56 @@ func TestProgress(t *testing.T) {
 	}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "ProgressDeadlineExceeded after the deadline", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "False", deadlineExceeded, 602)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
 		{name: "ProgressDeadlineExceeded before the deadline (mutant D10)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "False", deadlineExceeded, 590)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "False", deadlineExceeded, 590)
 		}},
 		{name: "ProgressDeadlineExceeded counted from the end of the last rollout (mutant D10, trap 28)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, newReplicaSetAvailable, 9)
-			says(h, "False", deadlineExceeded, 602)
+			deliver(h, newReplicaSetAvailable, 9)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
 		{name: "ProgressDeadlineExceeded while paused", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
+			deliver(h, replicaSetUpdated, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			says(h, "False", deadlineExceeded, 602)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
 		{name: "ProgressDeadlineExceeded for a complete rollout", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 10)
-			says(h, "False", deadlineExceeded, 602)
+			deliver(h, replicaSetUpdated, 10)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
 		{name: "NewReplicaSetAvailable for a complete rollout", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 10)
-			says(h, "True", newReplicaSetAvailable, 10)
+			deliver(h, replicaSetUpdated, 10)
+			writes(h, "True", newReplicaSetAvailable, 10)
 		}},
 		{name: "NewReplicaSetAvailable for an incomplete rollout", want: Fail, evidence: "Progressing=True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", newReplicaSetAvailable, 10)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", newReplicaSetAvailable, 10)
 		}},
 		{name: "a new lastUpdateTime without progress", want: Fail, evidence: "Progressing=True (ReplicaSetUpdated) with a new lastUpdateTime", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", replicaSetUpdated, 10)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", replicaSetUpdated, 10)
 		}},
 		{name: "a reason with the wrong status", want: Fail, evidence: "Progressing=True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", deadlineExceeded, 602)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", deadlineExceeded, 602)
 		}},
 		{name: "paused and resumed", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
+			deliver(h, replicaSetUpdated, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			says(h, "Unknown", deploymentPaused, 10)
+			writes(h, "Unknown", deploymentPaused, 10)
 			h.deliver(h.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", deploymentPaused, 10)}}))
 			h.deliver(h.revise("web", "spec", fields{"paused": false}))
-			says(h, "Unknown", deploymentResumed, 20)
+			writes(h, "Unknown", deploymentResumed, 20)
 		}},
 		{name: "resumed without a pause", want: Fail, evidence: "Progressing=Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "Unknown", deploymentResumed, 20)
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "Unknown", deploymentResumed, 20)
 		}},
 		{name: "a new reason with the lastUpdateTime of the old one", want: Fail, evidence: "with lastUpdateTime", build: func(h *historyBuilder) {
-			said(h, newReplicaSetAvailable, 9)
+			deliver(h, newReplicaSetAvailable, 9)
 			h.at = 100 * time.Second
 			h.deliver(h.revise("web", "status", nil))
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
@@ -376,7 +381,7 @@ func TestProgress(t *testing.T) {
 			h.replicaSetOf("web", "v1", 10, 10)
 			h.deliver(h.revise("web", "status", sums(10, 10, 10, 0)))
 			h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
-			says(h, "True", "FoundNewReplicaSet", 10)
+			writes(h, "True", "FoundNewReplicaSet", 10)
 		}},
 	})
 }

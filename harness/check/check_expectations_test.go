@@ -7,8 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// withExcessObserved tells of a ReplicationController that wants three pods and counts the
-// event of one, whose create it holds for failed, as that of another.
+// withExcessObserved delivers a ReplicationController with three replicas and an
+// unexpected pod event.
+//
+// A create without an answer has succeeded. The controller counts its event instead of
+// that of another create.
 func withExcessObserved(h *historyBuilder) *history.Object {
 	rc := h.owner(controllers, "web", "web", 3)
 	h.deliver(rc)

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lease is the lease as it says that the holder has it for 15 s.
+// lease returns a lease of 15 s with that holder.
 func lease(holder string) *history.Object {
 	return &history.Object{
 		Ref:  history.Ref{Resource: leaseResource, Namespace: "kube-system", Name: "l"},
@@ -16,18 +16,18 @@ func lease(holder string) *history.Object {
 	}
 }
 
-// renew is the subject's write of the lease for a holder.
+// renew sends an update of the lease with that holder.
 func (h *historyBuilder) renew(holder string) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l", Object: lease(holder)})
 }
 
-// findLease is the subject's look at the lease, which shows a holder.
+// findLease reads the lease, which has that holder.
 func (h *historyBuilder) findLease(holder string) {
 	step := h.request(history.Request{Verb: "get", Resource: leaseResource, Namespace: "kube-system", Name: "l"})
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease(holder)}})
 }
 
-// holdLease lets the subject win the lease.
+// holdLease lets the subject acquire the lease.
 func (h *historyBuilder) holdLease() {
 	step := h.renew("me")
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
@@ -84,7 +84,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
-			h.renew("me") // whose answer it does not get
+			h.renew("me") // without an answer
 			h.stall(4 * time.Second)
 			works(h)
 		}},

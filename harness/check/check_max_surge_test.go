@@ -6,7 +6,7 @@ import (
 )
 
 func TestMaxSurge(t *testing.T) {
-	// Ten replicas, all of version v1; v2 is to be rolled out.
+	// Ten replicas of version v1, and a new template v2.
 	rolls := func(h *historyBuilder, strategy fields) {
 		h.deployment("web", 10, strategy)
 		h.replicaSetOf("web", "v1", 10, 10)

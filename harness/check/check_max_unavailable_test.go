@@ -6,7 +6,7 @@ import (
 )
 
 func TestMaxUnavailable(t *testing.T) {
-	// Ten replicas of which two may be unavailable, none more than ten.
+	// Ten replicas with maxUnavailable 2 and maxSurge 0.
 	rolls := func(h *historyBuilder, v1, available, v2, ready int) {
 		h.deployment("web", 10, rollingUpdate(0, "25%"))
 		h.replicaSetOf("web", "v1", v1, available)
@@ -32,20 +32,20 @@ func TestMaxUnavailable(t *testing.T) {
 		}},
 		{name: "pods failed, and the status is not in the cache (trap 11)", want: Pass, build: func(h *historyBuilder) {
 			rolls(h, 8, 8, 2, 2)
-			known := h.find("web-v1")
+			cached := h.find("web-v1")
 			h.revise("web-v1", "status", fields{"availableReplicas": 0})
-			h.resize(known, 6).applyAndAnswer()
+			h.resize(cached, 6).applyAndAnswer()
 		}},
 		{name: "pods failed, and the status has just arrived", want: notFailed, build: func(h *historyBuilder) {
 			rolls(h, 8, 8, 2, 2)
-			known := h.find("web-v1")
+			cached := h.find("web-v1")
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 0}))
-			h.resize(known, 6).applyAndAnswer()
+			h.resize(cached, 6).applyAndAnswer()
 		}},
 		{name: "scales down twice in a sync, and observes the first before its answer (trap 39)", want: Pass, build: func(h *historyBuilder) {
 			rolls(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
-			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this round
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this sync
 			h.deliver(first.apply())
 			first.answered(200)
 			h.resize(first.made, 6).applyAndAnswer()
@@ -72,11 +72,11 @@ func TestMaxUnavailable(t *testing.T) {
 			}
 			h.replicaSetOf("web", "v3", 2, 2)
 			h.rollTo("web", "v3")
-			known := h.find("web-v2")
+			cached := h.find("web-v2")
 			lowered := h.resize(h.find("web-v1"), 2).applyAndAnswer()
 			h.deliver(lowered, h.revise("web-v1", "status", fields{"availableReplicas": 2}))
 			h.wait(3 * time.Second)
-			h.resize(known, 0).applyAndAnswer()
+			h.resize(cached, 0).applyAndAnswer()
 		}},
 		{name: "a user scales down", want: notFailed, build: func(h *historyBuilder) {
 			rolls(h, 10, 10, 0, 0)

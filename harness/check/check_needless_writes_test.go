@@ -10,14 +10,14 @@ import (
 )
 
 func TestNeedlessWrites(t *testing.T) {
-	// sends writes an object from a version, and is answered with a version.
+	// sends updates an object from one version; the answer has another version.
 	sends := func(h *historyBuilder, from, now *history.Object, code int) {
 		step := h.request(history.Request{Verb: "update", Resource: from.Resource, Subresource: "status", Namespace: namespace, Name: from.Name, Object: from})
 		step.made = now
 		step.answered(code)
 	}
-	// republishes writes Endpoints anew, of as many pods as fit, with another trigger
-	// time and what change does to them.
+	// republishes updates Endpoints n times with a new trigger time and the given change.
+	// The Endpoints list as many pods as fit.
 	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
 		service := h.service("web", nil)
 		var addresses []any
@@ -33,9 +33,9 @@ func TestNeedlessWrites(t *testing.T) {
 			next.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": time.Unix(int64(i), 0).String()}
 			change(&next)
 			if n := next.Labels["n"]; n != "" {
-				labelled := *service
-				labelled.Labels = map[string]string{"n": n}
-				h.deliver(h.commit(history.Modified, labelled))
+				labeled := *service
+				labeled.Labels = map[string]string{"n": n}
+				h.deliver(h.commit(history.Modified, labeled))
 			}
 			step := h.request(history.Request{Verb: "update", Resource: endpointsResource, Namespace: namespace, Name: "web", Object: &next})
 			now = h.commit(history.Modified, next)
@@ -44,7 +44,7 @@ func TestNeedlessWrites(t *testing.T) {
 			h.deliver(now)
 		}
 	}
-	// reported is a ReplicaSet whose status says that it has no pods.
+	// reported delivers a ReplicaSet whose status has no pods.
 	reported := func(h *historyBuilder) *history.Object {
 		deliveredReplicaSet(h, 1)
 		rs := h.status("web", 0)
@@ -69,10 +69,10 @@ func TestNeedlessWrites(t *testing.T) {
 		}},
 		{name: "6 updates without a resource version change nothing", want: Fail, evidence: "sent 6 updates of replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := reported(h)
-			blind := *rs
-			blind.Version = 0
+			unversioned := *rs
+			unversioned.Version = 0
 			for range 6 {
-				sends(h, &blind, rs, 200)
+				sends(h, &unversioned, rs, 200)
 			}
 		}},
 		{name: "5 updates change nothing", want: Pass, build: func(h *historyBuilder) {

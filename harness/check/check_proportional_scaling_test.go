@@ -10,8 +10,8 @@ import (
 )
 
 func TestProportionalScaling(t *testing.T) {
-	// Ten replicas, of which six are of v1 and four of the new v2; the ReplicaSets
-	// were last scaled for ten, with twelve at the most.
+	// Ten replicas: six of v1 and four of the new v2. The ReplicaSets were last scaled for
+	// ten replicas and a maximum of twelve.
 	half := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
@@ -67,7 +67,7 @@ func TestProportionalScaling(t *testing.T) {
 		}},
 		{name: "the new ReplicaSet has all replicas, and a status with more", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 3})
-			h.deliver(h.scale("web-v2", 3)) // its status says four
+			h.deliver(h.scale("web-v2", 3)) // its status still has four
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 0).applyAndAnswer()
 		}},
@@ -101,9 +101,10 @@ func TestProportionalScaling(t *testing.T) {
 	})
 }
 
-// noted is a ReplicaSet of web that the subject has been told of, with all its pods
-// available, made in that second and last scaled for so many at the most.
-func (h *historyBuilder) noted(version string, replicas, second, most int) {
+// scaledReplicaSet delivers a ReplicaSet of Deployment web whose pods are all available.
+//
+// second is its creation time, and most its max-replicas annotation.
+func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most int) {
 	o := *h.replicaSetOf("web", version, replicas, replicas)
 	o.Created = time.Unix(1e9+int64(second), 0)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -111,23 +112,23 @@ func (h *historyBuilder) noted(version string, replicas, second, most int) {
 	h.deliver(h.commit(history.Modified, o))
 }
 
-func TestProportions(t *testing.T) {
-	// Twelve at the most, of which one ReplicaSet has so many and a newer one the rest.
-	// By now the Deployment has had other replicas for long, and two more may be.
+func TestProportionalShares(t *testing.T) {
+	// Two ReplicaSets with a maximum of twelve replicas in total. For a long time the
+	// Deployment has had another number of replicas, with maxSurge 2.
 	resized := func(h *historyBuilder, older, replicas int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", older, 1, 12)
-		h.noted("v2", 12-older, 2, 12)
+		h.scaledReplicaSet("v1", older, 1, 12)
+		h.scaledReplicaSet("v2", 12-older, 2, 12)
 		h.rollTo("web", "v2")
 		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
 		h.wait(3 * time.Second)
 	}
-	// As many of each of three versions, two of them of the same second.
+	// Three ReplicaSets of equal size. The creation second of v2 is given.
 	thirds := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", 4, 1, 12)
-		h.noted("v2", 4, second, 12)
-		h.noted("v3", 4, 3, 12)
+		h.scaledReplicaSet("v1", 4, 1, 12)
+		h.scaledReplicaSet("v2", 4, second, 12)
+		h.scaledReplicaSet("v3", 4, 3, 12)
 		h.rollTo("web", "v3")
 		h.deliver(h.revise("web", "spec", fields{"replicas": 11}))
 		h.wait(3 * time.Second)
@@ -180,8 +181,8 @@ func TestProportions(t *testing.T) {
 		}},
 		{name: "one ReplicaSet has no max-replicas annotation", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
-			h.noted("v1", 9, 1, 12)
-			h.noted("v2", 3, 2, 0)
+			h.scaledReplicaSet("v1", 9, 1, 12)
+			h.scaledReplicaSet("v2", 3, 2, 0)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 16}))
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 13).applyAndAnswer()
@@ -190,12 +191,12 @@ func TestProportions(t *testing.T) {
 			resized(h, 9, 16)
 			h.deliver(h.scaledFor("web-v2", 5, 30))
 			h.wait(3 * time.Second)
-			h.resize(h.find("web-v1"), 11).applyAndAnswer() // not what its share and the rest come to
+			h.resize(h.find("web-v1"), 11).applyAndAnswer() // neither its share nor its share plus the rest
 		}},
 	})
 }
 
-// scaledFor gives a ReplicaSet other replicas, and notes for how many at the most.
+// scaledFor changes the replicas and the max-replicas annotation of a ReplicaSet.
 func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
 	o := *h.scale(name, replicas)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -203,13 +204,13 @@ func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Obj
 	return h.commit(history.Modified, o)
 }
 
-func TestOldestFirst(t *testing.T) {
-	// Ten replicas, of which four are of v1, three of v2 and five of the new v3.
+func TestOldestReplicaSetFirst(t *testing.T) {
+	// Ten replicas: four of v1, three of v2 and five of the new v3.
 	between := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", 4, 1, 12)
-		h.noted("v2", 3, second, 12)
-		h.noted("v3", 5, 9, 12)
+		h.scaledReplicaSet("v1", 4, 1, 12)
+		h.scaledReplicaSet("v2", 3, second, 12)
+		h.scaledReplicaSet("v3", 5, 9, 12)
 		h.rollTo("web", "v3")
 	}
 	runTestCases(t, "proportional-scaling", []testCase{
@@ -223,7 +224,7 @@ func TestOldestFirst(t *testing.T) {
 		}},
 		{name: "the oldest scales to 0, then the second oldest", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
-			h.resize(h.find("web-v1"), 0).applyAndAnswer() // of which its watch is yet to tell
+			h.resize(h.find("web-v1"), 0).applyAndAnswer() // not yet in its cache
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
 		{name: "the oldest scales to 1, then the second oldest", want: Fail, evidence: "while the older ReplicaSet web-v1 has spec.replicas 1", build: func(h *historyBuilder) {
@@ -254,8 +255,8 @@ func TestOldestFirst(t *testing.T) {
 		}},
 		{name: "the new ReplicaSet scales down", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 3, rollingUpdate(2, 2))
-			h.noted("v1", 1, 1, 5)
-			h.noted("v2", 4, 5, 5)
+			h.scaledReplicaSet("v1", 1, 1, 5)
+			h.scaledReplicaSet("v2", 4, 5, 5)
 			for _, name := range []string{"web-v1", "web-v2"} {
 				o := *h.find(name)
 				o.Annotations = maps.Clone(o.Annotations)
@@ -267,8 +268,8 @@ func TestOldestFirst(t *testing.T) {
 		}},
 		{name: "all scale to 0 for Recreate", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, fields{"type": "Recreate"})
-			h.noted("v1", 4, 1, 10)
-			h.noted("v2", 6, 5, 10)
+			h.scaledReplicaSet("v1", 4, 1, 10)
+			h.scaledReplicaSet("v2", 6, 5, 10)
 			h.rollTo("web", "v3")
 			h.resize(h.find("web-v2"), 0).applyAndAnswer()
 		}},

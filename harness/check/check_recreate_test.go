@@ -8,7 +8,7 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	// The old ReplicaSet has been scaled to 0; the new template is known.
+	// The old ReplicaSet is scaled to 0, and the new template is in the cache.
 	rolls := func(h *historyBuilder, phase string) (old, pod *history.Object) {
 		h.deployment("web", 1, fields{"type": "Recreate"})
 		old = h.replicaSetOfSize("web", "v1", 0, 0, 1)

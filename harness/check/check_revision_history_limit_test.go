@@ -6,7 +6,7 @@ import (
 )
 
 func TestRevisionHistoryLimit(t *testing.T) {
-	// A Deployment whose limit is one old ReplicaSet, and that has three.
+	// A Deployment with revisionHistoryLimit 1 and three old ReplicaSets.
 	three := func(h *historyBuilder, spec fields) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for _, version := range []string{"v1", "v2", "v3"} {

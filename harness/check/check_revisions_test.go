@@ -8,7 +8,7 @@ import (
 )
 
 func TestRevisions(t *testing.T) {
-	// Ten replicas of version v1; v2 is to be rolled out.
+	// Ten replicas of version v1, and a new template v2.
 	rolls := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)
@@ -60,7 +60,8 @@ func TestSecondReplicaSet(t *testing.T) {
 		o.Annotations[revisionAnnotation] = "3"
 		return h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
 	}
-	// Two ReplicaSets of one template and of one age, so that web-twin comes first.
+	// Two ReplicaSets with the same template and creation time. web-twin comes first by
+	// name.
 	pair := func(h *historyBuilder) {
 		rolls(h)
 		h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
@@ -104,7 +105,7 @@ func TestSecondReplicaSet(t *testing.T) {
 }
 
 func TestCollisionCount(t *testing.T) {
-	// Version v2 is to be rolled out, and the name of its ReplicaSet is refused.
+	// A new template v2, and a conflict for the name of its ReplicaSet.
 	refused := func(h *historyBuilder, holder func(*history.Object)) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)

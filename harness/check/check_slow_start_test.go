@@ -126,7 +126,7 @@ func TestSlowStart(t *testing.T) {
 		{name: "the machine stalls during a sync after a rejection in a batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.deliver(h.createAll(rs, 7)...)
-			h.create(rs).answered(422) // of a batch of eight, of which this might be all
+			h.create(rs).answered(422) // of a batch of eight, the rest of which may not be sent
 			h.wait(5 * time.Millisecond)
 			h.deliver(h.createAll(rs, 3)...)
 			h.wait(3 * time.Second)

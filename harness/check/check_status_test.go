@@ -9,8 +9,8 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	// A ReplicaSet of three, with as many pods, that is all known, and was so when
-	// the version of the ReplicaSet came that there is.
+	// A ReplicaSet with three replicas and three pods, all in the cache before the latest
+	// version of the ReplicaSet.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)
@@ -173,8 +173,7 @@ func TestStatusGeneration(t *testing.T) {
 }
 
 func TestStatusAvailability(t *testing.T) {
-	// A pod that became ready at the tenth second, of a ReplicaSet that takes it
-	// for available after five more.
+	// A pod that became ready at second 10, of a ReplicaSet with minReadySeconds 5.
 	fresh := func(h *historyBuilder) *history.Object {
 		h.replicaSet("web", 1)
 		rs := h.revise("web", "spec", fields{"minReadySeconds": 5})

@@ -31,8 +31,8 @@ const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports repeated creates in a terminating namespace.
 //
-// For pods of an owner, the API server must reject no more creates than the owner wants
-// pods: the controller waits for these pods as if they existed (contract ReplicaSet 16). A
+// For the pods of an owner, it allows as many rejected creates as the owner wants pods.
+// The controller waits for these pods as if they existed (contract ReplicaSet 16). A
 // ReplicaSet or Endpoints may be tried again at each event.
 type terminatingNamespaceChecker struct {
 	findings

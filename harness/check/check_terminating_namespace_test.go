@@ -6,16 +6,16 @@ import (
 )
 
 func TestTerminatingNamespace(t *testing.T) {
-	// deployed makes a Deployment, and asks so often for its ReplicaSet, refused each
-	// time, with or without news of it in between.
-	deployed := func(tries int, news bool) func(*historyBuilder) {
+	// deployed creates a Deployment and tries to create its ReplicaSet, which is rejected
+	// each time. With events, the Deployment changes after each attempt.
+	deployed := func(tries int, events bool) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)
 			h.list(replicaSetResource)
 			h.wait(2 * time.Second)
 			retry(h, tries, 5*time.Millisecond, 2, func() {
 				h.createReplicaSet("web", "v1", 3).refusedAsTerminating()
-				if news {
+				if events {
 					h.deliver(h.revise("web", "metadata", fields{"x": h.version}))
 				}
 			})

@@ -21,9 +21,9 @@ const (
 	KnownUpstream Verdict = "known-upstream"
 	// Pass: the run exercised the guarantee, and it held.
 	Pass Verdict = "pass"
-	// NotExercised: nothing in this history could have violated the guarantee, and the
-	// scenario does not declare that it exercises the check. It is no evidence for the
-	// subject.
+	// NotExercised: nothing in this history could have violated the guarantee. The
+	// scenario does not declare that it exercises the check. The verdict is no evidence
+	// for the subject.
 	NotExercised Verdict = "not-exercised"
 )
 

@@ -15,8 +15,9 @@ type failedAttempts struct {
 	sweepAt int
 }
 
-// callAttempts counts the failed attempts of one call since it last succeeded, whatever
-// the result of other calls of the same key.
+// callAttempts counts the failed attempts of one call since it last succeeded.
+//
+// The results of other calls of the same key do not matter.
 type callAttempts struct {
 	count         int
 	latestSent    int64         // the record of the latest attempt
@@ -71,8 +72,9 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 
 // attemptsOf returns the attempts of a call.
 //
-// It also removes entries that can no longer count: other calls of the same key after
-// their last retry, and keys of deleted objects when the number of keys has doubled.
+// It also removes entries that can no longer count. Those are other calls of the same key
+// after their last retry. When the number of keys has doubled, it removes the keys of
+// deleted objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {
