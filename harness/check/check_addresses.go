@@ -16,7 +16,7 @@ import (
 // had no Service with a selector in its cache; orphan-endpoints checks such writes.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints that a controller writes list the addresses and ports of the Service's pods, each according to a cached version that the controller may have acted on. They carry the Service's labels, and at most 1000 addresses, ready addresses first.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, each pod as in a cached version that the controller may have acted on. They carry the Service's labels, and at most 1000 addresses, ready addresses first.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	AllowedBehaviors: []int{32, 34, 35},

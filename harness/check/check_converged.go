@@ -12,7 +12,7 @@ import (
 // It does not decide if the run ends before its bound. Terminating owners do not count.
 var convergedCheck = Check{
 	ID:               "converged",
-	Guarantee:        "Within the bound of the scenario after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
 	AllowedBehaviors: []int{10, 22, 36},

@@ -14,7 +14,7 @@ import (
 // may have acted on, or before the process has listed ReplicaSets.
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
-	Guarantee:        "The counts and conditions that a controller writes into a Deployment's status match a cached version of the Deployment and its ReplicaSets that it may have acted on. It reports ProgressDeadlineExceeded not before the deadline and soon after it, and ReplicaFailure together with progress.",
+	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	AllowedBehaviors: []int{3, 16, 27, 28, 38, 41},

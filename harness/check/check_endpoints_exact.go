@@ -15,7 +15,7 @@ import (
 // not count.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
-	Guarantee:        "Within the bound of the scenario after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
 	AllowedBehaviors: []int{32, 34, 35},

@@ -13,7 +13,7 @@ import (
 // minutes), unobserved calls no longer count.
 var expectationsCheck = Check{
 	ID:               "expectations",
-	Guarantee:        "Until a controller has observed its creates and deletes of pods for an owner, it sends no further ones beyond those that it had already decided on. It deletes no pod a second time before it has observed the first delete.",
+	Guarantee:        "A controller decides on no further creates or deletes of pods for an owner until it has observed its earlier ones, or for 5 minutes. It deletes no pod again before it has observed the first delete.",
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
 	AllowedBehaviors: []int{9, 10, 12, 13, 17, 23, 24},

@@ -29,8 +29,8 @@ var leaseHolderWritesCheck = Check{
 //
 // The first call after the lease has expired is allowed: the machine may have stalled with
 // that call in flight. For a short time after a stall in which the lease expired, all
-// calls are allowed: workers may continue before the leader elector notices the loss (trap
-// 41).
+// calls are allowed: workers may continue before the leader elector notices the loss
+// (trap 41).
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent      map[*process]time.Duration // when each process sent its latest call

@@ -14,7 +14,7 @@ import (
 // It does not decide for an owner that is not in the cache.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
-	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as the only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
+	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
 	AllowedBehaviors: []int{37},

@@ -13,7 +13,7 @@ import (
 // It does not decide before the Deployment and its ReplicaSets are in the cache.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
-	Guarantee:        "A rolling update creates and scales up ReplicaSets only so far that spec.replicas of all ReplicaSets stays within the Deployment's replicas + maxSurge, according to a cached version that the controller may have acted on.",
+	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
 	AllowedBehaviors: []int{6, 10, 12, 14, 37, 39},

@@ -14,7 +14,7 @@ import (
 // does not obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
-	Guarantee:        "A scale-down by a rolling update leaves at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
+	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
 	AllowedBehaviors: []int{11, 14, 38, 39},

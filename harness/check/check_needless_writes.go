@@ -14,7 +14,7 @@ import (
 // updates of an object without a change are allowed.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
-	Guarantee:        "A controller process sends at most 5 updates of the same object that change nothing. A new trigger time of Endpoints alone is no change.",
+	Guarantee:        "A controller process sends at most 5 updates of one object that change nothing. A new trigger time of Endpoints alone is no change.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	AllowedBehaviors: []int{12, 32, 35},

@@ -12,7 +12,7 @@ import (
 // It does not decide before the owner was in the cache.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
-	Guarantee:        "A controller's creates never bring the active pods of an owner above spec.replicas, counted by the pods in its cache and its own creates that it has not yet observed.",
+	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas, counting the pods in its cache and its own creates that it has not yet observed.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	AllowedBehaviors: []int{9, 10, 12, 13, 17, 24},

@@ -11,7 +11,7 @@ import (
 // It does not decide before the owner was in the cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
-	Guarantee:        "A controller's deletes never bring the active pods of an owner below spec.replicas, counted by the pods in its cache and its own deletes that it has not yet observed. It deletes no pods of an owner that is terminating or deleted.",
+	Guarantee:        "A controller never deletes a pod that brings the active pods of an owner below spec.replicas, counting the pods in its cache and its own deletes that it has not yet observed. It deletes no pods of an owner that is terminating or deleted.",
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
 	AllowedBehaviors: []int{10, 11, 17, 23, 25},

@@ -12,7 +12,7 @@ import (
 // It does not decide about a write to a pod that was never in the cache of the process.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes and releases only pods of its kinds of owners, releases only pods that no longer match, and adopts only active, matching pods without a controller after a live read of the owner.",
+	Guarantee:        "An object has at most one controller. Controllers delete and release only pods of a ReplicaSet or ReplicationController, release them only if they no longer match, and adopt only active matching orphans after a live read of the owner.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	AllowedBehaviors: []int{21, 23, 25},

@@ -14,7 +14,7 @@ import (
 // It does not decide about exits before the first phase of the run.
 var processAliveCheck = Check{
 	ID:               "process-alive",
-	Guarantee:        "No process of the controllers exits by itself, except within 30 seconds after it failed to renew its lease.",
+	Guarantee:        "No controller process exits by itself, except within 30 seconds after it failed to renew its lease.",
 	Contract:         "The binary",
 	Property:         Safety,
 	AllowedBehaviors: []int{36},

@@ -16,7 +16,7 @@ import (
 // about creates.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
-	Guarantee:        "During a rolling update a controller scales up only the new ReplicaSet, up to spec.replicas, and takes available pods from the oldest ReplicaSet first. When it scales a Deployment between rollout steps or while paused, each ReplicaSet gets its proportional share.",
+	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, up to spec.replicas, and scales old ones down, available pods of the oldest first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
 	AllowedBehaviors: []int{6, 14, 22, 39},

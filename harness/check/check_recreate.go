@@ -13,7 +13,7 @@ import (
 // ReplicaSet.
 var recreateCheck = Check{
 	ID:               "recreate",
-	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while a pod of an old ReplicaSet is in its cache that is neither Failed nor Succeeded.",
+	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while its cache has a pod of an old ReplicaSet that is neither Failed nor Succeeded.",
 	Contract:         "Deployment 10",
 	Property:         Safety,
 	AllowedBehaviors: []int{10, 14},

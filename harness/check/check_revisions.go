@@ -15,7 +15,7 @@ import (
 // It does not decide about an update from a version that is not recorded.
 var revisionsCheck = Check{
 	ID:               "revisions",
-	Guarantee:        "A controller never lowers a ReplicaSet's revision or a Deployment's collisionCount, and raises collisionCount only by one and after a name collision with another ReplicaSet. It creates no second ReplicaSet for a template.",
+	Guarantee:        "A controller never lowers a ReplicaSet's revision or a Deployment's collisionCount, and raises collisionCount only by one after a name conflict with another ReplicaSet. It creates no second ReplicaSet for a template that has one in its cache.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	AllowedBehaviors: []int{12, 29, 37},

@@ -12,7 +12,7 @@ import (
 // It does not decide while it is unclear which ReplicaSets belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of the requested revision, and removes the rollback annotation with the same write. Otherwise it removes the annotation only if the revision does not exist or has the template already.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	AllowedBehaviors: []int{12},

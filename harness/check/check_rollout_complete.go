@@ -15,7 +15,7 @@ import (
 // count.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
-	Guarantee:        "Within the bound of the scenario after the faults are healed, each Deployment has rolled out its template as far as its pods allow, with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations as far as its pods allow, with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
 	AllowedBehaviors: []int{28, 29, 30},

@@ -13,7 +13,7 @@ import (
 // the latest in its cache.
 var statusCheck = Check{
 	ID:               "status",
-	Guarantee:        "The counts, observedGeneration and new ReplicaFailure that a controller writes into the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that it may have acted on.",
+	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
 	AllowedBehaviors: []int{22, 25, 26, 27},

@@ -27,8 +27,9 @@ type callAttempts struct {
 	latestEvent   int64         // the latest event that enqueues the key
 }
 
-// clientRetriesMax is how often client-go resends a call before it returns an error (trap
-// 13; maxRetries of client-go's requests).
+// clientRetriesMax is how often client-go resends a call before it returns an error.
+//
+// It is maxRetries of client-go's requests (trap 13).
 const clientRetriesMax = 10
 
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {

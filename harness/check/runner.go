@@ -47,13 +47,12 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	for _, entry := range entries {
 		results = append(results, entry.result(setting, activity.Incomplete))
 	}
-	// excuseKnownUpstream downgrades unknown to not-exercised when a known upstream issue
-	// prevented the check.
 	excuseKnownUpstream(entries, results)
 	return results, activity, nil
 }
 
-// excuseKnownUpstream makes idle what could not be judged because of what upstream is known for.
+// excuseKnownUpstream downgrades unknown to not-exercised when a known upstream issue
+// prevented the check.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
