@@ -12,8 +12,8 @@ import (
 
 // addressesCheck looks at each create and update of Endpoints.
 //
-// It does not decide before the process has listed Services and pods, nor if the process
-// had no Service with a selector in its cache; orphan-endpoints checks such writes.
+// It skips a process that has not listed Services and pods yet. It leaves Endpoints
+// without a cached Service that has a selector to the check orphan-endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, each pod as in a cached version that the controller may have acted on. They carry the Service's labels, and at most 1000 addresses, ready addresses first.",
@@ -66,8 +66,8 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch says how Endpoints differ from the Service for every version of its pods that
-// was cached since a time. It returns "" if some versions match.
+// mismatch returns how Endpoints differ from the Service, for every version of its pods
+// that was cached since a time. It returns "" if some versions match.
 func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, since time.Duration) (wrong, expected string) {
 	if want := s.expectedLabels(); !maps.Equal(e.labels, want) {
 		return fmt.Sprintf("have labels %v", e.labels), fmt.Sprintf("labels %v, from the Service", want)
@@ -132,10 +132,10 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether the Service lists exactly these addresses for some
-// version of a pod.
+// someVersionLists reports whether some version of a pod gives the Service exactly these
+// addresses.
 //
-// With part, some of the addresses are enough. Without such a version it returns the
+// If part is true, some of the addresses are enough. If no version matches, it returns the
 // addresses of the latest version.
 func (s *service) someVersionLists(listed addressSet, versions []cachedVersion[podVersion], part bool) (want addressSet, ok bool) {
 	for _, each := range versions {

@@ -10,8 +10,8 @@ import (
 func TestAddresses(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type objects struct{ service, one, two *history.Object }
-	// begin delivers a Service, a ready pod and a pod that is not ready, and waits.
-	begin := func(h *historyBuilder) objects {
+	// setUp delivers a Service, a ready pod and a pod that is not ready, and waits.
+	setUp := func(h *historyBuilder) objects {
 		c := objects{service: h.service("web", nil)}
 		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
 		c.two = h.podWithAddress(h.pod(nil, "web"), two, false, nil)
@@ -19,7 +19,7 @@ func TestAddresses(t *testing.T) {
 		return c
 	}
 	withService := func(build func(h *historyBuilder, c objects)) func(h *historyBuilder) {
-		return func(h *historyBuilder) { build(h, begin(h)) }
+		return func(h *historyBuilder) { build(h, setUp(h)) }
 	}
 	both := func(c objects) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
@@ -96,25 +96,25 @@ func TestAddresses(t *testing.T) {
 // TestAddressesWithoutNewPod tests a pod whose first cached version is ready already.
 func TestAddressesWithoutNewPod(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
-	begin := func(h *historyBuilder) *history.Object {
+	setUp := func(h *historyBuilder) *history.Object {
 		h.service("web", nil)
-		known := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		listed := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
 		h.wait(3 * time.Second)
 		fresh := edited(*h.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
 		h.commit(history.Modified, edited(fresh, "status", fields{
 			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
 		}))
 		h.list(podResource)
-		return known
+		return listed
 	}
 	runTestCases(t, "addresses", []testCase{
 		{name: "omits a pod that was listed a moment ago", want: Pass, build: func(h *historyBuilder) {
-			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
+			h.publish("web", subset([]any{at(setUp(h), one)}, nil)).answered(201)
 		}},
 		{name: "omits a pod that was listed a minute ago", want: Fail, evidence: "list nothing for pod", build: func(h *historyBuilder) {
-			known := begin(h)
+			listed := setUp(h)
 			h.wait(time.Minute)
-			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
+			h.publish("web", subset([]any{at(listed, one)}, nil)).answered(201)
 		}},
 	})
 }

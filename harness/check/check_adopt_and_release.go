@@ -13,8 +13,8 @@ import (
 // adoptAndReleaseCheck looks at each status write of a ReplicaSet or
 // ReplicationController.
 //
-// It does not decide if the owner is terminating or its selector has changed. It also does
-// not decide if the status may not be written from the latest cached version of the owner.
+// It skips an owner that is terminating or whose selector has changed, and a status that
+// is not written from the latest cached version of the owner.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",

@@ -8,7 +8,7 @@ import (
 
 // burstLimitCheck looks at each create and delete of a pod.
 //
-// The run exercises it only where the owner misses, or has in excess, more than 500 pods.
+// A run exercises it only if an owner has more than 500 pods missing or in excess.
 var burstLimitCheck = Check{
 	ID:               "burst-limit",
 	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",

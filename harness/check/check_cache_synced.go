@@ -9,8 +9,8 @@ import (
 // cacheSyncedCheck looks at each write for an object until the caches for that kind of
 // object have synced.
 //
-// It does not decide for a resource that the process never lists or watches as a whole:
-// the process may get that state elsewhere.
+// It skips a resource that the process never lists or watches as a whole: the process may
+// get that state elsewhere.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
 	Guarantee: "A controller writes nothing until its informer caches have synced.",

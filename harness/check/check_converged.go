@@ -9,7 +9,7 @@ import (
 // convergedCheck looks at each ReplicaSet and ReplicationController after the faults are
 // healed.
 //
-// It does not decide if the run ends before its bound. Terminating owners do not count.
+// Its verdict is unknown if the run ends before the bound. It skips terminating owners.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",

@@ -10,8 +10,8 @@ import (
 
 // deploymentStatusCheck looks at each write of the status of a Deployment.
 //
-// It does not decide if the status is not written from the oldest version that the process
-// may have acted on, or before the process has listed ReplicaSets.
+// It skips a status that is not written from the cached version of the Deployment, and a
+// process that has not listed ReplicaSets yet.
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
 	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
@@ -24,8 +24,8 @@ var deploymentStatusCheck = Check{
 // deploymentStatusChecker compares the written status with the cached versions of the
 // Deployment and its ReplicaSets.
 //
-// Counts that repeat those of the version that the status was written from do not count. A
-// controller writes them when it changes only a condition or the collisionCount.
+// It skips counts that are equal to those in the version that the status was written from.
+// A controller writes such counts when it changes only a condition or the collisionCount.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -83,17 +83,17 @@ func (write *statusWrite) expect(ok bool, found, expected string) {
 }
 
 func (write *statusWrite) check() []mismatch {
-	was, is := &write.from.status, &write.written.status
-	write.expect(is.ObservedGeneration >= was.ObservedGeneration && is.ObservedGeneration <= write.from.generation,
-		fmt.Sprintf("status.observedGeneration %d", is.ObservedGeneration),
-		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", was.ObservedGeneration, write.from.generation))
-	if write.allStatesKnown && is.counts() != was.counts() {
+	before, after := &write.from.status, &write.written.status
+	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.generation,
+		fmt.Sprintf("status.observedGeneration %d", after.ObservedGeneration),
+		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.generation))
+	if write.allStatesKnown && after.counts() != before.counts() {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
 				fmt.Sprintf("%d to %d from its cached ReplicaSets", field.low, field.high))
 		}
 	}
-	if is.counts() != was.counts() || is.condition("Available") != was.condition("Available") {
+	if after.counts() != before.counts() || after.condition("Available") != before.condition("Available") {
 		write.checkAvailable()
 	}
 	write.checkReplicaFailure()
@@ -170,15 +170,15 @@ func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
 // progress must set the condition if a ReplicaSet had it all the time. Other syncs leave
 // the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
-	is := write.written.status.condition("ReplicaFailure")
-	if write.allStatesKnown && is.failure() && !write.from.status.condition("ReplicaFailure").failure() {
+	after := write.written.status.condition("ReplicaFailure")
+	if write.allStatesKnown && after.failure() && !write.from.status.condition("ReplicaFailure").failure() {
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
 		}),
 			"condition ReplicaFailure", "no condition ReplicaFailure, because none of its ReplicaSets has it")
 	}
 	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
-		write.expect(is.failure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
+		write.expect(after.failure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
 			"condition ReplicaFailure, because one of its ReplicaSets has it")
 	}
 }
@@ -200,20 +200,20 @@ func (write *statusWrite) failsThroughout(set *owner) bool {
 // Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
 // that time must be known: the client may have delayed the write (trap 16).
 func (write *statusWrite) estimatesProgress() bool {
-	is := write.written.status.conditionWithTime("Progressing")
+	after := write.written.status.conditionWithTime("Progressing")
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
-	if is == write.from.status.conditionWithTime("Progressing") || is.LastUpdateTime.Before(earliest) || is.LastUpdateTime.After(write.processNow) {
+	if after == write.from.status.conditionWithTime("Progressing") || after.LastUpdateTime.Before(earliest) || after.LastUpdateTime.After(write.processNow) {
 		return false
 	}
-	return is.Reason == replicaSetUpdated || is.Reason == newReplicaSetAvailable || is.Reason == deadlineExceeded
+	return after.Reason == replicaSetUpdated || after.Reason == newReplicaSetAvailable || after.Reason == deadlineExceeded
 }
 
 // checkAvailable compares the condition Available with availableReplicas.
 func (write *statusWrite) checkAvailable() {
 	enough := write.written.status.AvailableReplicas >= write.written.minAvailable()
 	want := availability(enough)
-	is := write.written.status.condition("Available")
-	write.expect(is == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", is.Status, is.Reason, write.written.status.AvailableReplicas),
+	after := write.written.status.condition("Available")
+	write.expect(after == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", after.Status, after.Reason, write.written.status.AvailableReplicas),
 		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.minAvailable()))
 }
 
@@ -232,29 +232,29 @@ var progressStatus = map[string]string{
 // checkProgressing checks the condition Progressing if the write changes it.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
-	was, is := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
-	if is == was || is == (deploymentConditionWithTime{}) {
+	before, after := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
+	if after == before || after == (deploymentConditionWithTime{}) {
 		return
 	}
-	found := fmt.Sprintf("condition Progressing=%s (%s)", is.Status, is.Reason)
+	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
 	write.expect(write.written.deadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
-	status, valid := progressStatus[is.Reason]
-	write.expect(valid && status == is.Status, found, "a valid reason with its status")
-	if is.Reason != was.Reason {
-		write.expect(!is.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
-			fmt.Sprintf("%s with lastUpdateTime %s", found, is.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
+	status, valid := progressStatus[after.Reason]
+	write.expect(valid && status == after.Status, found, "a valid reason with its status")
+	if after.Reason != before.Reason {
+		write.expect(!after.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
+			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
 	}
-	switch is.Reason {
+	switch after.Reason {
 	case newReplicaSetAvailable:
 		write.expect(write.complete(), found, "status.replicas, updatedReplicas and availableReplicas equal to spec.replicas")
 	case replicaSetUpdated:
 		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a count that shows progress since the last status")
 	case deadlineExceeded:
-		write.checkDeadline(found, was)
+		write.checkDeadline(found, before)
 	case deploymentPaused:
 		write.expect(write.written.paused, found, "this reason only while spec.paused is true")
 	case deploymentResumed:
-		write.expect(!write.written.paused && was.Reason == deploymentPaused, found, "this reason only after a pause")
+		write.expect(!write.written.paused && before.Reason == deploymentPaused, found, "this reason only after a pause")
 	}
 }
 
@@ -263,11 +263,11 @@ func (write *statusWrite) checkProgressing() {
 // The deadline must have passed since the last progress. The rollout must be neither
 // paused nor complete, and must not have been complete before: it stays complete whatever
 // happens to its pods (trap 28).
-func (write *statusWrite) checkDeadline(found string, was deploymentConditionWithTime) {
-	due := was.LastUpdateTime.Add(write.written.deadline)
-	write.expect(was != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
+func (write *statusWrite) checkDeadline(found string, before deploymentConditionWithTime) {
+	due := before.LastUpdateTime.Add(write.written.deadline)
+	write.expect(before != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
 		fmt.Sprintf("this reason only after %s", due.Format(time.TimeOnly)))
-	write.expect(was.Reason != newReplicaSetAvailable, found, "another reason first, because the last rollout was complete")
+	write.expect(before.Reason != newReplicaSetAvailable, found, "another reason first, because the last rollout was complete")
 	write.expect(!write.written.paused, found, "no deadline while spec.paused is true")
 	write.expect(!write.complete(), found, "another reason, because the rollout is complete")
 	write.expect(!write.couldHaveScaled(), found, "progress, because the rolling update could have scaled a ReplicaSet")
@@ -295,8 +295,8 @@ func (write *statusWrite) couldHaveScaled() bool {
 // hasExcessAvailable reports whether a ReplicaSet has more available pods than
 // spec.replicas.
 //
-// Its pods cannot be deleted, and the controller scales down no other ReplicaSet meanwhile
-// (trap 38).
+// This happens when its pods cannot be deleted. The controller scales down no other
+// ReplicaSet meanwhile (trap 38).
 func hasExcessAvailable(set *owner) bool {
 	return set.replicas > 0 && set.status.AvailableReplicas > set.replicas
 }
@@ -363,9 +363,9 @@ func (write *statusWrite) complete() bool {
 // progressed reports whether the written counts show progress since the version that the
 // status was written from.
 func (write *statusWrite) progressed() bool {
-	was, is := &write.from.status, &write.written.status
-	return is.UpdatedReplicas > was.UpdatedReplicas ||
-		is.Replicas-is.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
-		is.ReadyReplicas > was.ReadyReplicas ||
-		is.AvailableReplicas > was.AvailableReplicas
+	before, after := &write.from.status, &write.written.status
+	return after.UpdatedReplicas > before.UpdatedReplicas ||
+		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
+		after.ReadyReplicas > before.ReadyReplicas ||
+		after.AvailableReplicas > before.AvailableReplicas
 }

@@ -40,26 +40,26 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 //
 // Its cache may be late or go back, and its calls may take long.
 func TestDeadlineInFavorOfController(t *testing.T) {
-	half := [2]int{6, 6}
+	halfway := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "a missed deadline is not reported, without a reason", want: Fail, evidence: "after the progress deadline of 4s", build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 10*time.Second)
+			d := overdue(h, halfway, [2]int{6, 2}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 15)).answered(200)
 		}},
 		{name: "a missed deadline of a terminating Deployment is not reported", want: Pass, build: func(h *historyBuilder) {
-			overdue(h, half, [2]int{6, 2}, 2*time.Second)
+			overdue(h, halfway, [2]int{6, 2}, 2*time.Second)
 			h.deliver(h.terminate(h.find("web")))
 			h.wait(8 * time.Second)
 			h.writeDeploymentStatus(h.find("web"), progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 5)).answered(200)
 		}},
 		{name: "the last status reported the deadline, and is not in the cache yet", want: Pass, build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 5*time.Second)
+			d := overdue(h, halfway, [2]int{6, 2}, 5*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), false, deadlineExceeded, 10)).answered(200)
 			h.wait(3 * time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 13)).answered(409)
 		}},
 		{name: "a call of the same sync took longer than the deadline", want: Pass, build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 3*time.Second)
+			d := overdue(h, halfway, [2]int{6, 2}, 3*time.Second)
 			step := h.resize(h.find("web-v1"), 6)
 			h.wait(6 * time.Second)
 			step.answered(200)
@@ -95,7 +95,7 @@ func TestDeploymentStatus(t *testing.T) {
 		h.deliver(d)
 		return d
 	}
-	half := func(h *historyBuilder) *history.Object {
+	halfway := func(h *historyBuilder) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
 		h.replicaSetOf("web", "v2", 6, 4)
@@ -149,7 +149,7 @@ func TestDeploymentStatus(t *testing.T) {
 			h.writeDeploymentStatus(d, progress(true, "ReplicaSetUpdated", 15)).answered(200)
 		}},
 		{name: "counts are the sums over the ReplicaSets", want: Pass, build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 6, 10, 2)).answered(200)
+			h.writeDeploymentStatus(halfway(h), sums(12, 6, 10, 2)).answered(200)
 		}},
 		{name: "counts a ReplicaSet whose create got no answer", want: Fail, evidence: "wrote status.unavailableReplicas 10", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
@@ -167,32 +167,32 @@ func TestDeploymentStatus(t *testing.T) {
 			h.writeDeploymentStatus(h.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
 		}},
 		{name: "status.replicas counts only old ReplicaSets", want: Fail, evidence: "wrote status.replicas 6", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(6, 6, 10, 2)).answered(200)
+			h.writeDeploymentStatus(halfway(h), sums(6, 6, 10, 2)).answered(200)
 		}},
 		{name: "status.updatedReplicas counts all ReplicaSets", want: Fail, evidence: "wrote status.updatedReplicas 12", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 12, 10, 2)).answered(200)
+			h.writeDeploymentStatus(halfway(h), sums(12, 12, 10, 2)).answered(200)
 		}},
 		{name: "negative unavailableReplicas (mutant D20)", want: Fail, evidence: "wrote status.unavailableReplicas -2", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 6, 10, -2)).answered(422)
+			h.writeDeploymentStatus(halfway(h), sums(12, 6, 10, -2)).answered(422)
 		}},
 		{name: "counts of a moment ago", want: Pass, build: func(h *historyBuilder) {
-			d := half(h)
+			d := halfway(h)
 			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
 			h.writeDeploymentStatus(d, sums(12, 6, 10, 2)).answered(200)
 		}},
 		{name: "counts of long ago", want: Fail, evidence: "wrote status.readyReplicas 10", build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
 			h.writeDeploymentStatus(renewed(h), sums(12, 6, 10, 2)).answered(200)
 		}},
 		{name: "a ReplicaSet that it has just created may count or not", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.rollTo("web", "v3")
 			h.createReplicaSet("web", "v3", 0).applyAndAnswer()
 			h.writeDeploymentStatus(h.find("web"), with(sums(12, 0, 10, 2), "observedGeneration", 2)).answered(200)
 		}},
 		{name: "repeats the counts beside a new condition", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.revise("web", "status", sums(3, 3, 3, 0)))
 			h.wait(3 * time.Second)
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
@@ -201,22 +201,22 @@ func TestDeploymentStatus(t *testing.T) {
 			}}).answered(200)
 		}},
 		{name: "Available=False with enough available replicas", want: Fail, evidence: "condition Available=False", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
+			h.writeDeploymentStatus(halfway(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
 		}},
 		{name: "observedGeneration above metadata.generation", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
+			h.writeDeploymentStatus(halfway(h), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
 		}},
 		{name: "observedGeneration falls", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 10}))
 			h.deliver(h.revise("web", "status", fields{"observedGeneration": 2}))
 			h.writeDeploymentStatus(h.find("web"), sums(12, 6, 10, 2)).answered(200)
 		}},
 		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "wrote condition ReplicaFailure", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
+			h.writeDeploymentStatus(halfway(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
 		}},
 		{name: "ReplicaFailure of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
-			d := half(h)
+			d := halfway(h)
 			failure := fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}
 			h.deliver(h.revise("web-v2", "status", failure))
 			h.writeDeploymentStatus(d, failure).answered(200)

@@ -11,8 +11,8 @@ import (
 // endpointsExactCheck looks at the Endpoints of each Service with a selector after the
 // faults are healed.
 //
-// It does not decide if the run ends before its bound. Services of type ExternalName do
-// not count.
+// Its verdict is unknown if the run ends before the bound. It skips Services of type
+// ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
@@ -25,7 +25,7 @@ var endpointsExactCheck = Check{
 // newEndpointsExactChecker returns a checker of the Services whose Endpoints the
 // controller manages.
 func newEndpointsExactChecker(s Settings) Checker {
-	lost, ends := lostEndpointsWrites{}, unnoticedEnds{}
+	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Service with a selector",
@@ -39,19 +39,19 @@ func newEndpointsExactChecker(s Settings) Checker {
 			return &s.Ref, m.committed.pendingService(s)
 		},
 		observe: func(m *Model, r *history.Record) {
-			lost.observe(m, r)
+			lostWrites.observe(m, r)
 			dropped.observe(m, r)
-			ends.observe(m, r)
+			unnoticed.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			s := m.committed.services[uid]
 			key := workQueueKey{service: nameOf(s.Ref)}
 			switch {
-			case hasKey(m, lost, key):
+			case hasKey(m, lostWrites, key):
 				return lostEndpoints
 			case dropped.explains(m, key):
 				return droppedKey
-			case ends.explains(m, s):
+			case unnoticed.explains(m, s):
 				return unnoticedEnd
 			}
 			return nil

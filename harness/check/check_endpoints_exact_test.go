@@ -11,8 +11,8 @@ func TestEndpointsExact(t *testing.T) {
 	// A Service with a ready pod, a pod that is not ready, and pods that do not count.
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type objects struct{ one, two *history.Object }
-	// begin creates the Service and the pods, and starts the settle phase.
-	begin := func(h *historyBuilder, spec fields) objects {
+	// setUp creates the Service and the pods, and starts the settle phase.
+	setUp := func(h *historyBuilder, spec fields) objects {
 		h.service("web", spec)
 		c := objects{
 			one: h.podWithAddress(h.pod(nil, "web"), one, true, nil),
@@ -27,7 +27,7 @@ func TestEndpointsExact(t *testing.T) {
 	}
 	withService := func(spec fields, build func(h *historyBuilder, c objects)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
-			build(h, begin(h, spec))
+			build(h, setUp(h, spec))
 			h.wait(time.Minute)
 		}
 	}

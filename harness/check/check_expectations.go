@@ -9,7 +9,7 @@ import (
 
 // expectationsCheck looks at each create and delete of a pod.
 //
-// It does not decide before the owner was in the cache. After the expectations timeout (5
+// It skips an owner that was never in the cache. After the expectations timeout (5
 // minutes), unobserved calls no longer count.
 var expectationsCheck = Check{
 	ID:               "expectations",

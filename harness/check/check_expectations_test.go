@@ -224,10 +224,10 @@ func TestExpectations(t *testing.T) {
 			rs := deliveredReplicaSet(h, 2)
 			h.createAll(rs, 2)
 			h.deliverGone(h.commit(history.Deleted, *rs))
-			again := *rs
-			again.UID = "web-again-uid"
-			h.deliver(h.commit(history.Added, again))
-			h.createAll(&again, 2)
+			recreated := *rs
+			recreated.UID = "web-again-uid"
+			h.deliver(h.commit(history.Added, recreated))
+			h.createAll(&recreated, 2)
 		}},
 		{name: "deletes an adopted pod before it observes the adoption", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)

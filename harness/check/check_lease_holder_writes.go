@@ -10,8 +10,7 @@ import (
 // leaseHolderWritesCheck looks at each write of a process, except writes of the lease
 // itself.
 //
-// It does not decide for a process that never requests a lease: leader election may be
-// off.
+// It skips a process that never requests a lease: leader election may be off.
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
 	Guarantee:        "Only the holder of the leader-election lease writes.",

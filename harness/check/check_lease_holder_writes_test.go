@@ -34,13 +34,13 @@ func (h *historyBuilder) holdLease() {
 }
 
 func TestLeaseHolderWrites(t *testing.T) {
-	works := func(h *historyBuilder) { h.createAll(deliveredReplicaSet(h, 3), 3) }
+	createPods := func(h *historyBuilder) { h.createAll(deliveredReplicaSet(h, 3), 3) }
 	runTestCases(t, "lease-holder-writes", []testCase{
-		{name: "requests no lease", want: notFailed, build: works},
+		{name: "requests no lease", want: notFailed, build: createPods},
 		{name: "writes while it holds the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(14 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes long after another process has the lease, with the recorder stalled", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
@@ -49,30 +49,30 @@ func TestLeaseHolderWrites(t *testing.T) {
 				h.wait(200 * time.Millisecond)
 				h.stall(300 * time.Millisecond)
 			}
-			works(h)
+			createPods(h)
 			h.wait(time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes before it acquires the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.findLease("other")
 			h.renew("me").answered(409)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes while its lease request has no answer", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me")
-			works(h)
+			createPods(h)
 		}},
 		{name: "reads the lease as its own after a failed request", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me").answered(500)
 			h.findLease("me")
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes after the lease has expired", want: Fail, evidence: "17s after it last renewed the lease, which has a duration of 15s", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.renew("me").answered(500)
 			h.wait(8 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "the first call after the lease has expired", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
@@ -86,7 +86,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.stall(8 * time.Second)
 			h.renew("me") // without an answer
 			h.stall(4 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes for longer than a moment after such a stall", want: Fail, evidence: "22.1s after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
@@ -95,58 +95,58 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.renew("me")
 			h.stall(4 * time.Second)
 			h.wait(1100 * time.Millisecond)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes after a stall that began after the lease had expired", want: Fail, evidence: "21s after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(17 * time.Second)
 			h.renew("me").answered(500)
 			h.stall(4 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "renews the lease in time", want: Pass, build: func(h *historyBuilder) {
 			for range 4 {
 				h.holdLease()
 				h.wait(10 * time.Second)
 			}
-			works(h)
+			createPods(h)
 		}},
 		{name: "was paused while it held the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.processEvent(history.ProcessPaused)
 			h.wait(time.Minute)
 			h.processEvent(history.ProcessResumed)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes while its own lease lasts, after another process acquired it", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			h.wait(5 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes long after another process acquired the lease", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			h.wait(17 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "writes after it released the lease", want: Fail, evidence: "after it released the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
 			h.wait(2 * time.Second)
-			works(h)
+			createPods(h)
 		}},
 		{name: "calls in flight when it released the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
-			works(h)
+			createPods(h)
 		}},
 		{name: "a restarted process has not acquired the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.restart("subject-0")
 			h.findLease("me")
 			h.renew("me")
-			works(h)
+			createPods(h)
 		}},
 	})
 }

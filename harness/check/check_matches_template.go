@@ -11,7 +11,7 @@ import (
 
 // matchesTemplateCheck looks at each create of a pod or of a ReplicaSet of a Deployment.
 //
-// It does not decide for an owner that is not in the cache.
+// It skips an owner that is not in the cache.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
 	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",

@@ -10,7 +10,7 @@ import (
 // maxSurgeCheck looks at each create or scale-up of a ReplicaSet of a Deployment with
 // strategy RollingUpdate.
 //
-// It does not decide before the Deployment and its ReplicaSets are in the cache.
+// It skips calls before the Deployment and its ReplicaSets are in the cache.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",

@@ -10,8 +10,8 @@ import (
 // maxUnavailableCheck looks at each scale-down of a ReplicaSet in a rolling update that
 // removes available pods.
 //
-// It does not decide while the Deployment may be paused or scaled: proportional scaling
-// does not obey maxUnavailable.
+// It skips a Deployment that may be paused or being scaled: proportional scaling does not
+// obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
 	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",

@@ -7,7 +7,7 @@ import (
 
 func TestMaxUnavailable(t *testing.T) {
 	// Ten replicas with maxUnavailable 2 and maxSurge 0.
-	rolls := func(h *historyBuilder, v1, available, v2, ready int) {
+	startRollout := func(h *historyBuilder, v1, available, v2, ready int) {
 		h.deployment("web", 10, rollingUpdate(0, "25%"))
 		h.replicaSetOf("web", "v1", v1, available)
 		h.replicaSetOf("web", "v2", v2, ready)
@@ -15,35 +15,35 @@ func TestMaxUnavailable(t *testing.T) {
 	}
 	runTestCases(t, "max-unavailable", []testCase{
 		{name: "scales down to the limit", want: Pass, build: func(h *historyBuilder) {
-			rolls(h, 10, 10, 0, 0)
+			startRollout(h, 10, 10, 0, 0)
 			h.resize(h.find("web-v1"), 8).applyAndAnswer()
 		}},
 		{name: "a percentage of maxUnavailable rounds down", want: Fail, evidence: "scaled ReplicaSet web-v1 down to 7, which leaves 7 pods available", build: func(h *historyBuilder) {
-			rolls(h, 10, 10, 0, 0)
+			startRollout(h, 10, 10, 0, 0)
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
 		{name: "scales down while the new pods are not available (mutant D16)", want: Fail, evidence: "which leaves 6 pods available", build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 0)
+			startRollout(h, 8, 8, 2, 0)
 			h.resize(h.find("web-v1"), 6).applyAndAnswer()
 		}},
 		{name: "scales down only pods that are not available (mutant D15)", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, 8, 3, 2, 0)
+			startRollout(h, 8, 3, 2, 0)
 			h.resize(h.find("web-v1"), 3).applyAndAnswer()
 		}},
 		{name: "pods failed, and the status is not in the cache (trap 11)", want: Pass, build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			cached := h.find("web-v1")
 			h.revise("web-v1", "status", fields{"availableReplicas": 0})
 			h.resize(cached, 6).applyAndAnswer()
 		}},
 		{name: "pods failed, and the status has just arrived", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			cached := h.find("web-v1")
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 0}))
 			h.resize(cached, 6).applyAndAnswer()
 		}},
 		{name: "scales down twice in a sync, and observes the first before its answer (trap 39)", want: Pass, build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this sync
 			h.deliver(first.apply())
@@ -51,17 +51,17 @@ func TestMaxUnavailable(t *testing.T) {
 			h.resize(first.made, 6).applyAndAnswer()
 		}},
 		{name: "scales proportionally after the Deployment was scaled", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 5}))
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
 		{name: "scales down too far when it is not scaling proportionally", want: Fail, evidence: "scaled ReplicaSet web-v1 down to 1", build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
 		{name: "scales proportionally while paused", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, 8, 8, 2, 2)
+			startRollout(h, 8, 8, 2, 2)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
@@ -79,7 +79,7 @@ func TestMaxUnavailable(t *testing.T) {
 			h.resize(cached, 0).applyAndAnswer()
 		}},
 		{name: "a user scales down", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, 10, 10, 0, 0)
+			startRollout(h, 10, 10, 0, 0)
 			h.deliver(h.scale("web-v1", 1))
 		}},
 	})

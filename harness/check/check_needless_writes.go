@@ -10,8 +10,8 @@ import (
 
 // needlessWritesCheck looks at each answered update of an object other than a pod.
 //
-// It does not count an update after a failed update of the same object. The first 5
-// updates of an object without a change are allowed.
+// It skips an update after a failed update of the same object. It allows the first 5
+// updates of an object without a change.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
 	Guarantee:        "A controller process sends at most 5 updates of one object that change nothing. A new trigger time of Endpoints alone is no change.",

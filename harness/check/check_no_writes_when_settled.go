@@ -9,8 +9,8 @@ import (
 
 // noWritesWhenSettledCheck looks at each write after the run reported convergence.
 //
-// It does not decide if the run ended too early, or if the cluster changed after
-// convergence and the subject reacted to that change.
+// Its verdict is unknown if the run ended too early, or if the cluster changed after
+// convergence and the subject reacted to the change.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
@@ -22,8 +22,8 @@ var noWritesWhenSettledCheck = Check{
 
 // noWritesWhenSettledChecker reports writes after the run reported convergence.
 //
-// The subject may finish work in progress for the lag, but no longer than half of the
-// observed time. If another client changes an object, the subject may react. Updates of
+// The subject may finish work in progress for the lag, but no longer than half of
+// Settings.Quiet. If another client changes an object, the subject may react. Updates of
 // truncated Endpoints are allowed: the controller repeats them in each sync (trap 32).
 type noWritesWhenSettledChecker struct {
 	findings

@@ -9,7 +9,7 @@ import (
 
 // notAboveDesiredCheck looks at each create of a pod.
 //
-// It does not decide before the owner was in the cache.
+// It skips an owner that was never in the cache.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
 	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas, counting the pods in its cache and its own creates that it has not yet observed.",
@@ -61,7 +61,8 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired checks a create with those included whose expectations have expired.
+// checkExpired checks a create, and counts the creates whose expectations have expired,
+// too.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

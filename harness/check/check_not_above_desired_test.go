@@ -65,9 +65,9 @@ func TestNotAboveDesired(t *testing.T) {
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.remove(h.find("web"))
-			anew := *rs
-			anew.UID = "web-anew-uid"
-			h.deliver(h.commit(history.Added, anew))
+			recreated := *rs
+			recreated.UID = "web-anew-uid"
+			h.deliver(h.commit(history.Added, recreated))
 			h.createAll(h.find("web"), 3)
 		}},
 		{name: "replaces a failed pod", want: Pass, build: func(h *historyBuilder) {

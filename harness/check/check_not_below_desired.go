@@ -8,7 +8,7 @@ import (
 
 // notBelowDesiredCheck looks at each delete of a pod that is active in the cache.
 //
-// It does not decide before the owner was in the cache.
+// It skips an owner that was never in the cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
 	Guarantee:        "A controller never deletes a pod that brings the active pods of an owner below spec.replicas, counting the pods in its cache and its own deletes that it has not yet observed. It deletes no pods of an owner that is terminating or deleted.",

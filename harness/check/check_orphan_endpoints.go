@@ -14,8 +14,8 @@ import (
 // orphanEndpointsCheck looks at each write of Endpoints, and at Endpoints without a
 // Service after the faults are healed.
 //
-// It does not decide about writes before the process has listed Services, nor about
-// Endpoints that were created without a Service while the process was running (trap 33).
+// It skips writes before the process has listed Services. It also skips Endpoints that
+// were created without a Service while the process was running (trap 33).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
 	Guarantee:        "A controller deletes Endpoints after their Service is deleted, and at its start those without a Service, unless they are a leader-election record. It does not write Endpoints of Services without a selector or of type ExternalName.",

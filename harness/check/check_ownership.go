@@ -9,7 +9,7 @@ import (
 // ownershipCheck looks at each committed object, and at each delete, adoption and release
 // of a pod.
 //
-// It does not decide about a write to a pod that was never in the cache of the process.
+// It skips a write to a pod that was never in the cache of the process.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. Controllers delete and release only pods of a ReplicaSet or ReplicationController, release them only if they no longer match, and adopt only active matching orphans after a live read of the owner.",

@@ -11,7 +11,7 @@ import (
 // processAliveCheck looks at each exit of a process of the subject that the run did not
 // cause.
 //
-// It does not decide about exits before the first phase of the run.
+// It skips exits before the first phase of the run.
 var processAliveCheck = Check{
 	ID:               "process-alive",
 	Guarantee:        "No controller process exits by itself, except within 30 seconds after it failed to renew its lease.",

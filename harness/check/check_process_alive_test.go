@@ -11,7 +11,7 @@ func TestProcessAlive(t *testing.T) {
 	died := func(h *historyBuilder) {
 		h.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessDied, Detail: "exit status 2"}})
 	}
-	trouble := func(h *historyBuilder, code int) {
+	answerLeaseRequest := func(h *historyBuilder, code int) {
 		h.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l"}).answered(code)
 	}
 	runTestCases(t, "process-alive", []testCase{
@@ -22,7 +22,7 @@ func TestProcessAlive(t *testing.T) {
 			h.restart("subject-0")
 		}},
 		{name: "exits after a failed lease renewal", want: Pass, build: func(h *historyBuilder) {
-			trouble(h, 500)
+			answerLeaseRequest(h, 500)
 			h.wait(10 * time.Second)
 			died(h)
 		}},
@@ -48,9 +48,9 @@ func TestProcessAlive(t *testing.T) {
 			died(h)
 		}},
 		{name: "exits long after a failed lease renewal", want: Fail, evidence: "died", build: func(h *historyBuilder) {
-			trouble(h, 500)
+			answerLeaseRequest(h, 500)
 			h.wait(time.Minute)
-			trouble(h, 200)
+			answerLeaseRequest(h, 200)
 			died(h)
 		}},
 		{name: "exits before its first request", want: Fail, evidence: "subject-9 died", build: func(h *historyBuilder) {

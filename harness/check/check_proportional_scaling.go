@@ -12,8 +12,8 @@ import (
 // proportionalScalingCheck looks at each successful change of spec.replicas of a
 // ReplicaSet of a Deployment.
 //
-// It does not decide while it is unclear which ReplicaSets belong to the Deployment, nor
-// about creates.
+// It skips creates, and a Deployment whose set of ReplicaSets is unclear because of
+// adoptions or releases.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, up to spec.replicas, and scales old ones down, available pods of the oldest first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
@@ -232,8 +232,8 @@ func sortForScaling(active []*owner, growing bool) (ordered []*owner, strict boo
 	return ordered, true
 }
 
-// proportionalShare returns the share of a ReplicaSet when the total of all ReplicaSets is
-// most.
+// proportionalShare returns the share of a ReplicaSet. most is the new total of all
+// ReplicaSets.
 func (d *deployment) proportionalShare(set *owner, most int) int {
 	before := set.maxReplicas
 	if before <= 0 { // without the max-replicas annotation
@@ -245,10 +245,10 @@ func (d *deployment) proportionalShare(set *owner, most int) int {
 	return int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether the share of some ReplicaSet goes in the other direction
-// than the shares of the others.
+// sharesConflict reports whether the shares of the ReplicaSets go in different directions.
 //
-// That happens if it was last scaled for a total on the other side of the new total.
+// That happens if some were last scaled for a total above the new total, and some for one
+// below it.
 func (d *deployment) sharesConflict(active []*owner, missing int) bool {
 	return !every(active, func(set *owner) bool {
 		return missing >= 0 && set.maxReplicas <= d.maxPods() || missing <= 0 && set.maxReplicas >= d.maxPods()

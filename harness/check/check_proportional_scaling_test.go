@@ -12,7 +12,7 @@ import (
 func TestProportionalScaling(t *testing.T) {
 	// Ten replicas: six of v1 and four of the new v2. The ReplicaSets were last scaled for
 	// ten replicas and a maximum of twelve.
-	half := func(h *historyBuilder) {
+	halfway := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
 			o := h.replicaSetOf("web", version, replicas, replicas)
@@ -22,29 +22,29 @@ func TestProportionalScaling(t *testing.T) {
 		h.rollTo("web", "v2")
 	}
 	changed := func(h *historyBuilder, spec fields) {
-		half(h)
+		halfway(h)
 		h.deliver(h.revise("web", "spec", spec))
 		h.wait(3 * time.Second)
 	}
 	runTestCases(t, "proportional-scaling", []testCase{
 		{name: "the new ReplicaSet scales up", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.resize(h.find("web-v2"), 6).applyAndAnswer()
 		}},
 		{name: "an old ReplicaSet scales down", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.resize(h.find("web-v1"), 4).applyAndAnswer()
 		}},
 		{name: "an old ReplicaSet scales up", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 7", build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
 		{name: "the new ReplicaSet scales down", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 3", build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.resize(h.find("web-v2"), 3).applyAndAnswer()
 		}},
 		{name: "a ReplicaSet that was the new one within the lag scales up", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			h.resize(h.find("web-v2"), 6).applyAndAnswer()
 		}},
@@ -83,7 +83,7 @@ func TestProportionalScaling(t *testing.T) {
 			h.resize(h.find("web-v1"), 2).applyAndAnswer()
 		}},
 		{name: "rolls on just after the pause", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 4).applyAndAnswer()
 		}},
@@ -92,7 +92,7 @@ func TestProportionalScaling(t *testing.T) {
 			h.resize(h.find("web-v2"), 7).applyAndAnswer()
 		}},
 		{name: "a single active ReplicaSet takes all replicas", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+			halfway(h)
 			h.deliver(h.scale("web-v1", 0))
 			h.deliver(h.revise("web", "spec", fields{"paused": true, "replicas": 20}))
 			h.wait(3 * time.Second)

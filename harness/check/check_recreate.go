@@ -9,7 +9,7 @@ import (
 // recreateCheck looks at each create or scale-up of the new ReplicaSet of a Deployment
 // with strategy Recreate.
 //
-// It does not decide while the Deployment may be paused or scaled, or without an old
+// It skips a Deployment that may be paused or being scaled, and one without an old
 // ReplicaSet.
 var recreateCheck = Check{
 	ID:               "recreate",
@@ -20,10 +20,10 @@ var recreateCheck = Check{
 	New:              newRecreateChecker,
 }
 
-// recreateChecker reports scale-ups of the new ReplicaSet while an old pod may still run.
+// recreateChecker reports scale-ups of the new ReplicaSet while an old pod has not
+// terminated.
 //
-// The pod must have been in the cache since before the earliest possible time of the
-// decision.
+// The pod must have been in the cache before the earliest possible time of the decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

@@ -9,7 +9,7 @@ import (
 
 func TestRecreate(t *testing.T) {
 	// The old ReplicaSet is scaled to 0, and the new template is in the cache.
-	rolls := func(h *historyBuilder, phase string) (old, pod *history.Object) {
+	startRollout := func(h *historyBuilder, phase string) (old, pod *history.Object) {
 		h.deployment("web", 1, fields{"type": "Recreate"})
 		old = h.replicaSetOfSize("web", "v1", 0, 0, 1)
 		pod = h.podOf(old, phase)
@@ -19,29 +19,29 @@ func TestRecreate(t *testing.T) {
 	}
 	runTestCases(t, "recreate", []testCase{
 		{name: "an old pod is running", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
-			rolls(h, "Running")
+			startRollout(h, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
 		{name: "an old pod is terminating", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
-			_, pod := rolls(h, "Running")
+			_, pod := startRollout(h, "Running")
 			h.deliver(h.terminate(pod))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
 		{name: "scales the new ReplicaSet up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
-			rolls(h, "Running")
+			startRollout(h, "Running")
 			h.resize(h.replicaSetOfSize("web", "v2", 0, 0, 1), 1).applyAndAnswer()
 		}},
 		{name: "all old pods are deleted", want: Pass, build: func(h *historyBuilder) {
-			_, pod := rolls(h, "Running")
+			_, pod := startRollout(h, "Running")
 			h.remove(pod)
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
 		{name: "the old pods have failed (mutant D7)", want: Pass, build: func(h *historyBuilder) {
-			rolls(h, "Failed")
+			startRollout(h, "Failed")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
 		{name: "an old pod has just arrived", want: Pass, build: func(h *historyBuilder) {
-			old, pod := rolls(h, "Failed")
+			old, pod := startRollout(h, "Failed")
 			h.remove(pod)
 			h.podOf(old, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
@@ -52,12 +52,12 @@ func TestRecreate(t *testing.T) {
 			h.createReplicaSet("web", "v1", 1).applyAndAnswer()
 		}},
 		{name: "scaled while paused", want: notFailed, build: func(h *historyBuilder) {
-			old, _ := rolls(h, "Running")
+			old, _ := startRollout(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(old, 1).applyAndAnswer()
 		}},
 		{name: "the strategy is RollingUpdate by now", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, "Running")
+			startRollout(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"strategy": rollingUpdate(1, 0)}))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},

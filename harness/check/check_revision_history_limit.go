@@ -8,7 +8,7 @@ import (
 
 // revisionHistoryLimitCheck looks at each delete of a ReplicaSet of a Deployment.
 //
-// It does not decide before the Deployment and its ReplicaSets are in the cache.
+// It skips deletes before the Deployment and its ReplicaSets are in the cache.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
 	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",

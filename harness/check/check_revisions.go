@@ -12,7 +12,7 @@ import (
 // revisionsCheck looks at each create and update of a ReplicaSet of a Deployment, and at
 // each write of the Deployment.
 //
-// It does not decide about an update from a version that is not recorded.
+// It skips an update from a version that the history does not have.
 var revisionsCheck = Check{
 	ID:               "revisions",
 	Guarantee:        "A controller never lowers a ReplicaSet's revision or a Deployment's collisionCount, and raises collisionCount only by one after a name conflict with another ReplicaSet. It creates no second ReplicaSet for a template that has one in its cache.",
@@ -83,8 +83,8 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	checker.exercised++
 	if every(s.replicaSetStates, func(sets []*owner) bool { return oldestOf(sets, s.template) != nil }) {
 		checker.addViolation(func() Evidence {
-			twin := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
-			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with the same template as ReplicaSet %s", s.name, twin.Name), "one ReplicaSet for each template")
+			existing := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
+			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with the same template as ReplicaSet %s", s.name, existing.Name), "one ReplicaSet for each template")
 		})
 	}
 	lowest := int64(math.MaxInt64)
@@ -131,19 +131,19 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 		return
 	}
 	checker.exercised++
-	was, is := from.status.CollisionCount, to.status.CollisionCount
+	before, after := from.status.CollisionCount, to.status.CollisionCount
 	switch {
-	case is == was:
-	case is < was:
+	case after == before:
+	case after < before:
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d", from, m.sent.process.name, was, is),
-				fmt.Sprintf("status.collisionCount %d or higher", was))
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d", from, m.sent.process.name, before, after),
+				fmt.Sprintf("status.collisionCount %d or higher", before))
 		})
-	case is > was+1 || !m.nameMayBeTaken(m.sent.rollout, to):
+	case after > before+1 || !m.nameMayBeTaken(m.sent.rollout, to):
 		checker.addViolation(func() Evidence {
 			names := slices.Sorted(maps.Keys(m.sent.rollout.takenNames))
 			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; its creates that failed with a conflict had the names %v",
-				from, m.sent.process.name, was, is, names), "an increase by one, and only if another ReplicaSet has the name")
+				from, m.sent.process.name, before, after, names), "an increase by one, and only if another ReplicaSet has the name")
 		})
 	}
 }

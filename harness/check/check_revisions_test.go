@@ -9,38 +9,38 @@ import (
 
 func TestRevisions(t *testing.T) {
 	// Ten replicas of version v1, and a new template v2.
-	rolls := func(h *historyBuilder) {
+	startRollout := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)
 		h.rollTo("web", "v2")
 	}
 	runTestCases(t, "revisions", []testCase{
 		{name: "creates the next revision", want: Pass, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 		}},
 		{name: "creates a ReplicaSet with the revision of an old one", want: Fail, evidence: "created ReplicaSet web-v2 with revision 2 when the highest revision was 2", build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "2").applyAndAnswer())
 			h.wait(3 * time.Second)
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 		}},
 		{name: "the old revision has just been raised", want: Pass, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "2").apply())
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 		}},
 		{name: "raises the revision of an old ReplicaSet for a rollback", want: Pass, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
 		}},
 		{name: "lowers a revision", want: Fail, evidence: "changed its revision from 4 to 3", build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "4").applyAndAnswer())
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
 		}},
 		{name: "lowers a revision from a replaced version, which the API server rejects", want: Pass, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			old := h.find("web-v1")
 			h.deliver(h.renumber(old, "4").applyAndAnswer())
 			h.renumber(old, "3").answered(409)
@@ -49,12 +49,12 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestSecondReplicaSet(t *testing.T) {
-	rolls := func(h *historyBuilder) {
+	startRollout := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)
 		h.rollTo("web", "v2")
 	}
-	twin := func(h *historyBuilder, replicas int) *requestStep {
+	createSecond := func(h *historyBuilder, replicas int) *requestStep {
 		o := newReplicaSetOf("web", "v2", replicas, 10)
 		o.Ref = history.Ref{Namespace: namespace, Name: "web-twin"}
 		o.Annotations[revisionAnnotation] = "3"
@@ -63,35 +63,35 @@ func TestSecondReplicaSet(t *testing.T) {
 	// Two ReplicaSets with the same template and creation time. web-twin comes first by
 	// name.
 	pair := func(h *historyBuilder) {
-		rolls(h)
+		startRollout(h)
 		h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
-		h.deliver(twin(h, 0).applyAndAnswer())
+		h.deliver(createSecond(h, 0).applyAndAnswer())
 		h.wait(3 * time.Second)
 	}
 	runTestCases(t, "revisions", []testCase{
 		{name: "creates a second ReplicaSet for a template (mutant D25)", want: Fail, evidence: "created ReplicaSet web-twin with the same template as ReplicaSet web-v2", build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
 			h.wait(3 * time.Second)
-			twin(h, 1).applyAndAnswer()
+			createSecond(h, 1).applyAndAnswer()
 		}},
 		{name: "creates a second ReplicaSet after a restart that listed the first (mutant D5)", want: Fail, evidence: "with the same template as ReplicaSet web-v2", build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.createReplicaSet("web", "v2", 1).apply()
 			h.restart("subject-1")
-			twin(h, 1).applyAndAnswer()
+			createSecond(h, 1).applyAndAnswer()
 		}},
 		{name: "creates a second ReplicaSet before it observes the first (trap 37)", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.createReplicaSet("web", "v2", 1).apply()
-			twin(h, 1).applyAndAnswer()
+			createSecond(h, 1).applyAndAnswer()
 		}},
 		{name: "creates a second ReplicaSet while the first is terminating", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h)
+			startRollout(h)
 			h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
 			h.deliver(h.terminate(h.find("web-v2")))
 			h.wait(3 * time.Second)
-			twin(h, 1).applyAndAnswer()
+			createSecond(h, 1).applyAndAnswer()
 		}},
 		{name: "scales up the older of two", want: Pass, build: func(h *historyBuilder) {
 			pair(h)

@@ -9,7 +9,8 @@ import (
 // rollbackCheck looks at each update of a Deployment that changes its template or removes
 // its rollback annotation.
 //
-// It does not decide while it is unclear which ReplicaSets belong to the Deployment.
+// It skips a Deployment whose set of ReplicaSets is unclear because of adoptions or
+// releases.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",

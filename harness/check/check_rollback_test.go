@@ -8,7 +8,7 @@ import (
 
 func TestRollback(t *testing.T) {
 	// A Deployment that was rolled out from v1 to v2 to v3.
-	third := func(h *historyBuilder) {
+	rolledToV3 := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 0, 0)
 		h.replicaSetOf("web", "v2", 0, 0)
@@ -16,7 +16,7 @@ func TestRollback(t *testing.T) {
 		h.rollTo("web", "v3")
 	}
 	requested := func(h *historyBuilder, revision string) *history.Object {
-		third(h)
+		rolledToV3(h)
 		h.annotate(h.find("web"), rollbackAnnotation, revision)
 		h.deliver(h.find("web"))
 		return h.find("web")
@@ -32,7 +32,7 @@ func TestRollback(t *testing.T) {
 			h.rollBack(requested(h, "1"), "v2").answered(200)
 		}},
 		{name: "changes the template without a request", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
-			third(h)
+			rolledToV3(h)
 			h.rollBack(h.find("web"), "v2").answered(200)
 		}},
 		{name: "repeats a rollback from the version that requested it (trap 12)", want: Pass, build: func(h *historyBuilder) {

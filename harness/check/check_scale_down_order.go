@@ -15,8 +15,8 @@ import (
 // scaleDownOrderCheck looks at each complete scale-down of a ReplicaSet or
 // ReplicationController.
 //
-// It does not decide if the process ended during the scale-down, or if it deleted fewer
-// pods than were in excess: more deletes may follow.
+// It skips a scale-down during which the process ended, and one with fewer deletes than
+// pods in excess: more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
 	Guarantee:        "Scale-down deletes pods in the ReplicaSet order: unassigned, not running, not ready, low pod-deletion-cost, crowded node, recently ready, many restarts, new. This check does not compare crowded nodes, and skips all later criteria for pods of a Deployment.",
@@ -33,8 +33,8 @@ var scaleDownOrderCheck = Check{
 // may have acted on.
 //
 // A scale-down is over at the first delete after a status write of the owner, or when the
-// process is idle. It does not count if the process ended during it, or if fewer pods were
-// deleted than were in excess: the machine may have stalled in between.
+// process is idle. It is incomplete if fewer pods were deleted than were in excess: the
+// machine may have stalled in between.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
@@ -93,32 +93,32 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 }
 
 // recordAnswer records the answer to a create or a status write.
-func (kept *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
-	kept.lastAnswered = at
+func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
+	ownerScaleDowns.lastAnswered = at
 	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
 		return
 	}
-	if kept.created == nil {
-		kept.created = map[types.UID]bool{}
+	if ownerScaleDowns.created == nil {
+		ownerScaleDowns.created = map[types.UID]bool{}
 	}
-	kept.created[answered.response.Object.UID] = true
+	ownerScaleDowns.created[answered.response.Object.UID] = true
 }
 
 // recordDelete records a delete: the first one of a scale-down, or a further one.
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
-	kept := checker.scaleDowns.of(c.ownerState)
+	ownerScaleDowns := checker.scaleDowns.of(c.ownerState)
 	switch observedAll := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
-	case kept.current == nil || observedAll && kept.lastAnswered > kept.current.lastSentAt:
+	case ownerScaleDowns.current == nil || observedAll && ownerScaleDowns.lastAnswered > ownerScaleDowns.current.lastSentAt:
 		checker.checkScaleDown(m, c.ownerState)
-		kept.current = newScaleDown(m, c, kept)
+		ownerScaleDowns.current = newScaleDown(m, c, ownerScaleDowns)
 		checker.pending[c.ownerState] = true
 	case observedAll: // more deletes of this scale-down, or a new one
-		kept.current.addStates(c.process.view)
+		ownerScaleDowns.current.addStates(c.process.view)
 	}
-	kept.current.lastRecord, kept.current.lastSentAt = c.seq, m.processTime
-	kept.current.sent[c.pod.UID] = true
-	if chosen := kept.current.candidates[c.pod.UID]; chosen != nil {
-		chosen.deleted = true
+	ownerScaleDowns.current.lastRecord, ownerScaleDowns.current.lastSentAt = c.seq, m.processTime
+	ownerScaleDowns.current.sent[c.pod.UID] = true
+	if deletedCandidate := ownerScaleDowns.current.candidates[c.pod.UID]; deletedCandidate != nil {
+		deletedCandidate.deleted = true
 	}
 }
 
@@ -126,7 +126,7 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 //
 // Its decision may date from the last answer to another call for the owner. If that is
 // long ago, it dates back as long as the client-side rate limit may delay a call.
-func newScaleDown(m *Model, c *call, kept *scaleDownState) *scaleDown {
+func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
 		excess: min(state.podCounts.controlledOrAdoptable()-state.deleteBound.recent.bounds(m.processTime).low, burstLimit), sent: map[types.UID]bool{},
@@ -135,12 +135,12 @@ func newScaleDown(m *Model, c *call, kept *scaleDownState) *scaleDown {
 	if o == nil || state.selectorChanged {
 		return begun
 	}
-	from := max(m.processTime-state.process.batchTime, kept.lastAnswered-lag)
-	maps.DeleteFunc(kept.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
+	from := max(m.processTime-state.process.batchTime, ownerScaleDowns.lastAnswered-lag)
+	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
 	for uid, p := range state.process.view.controlled[state.uid] {
 		states := keepSince(state.process.view.podVersionsSince[uid], from)
-		known := states[0].since <= from || kept.created[uid] && state.excessObserved == 0
-		if !known || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
+		covered := states[0].since <= from || ownerScaleDowns.created[uid] && state.excessObserved == 0
+		if !covered || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
 			begun.allPodsKnown = begun.allPodsKnown && !p.active
 			continue
 		}
@@ -175,9 +175,9 @@ func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerSta
 // checkScaleDown checks the latest scale-down of an owner.
 func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState) {
 	delete(checker.pending, state)
-	kept := checker.scaleDowns.of(state)
-	current := kept.current
-	kept.current = nil
+	ownerScaleDowns := checker.scaleDowns.of(state)
+	current := ownerScaleDowns.current
+	ownerScaleDowns.current = nil
 	if current == nil || len(current.sent) < current.excess {
 		return // more deletes may follow, or may not have reached the proxy
 	}
@@ -217,33 +217,33 @@ func (c *scaleDown) hasAlternatives() bool {
 //
 // It compares only the extremes of each order: the remaining pod that comes first with the
 // deleted pod that comes last.
-func (c *scaleDown) findMistake(o *owner) (victim, left *pod, why string) {
+func (c *scaleDown) findMistake(o *owner) (victim, left *pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
 	type group struct {
 		class class
 		order int
 	}
-	byRank, within := &extremes{}, map[group]*extremes{}
+	byRank, byAge := &extremes{}, map[group]*extremes{}
 	for _, each := range c.candidates {
 		byRank.include(each, (*pod).compareClass)
 		if len(each.states) > 1 {
 			continue // its class at the decision is not certain
 		}
 		for i, by := range orders {
-			of := group{each.latest().class(), i}
-			if within[of] == nil {
-				within[of] = &extremes{}
+			key := group{each.latest().class(), i}
+			if byAge[key] == nil {
+				byAge[key] = &extremes{}
 			}
-			within[of].include(each, by)
+			byAge[key].include(each, by)
 		}
 	}
-	for _, of := range append(slices.Collect(maps.Values(within)), byRank) {
-		if of.victim == nil || of.left == nil {
+	for _, pair := range append(slices.Collect(maps.Values(byAge)), byRank) {
+		if pair.victim == nil || pair.left == nil {
 			continue
 		}
-		if why := c.precedes(of.left, of.victim, ages); why != "" {
-			return of.victim.latest(), of.left.latest(), why
+		if reason := c.precedes(pair.left, pair.victim, ages); reason != "" {
+			return pair.victim.latest(), pair.left.latest(), reason
 		}
 	}
 	return nil, nil, ""
@@ -276,8 +276,9 @@ func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
 
 // ageOrder says which ages decide between pods of the same class.
 //
-// For an owner with a Deployment no age decides here: the number of pods on each node,
-// over all ReplicaSets of the Deployment, comes first (trap 20).
+// No age decides for the ReplicaSet of a Deployment. There, the number of pods on each
+// node comes before the ages, and it counts the pods of all ReplicaSets of the Deployment
+// (trap 20).
 type ageOrder struct {
 	ready   bool // the time since they became ready
 	created bool // container restarts, then the time since their creation
@@ -324,15 +325,15 @@ func (a ageOrder) orders() []func(a, b *pod) int {
 // precedes returns why one pod precedes another in every pair of their cached versions, ""
 // if it does not.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
-	why := ""
+	reason := ""
 	for _, a := range one.states {
 		for _, b := range other.states {
-			if why = c.before(a.value, b.value, ages); why == "" {
+			if reason = c.before(a.value, b.value, ages); reason == "" {
 				return ""
 			}
 		}
 	}
-	return why
+	return reason
 }
 
 // before returns why pod a precedes pod b, "" if it does not.

@@ -10,7 +10,7 @@ import (
 
 // slowStartCheck looks at each create of a pod and its answer.
 //
-// The run exercises it only where an owner misses more than one pod.
+// A run exercises it only if an owner misses more than one pod.
 var slowStartCheck = Check{
 	ID:               "slow-start",
 	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",

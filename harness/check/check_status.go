@@ -9,8 +9,7 @@ import (
 
 // statusCheck looks at each write of the status of a ReplicaSet or ReplicationController.
 //
-// It does not decide if the process may have built the status from another version than
-// the latest in its cache.
+// It skips a status that is not written from the latest cached version of the owner.
 var statusCheck = Check{
 	ID:               "status",
 	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
@@ -23,15 +22,16 @@ var statusCheck = Check{
 // statusChecker compares each written count with its lowest and highest value in the
 // caches.
 //
-// Orphans that the owner may adopt may count or not. A pod is available once it has been
-// ready for minReadySeconds. A delete of a pod that was already gone is no ReplicaFailure.
+// An orphan that the owner may adopt may be counted or not. A pod is available once it has
+// been ready for minReadySeconds. A delete of a pod that was already gone is no
+// ReplicaFailure.
 //
-// The API server rejects a status that is not written from the latest version, so such a
-// write does not count. A status that is written from a live read repeats an older one
-// after a conflict.
+// The API server rejects a status that is not written from the latest version, so the
+// checker skips such a write. A status that is written from a live read repeats an older
+// one after a conflict.
 //
-// A status that is written to an owner that was never in the cache, only in a live read,
-// belongs to another owner with the same name (trap 43).
+// A status may go to an owner that was never in the cache, only in a live read. Such a
+// status describes another owner with the same name (trap 43).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {

@@ -17,7 +17,7 @@ func TestStatus(t *testing.T) {
 		h.deliver(rs)
 		return rs
 	}
-	three := func(h *historyBuilder) *history.Object {
+	threePods := func(h *historyBuilder) *history.Object {
 		h.running(deliveredReplicaSet(h, 3), 3)
 		return renewed(h)
 	}
@@ -32,10 +32,10 @@ func TestStatus(t *testing.T) {
 	}
 	runTestCases(t, "status", []testCase{
 		{name: "counts as in the cache", want: Pass, build: func(h *historyBuilder) {
-			h.updateStatus(three(h), counts(3, 3)).answered(200)
+			h.updateStatus(threePods(h), counts(3, 3)).answered(200)
 		}},
 		{name: "one pod too few", want: Fail, evidence: "wrote status.replicas 2", build: func(h *historyBuilder) {
-			h.updateStatus(three(h), counts(2, 2)).answered(200)
+			h.updateStatus(threePods(h), counts(2, 2)).answered(200)
 		}},
 		{name: "negative status.replicas", want: Fail, evidence: "wrote status.replicas -1", build: func(h *historyBuilder) {
 			h.updateStatus(deliveredReplicaSet(h, 0), counts(-1, 0)).answered(422)
@@ -93,30 +93,30 @@ func TestStatus(t *testing.T) {
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
 		{name: "a pod has just arrived", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.updateStatus(rs, counts(3, 3)).answered(200)
 		}},
 		{name: "a pod arrived before the last status write", want: Fail, evidence: "wrote status.replicas 3", build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.updateStatus(rs, counts(4, 4)).answered(200)
 			h.updateStatus(renewed(h), counts(3, 3)).answered(200)
 		}},
 		{name: "a pod arrived long ago, but an earlier call may have taken that long", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.wait(time.Minute)
 			h.updateStatus(rs, counts(3, 3)).answered(200)
 		}},
 		{name: "from a replaced version, which the API server rejects", want: notFailed, build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			renewed(h)
 			h.updateStatus(rs, counts(3, 3)).answered(409)
 		}},
 		{name: "counts an adopted orphan before it observes the adoption (trap 25)", want: notFailed, build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			orphan := h.pod(nil, "web")
 			h.deliver(orphan)
 			h.readLive(rs)
@@ -124,7 +124,7 @@ func TestStatus(t *testing.T) {
 			h.updateStatus(rs, counts(4, 4)).answered(200)
 		}},
 		{name: "a list that is only partly in the cache", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+			rs := threePods(h)
 			h.terminate(h.find("web-1"))
 			h.pod(rs, "web")
 			h.list(podResource)

@@ -44,7 +44,7 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	// Reason says in one sentence why the check has this verdict.
 	Reason string `json:"reason"`
-	// Exercised counts the records that could have violated the guarantee.
+	// Exercised counts the calls or objects that could have violated the guarantee.
 	Exercised int `json:"exercised"`
 	// Violations counts the violations; Evidence shows the first few.
 	Violations int        `json:"violations,omitempty"`
