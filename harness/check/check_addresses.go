@@ -70,7 +70,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 // that was cached since a time. It returns "" if some versions match.
 func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, since time.Duration) (wrong, expected string) {
 	if want := s.expectedLabels(); !maps.Equal(e.labels, want) {
-		return fmt.Sprintf("have labels %v", e.labels), fmt.Sprintf("labels %v, from the Service", want)
+		return fmt.Sprintf("have labels %v", map[string]string(e.labels)), fmt.Sprintf("labels %v, from the Service", want)
 	}
 	truncated := e.overCapacity == "truncated"
 	if n := got.count(); truncated != (n >= addressesMax) && (truncated || n > addressesMax) {

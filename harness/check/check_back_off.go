@@ -145,7 +145,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, answered.key, failures, backOffSpan),
+			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, callName(answered.call), failures, backOffSpan),
 			Expected: fmt.Sprintf("exponential back-off, at most %d failures (%d plus %d for recent events)", failuresMax+recentEvents, failuresMax, recentEvents),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,

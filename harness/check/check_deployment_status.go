@@ -90,7 +90,7 @@ func (write *statusWrite) check() []mismatch {
 	if write.allStatesKnown && after.counts() != before.counts() {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
-				fmt.Sprintf("%d to %d from its cached ReplicaSets", field.low, field.high))
+				rangeText(field.low, field.high)+" from its cached ReplicaSets")
 		}
 	}
 	if after.counts() != before.counts() || after.condition("Available") != before.condition("Available") {

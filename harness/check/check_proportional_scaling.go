@@ -108,7 +108,7 @@ func (s allowedSizes) String() string {
 	if s.low > s.high || s.low == s.now && s.high == s.now {
 		return fmt.Sprintf("%d replicas (unchanged)", s.now)
 	}
-	return fmt.Sprintf("%d to %d replicas, or %d (unchanged)", s.low, s.high, s.now)
+	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
 // allowedSizes returns the sizes that a ReplicaSet of the Deployment may get.

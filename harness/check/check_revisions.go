@@ -142,7 +142,7 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 	case after > before+1 || !m.nameMayBeTaken(m.sent.rollout, to):
 		checker.addViolation(func() Evidence {
 			names := slices.Sorted(maps.Keys(m.sent.rollout.takenNames))
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; its creates that failed with a conflict had the names %v",
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; conflicting names of its creates: %v",
 				from, m.sent.process.name, before, after, names), "an increase by one, and only if another ReplicaSet has the name")
 		})
 	}

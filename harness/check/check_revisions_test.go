@@ -132,7 +132,7 @@ func TestCollisionCount(t *testing.T) {
 			refused(h, func(o *history.Object) { o.Owners = nil })
 			raise(h, 1)
 		}},
-		{name: "its own unobserved ReplicaSet has the name (mutant D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; its creates that failed with a conflict had the names [web-v2]", build: func(h *historyBuilder) {
+		{name: "its own unobserved ReplicaSet has the name (mutant D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; conflicting names of its creates: [web-v2]", build: func(h *historyBuilder) {
 			refused(h, func(*history.Object) {})
 			raise(h, 1)
 		}},

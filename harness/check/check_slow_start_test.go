@@ -12,7 +12,7 @@ func TestSlowStart(t *testing.T) {
 		{name: "batches of 1, 2, 4, 8", want: Pass, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 15), 15)
 		}},
-		{name: "2 creates at once in the first batch", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "2 creates at once in the first batch", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.creates(deliveredReplicaSet(h, 2), 2)
 		}},
 		{name: "a batch read from the connection of a killed process", want: Pass, build: func(h *historyBuilder) {
@@ -21,14 +21,14 @@ func TestSlowStart(t *testing.T) {
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.creates(rs, 8)
 		}},
-		{name: "a restarted process starts with 2", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "a restarted process starts with 2", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 7)
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.restart(h.subject)
 			h.creates(rs, 2)
 		}},
-		{name: "4 creates at once in the second batch", want: Fail, evidence: "3 creates in flight after 1 successful ones", build: func(h *historyBuilder) {
+		{name: "4 creates at once in the second batch", want: Fail, evidence: "3 creates in flight after 1 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 10)
 			succeed(h.create(rs))
 			h.creates(rs, 4)
@@ -43,7 +43,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "a spec.replicas of a moment ago does not count for the sync", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "a spec.replicas of a moment ago does not count for the sync", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(succeed(h.create(rs))...)
 			h.deliver(h.scale("web", 40))
@@ -62,7 +62,7 @@ func TestSlowStart(t *testing.T) {
 			h.stall(5 * time.Second)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "a batch of 2 starts although the machine did not stall", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "a batch of 2 starts although the machine did not stall", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 1), 1)...)
 			rs := h.scale("web", 3)
 			h.deliver(rs)
@@ -80,7 +80,7 @@ func TestSlowStart(t *testing.T) {
 			h.wait(10 * time.Millisecond)
 			h.createAll(rs, 7)
 		}},
-		{name: "starts with 2 after a rejection", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "starts with 2 after a rejection", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -132,7 +132,7 @@ func TestSlowStart(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.creates(rs, 4)
 		}},
-		{name: "a completed sync after a rejection does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "a completed sync after a rejection does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 7)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -142,7 +142,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(rs)
 			h.creates(rs, 2)
 		}},
-		{name: "a completed sync does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful ones", build: func(h *historyBuilder) {
+		{name: "a completed sync does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 7), 7)
 			h.wait(3 * time.Second)
 			rs := h.scale("web", 20)

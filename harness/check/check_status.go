@@ -72,7 +72,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		}
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, field.field, field.written),
-				fmt.Sprintf("%d to %d from its cache", field.low, field.high))
+				rangeText(field.low, field.high)+" from its cache")
 		})
 	}
 	bounds := &state.statusBounds

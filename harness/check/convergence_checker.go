@@ -151,7 +151,7 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	case took > checker.within+tolerance:
 		late := Evidence{
 			Summary:  fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond)),
-			Expected: fmt.Sprintf("within %v", checker.within),
+			Expected: fmt.Sprintf("convergence within %v", checker.within),
 			At:       converged.at,
 			Records:  []int64{converged.seq},
 		}

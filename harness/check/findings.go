@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -87,6 +88,23 @@ func (e Evidence) reason() string {
 
 // podName formats a pod as "pod namespace/name".
 func podName(p *pod) string { return "pod " + p.Namespace + "/" + p.Name }
+
+// rangeText formats the bounds of a number.
+func rangeText(low, high int) string {
+	if low == high {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}
+
+// callName formats a call as verb, resource, subresource and object name.
+func callName(c *call) string {
+	key := c.key
+	if c.verb == callCreatePod { // the key ends with the UID of the owner
+		key = strings.TrimSuffix(key, string(c.ownerState.uid))
+	}
+	return strings.Join(strings.Fields(key), " ")
+}
 
 // evidenceOf returns evidence for the current record and an object.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
